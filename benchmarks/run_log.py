@@ -17,11 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from merilo.api.asked_datasets import asked_datasets, item_sources
+from merilo.models.asked_datasets import asked_datasets, item_sources
 from merilo.models.asking import Abilities, ModelReply
-from merilo.models.prompt_settings import PromptSettings
+from merilo.models.prompter import PromptSettings
+from merilo.models.run_folder import AskedModel, RunRecord, write_record
 from merilo.models.run_log import encoded, log_path
-from merilo.models.run_record import AskedModel, RunRecord, write_record
 
 ALLOWED_SECONDS = 30.0
 ROUNDS = 2

@@ -19,6 +19,7 @@ LEVELS = {
     "reports": 8,
     "site": 8,
     "submissions": 8,
+    "runs": 7.5,
     "baselines": 7,
     "studies": 7,
     "models": 6,

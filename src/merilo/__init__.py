@@ -22,15 +22,12 @@ if TYPE_CHECKING:
     from merilo.api.dataset_comparisons import compare_datasets as compare_datasets
     from merilo.api.experts import expert_baseline as expert_baseline
     from merilo.api.item_response import item_response as item_response
-    from merilo.api.model_run import run as run
     from merilo.api.planning import power as power
-    from merilo.api.programs import score_programs as score_programs
     from merilo.api.reading import read_responses as read_responses
     from merilo.api.recipes import run_recipe as run_recipe
     from merilo.api.report import read_raw as read_raw
     from merilo.api.report import report as report
     from merilo.api.report import verify as verify
-    from merilo.api.run_scores import score_run as score_run
     from merilo.api.scoring import score as score
     from merilo.datasets import dataset as dataset
     from merilo.errors import BackendError as BackendError
@@ -40,6 +37,9 @@ if TYPE_CHECKING:
     from merilo.errors import MissingPartError as MissingPartError
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
+    from merilo.runs.model_run import run as run
+    from merilo.runs.program_scores import score_programs as score_programs
+    from merilo.runs.run_scores import score_run as score_run
     from merilo.settings import Settings as Settings
 
 #: Module -> its public names.
@@ -52,13 +52,13 @@ _HOMES = {
     "merilo.api.dataset_comparisons": ("compare_datasets",),
     "merilo.api.experts": ("expert_baseline",),
     "merilo.api.item_response": ("item_response",),
-    "merilo.api.model_run": ("run",),
+    "merilo.runs.model_run": ("run",),
     "merilo.api.planning": ("power",),
-    "merilo.api.programs": ("score_programs",),
+    "merilo.runs.program_scores": ("score_programs",),
     "merilo.api.reading": ("read_responses",),
     "merilo.api.recipes": ("run_recipe",),
     "merilo.api.report": ("read_raw", "report", "verify"),
-    "merilo.api.run_scores": ("score_run",),
+    "merilo.runs.run_scores": ("score_run",),
     "merilo.api.scoring": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (

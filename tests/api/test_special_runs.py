@@ -13,7 +13,7 @@ from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.errors import InputError, UsageError
 from merilo.items import Item, Split
-from merilo.models.asked_dataset import limited
+from merilo.models.asked_datasets import limited
 from merilo.models.asking import ModelReply, Request
 from merilo.studies.study_folder import open_study
 
@@ -220,8 +220,8 @@ def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:
     """The peak of memory in asking does not grow with the number of requests."""
     import tracemalloc
 
-    from merilo.api.asked_datasets import asked_datasets, item_sources
-    from merilo.models.prompt_settings import PromptSettings
+    from merilo.models.asked_datasets import asked_datasets, item_sources
+    from merilo.models.prompter import PromptSettings
     from merilo.models.run_log import open_log
     from merilo.models.runner import ask_all
 

@@ -15,8 +15,7 @@ from merilo.metrics.scoring import RATED, score
 from merilo.models.answer_extraction import extract
 from merilo.models.asking import Request
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
-from merilo.models.prompt_settings import PromptSettings
-from merilo.models.prompter import Prompter
+from merilo.models.prompter import Prompter, PromptSettings
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.extraction import extract as extract_program
 from merilo.strict_json import Json

@@ -14,8 +14,7 @@ from merilo.datasets.bundled import examples
 from merilo.errors import MeriloError
 from merilo.items import Item
 from merilo.models.asking import Request
-from merilo.models.prompt_settings import PromptSettings
-from merilo.models.prompter import Prompter
+from merilo.models.prompter import Prompter, PromptSettings
 
 GOLDEN = Path(__file__).parent / "golden"
 

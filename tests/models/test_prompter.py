@@ -11,8 +11,7 @@ from merilo.datasets.bundled import examples
 from merilo.datasets.rendering import Media, render
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
-from merilo.models.prompt_settings import PromptSettings
-from merilo.models.prompter import Prompter
+from merilo.models.prompter import Prompter, PromptSettings
 
 NO_SHOTS = PromptSettings(shots=0)
 SUM = dataset("simplear")

@@ -9,8 +9,8 @@ from every import every
 
 from merilo.errors import InputError, UsageError
 from merilo.items import Item
-from merilo.models.prompt_settings import PromptSettings
-from merilo.models.run_record import (
+from merilo.models.prompter import PromptSettings
+from merilo.models.run_folder import (
     AskedModel,
     DatasetRecord,
     RunRecord,

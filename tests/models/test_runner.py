@@ -8,8 +8,7 @@ import pytest
 
 from merilo.errors import BackendError, OutputError
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.run_budget import Price, RunBudget
-from merilo.models.runner import Dialogue, Progress, ask_all
+from merilo.models.runner import Dialogue, Price, Progress, RunBudget, ask_all
 
 
 @dataclass

@@ -6,7 +6,7 @@ from every import every
 
 from merilo.datasets import dataset
 from merilo.items import Item, Split, write_splits
-from merilo.models.shot_choice import shots_of
+from merilo.models.prompter import shots_of
 
 SUM = dataset("simplear")
 

@@ -7,8 +7,7 @@ from hashlib import sha256
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.prompt_settings import PromptSettings
-from merilo.models.prompter import Prompter
+from merilo.models.prompter import Prompter, PromptSettings
 
 
 def chance(*texts: str) -> float:

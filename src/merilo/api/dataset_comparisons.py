@@ -9,9 +9,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from merilo.api.asked_datasets import source_of
 from merilo.api.comparison import ComparisonResult, compared
-from merilo.api.run_scores import scored_dataset
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
 from merilo.baselines.given_models import answers_to, by_dataset
 from merilo.baselines.model_answers import Samples, by_criterion
@@ -19,8 +17,7 @@ from merilo.baselines.model_comparison import compare as compare_models
 from merilo.bilingual import BilingualText
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
-from merilo.models.run_folder import RunFolder, read_run
-from merilo.models.run_record import is_run
+from merilo.models.run_folder import RunFolder, is_run, read_run
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.comparison_page import ComparedDataset
 from merilo.reports.comparison_table import (
@@ -35,6 +32,8 @@ from merilo.reports.comparison_table import (
 from merilo.reports.human_table import OwnStudy, read_study
 from merilo.reports.opposite_items import opposite_rows
 from merilo.reports.planned_margin import chosen_margin
+from merilo.runs.run_scores import scored_dataset
+from merilo.runs.run_sources import source_of
 from merilo.strict_json import Json
 from merilo.wording import listed, shown
 

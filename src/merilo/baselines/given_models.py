@@ -15,8 +15,7 @@ from merilo.baselines.model_answers import Samples, log_file, read_samples
 from merilo.baselines.run_samples import read_model
 from merilo.errors import DataError, InputError, UsageError
 from merilo.models.harness_logs.harness_answers import is_harness_log
-from merilo.models.run_folder import read_run
-from merilo.models.run_record import is_run
+from merilo.models.run_folder import is_run, read_run
 from merilo.wording import listed, shown
 
 BASELINE_FILE: Final = "baseline.json"

@@ -10,10 +10,9 @@ from pathlib import Path
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, read_samples
 from merilo.errors import InputError
-from merilo.models.harness_logs.lm_eval_samples import copied_name
+from merilo.models.harness_logs.log_formats import copied_name
 from merilo.models.run_answers import OUTCOMES
-from merilo.models.run_folder import read_run
-from merilo.models.run_record import DatasetRecord, inputs_hash, is_run
+from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.strict_json import json_lines
 from merilo.wording import listed
 

@@ -12,10 +12,9 @@ from typing import Annotated, Final
 
 import typer
 
-from merilo.api.program_files import refuse_places
-from merilo.api.programs import score_programs
 from merilo.cli.output import emit_json, refuse_json, say
 from merilo.errors import UsageError
+from merilo.runs.program_scores import refuse_places, score_programs
 from merilo.sandbox.job import Step
 from merilo.wording import shortened
 

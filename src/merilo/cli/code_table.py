@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from merilo.cli import tame
 from merilo.metrics.score import Score
-from merilo.reports.program_scores import ProgramScores
+from merilo.runs.program_scores import ProgramScores
 from merilo.sandbox.extraction import NOTHING
 from merilo.sandbox.job import Step
 from merilo.sandbox.verdicts import Ending

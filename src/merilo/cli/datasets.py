@@ -13,7 +13,7 @@ from merilo.cli.datasets_table import print_declaration, print_list
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset
 from merilo.items import Split, write_splits
-from merilo.models.task_export.task_format import TaskFormat
+from merilo.models.task_export.task_folder import TaskFormat
 from merilo.strict_json import Json
 
 app = typer.Typer(
@@ -183,8 +183,10 @@ def export(
 
     Dialogues (ruTiE), programs and the metric J cannot be expressed; exit status 2.
     """
-    from merilo.api.task_export import export_task  # noqa: PLC0415 - the other commands render no prompts
-    from merilo.models.task_export.task_folder import needs_merilo  # noqa: PLC0415
+    from merilo.models.task_export.task_folder import (  # noqa: PLC0415 - the other commands render no prompts
+        export_task,
+        needs_merilo,
+    )
 
     _refuse_existing(out, force=force)
     material, command = export_task(

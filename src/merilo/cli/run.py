@@ -11,15 +11,14 @@ from typing import Annotated, Final
 
 import typer
 
-from merilo.api.model_run import plan_run, run_model
-from merilo.api.run_explanation import explain_item
-from merilo.api.run_options import RunOptions, price_given
 from merilo.cli.output import emit_json, refuse_json, say
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
 from merilo.models.backends import RateLimits
-from merilo.models.prompt_settings import AskedMode, PromptSettings
+from merilo.models.prompter import AskedMode, PromptSettings
 from merilo.models.runner import Progress
+from merilo.runs.model_run import RunOptions, plan_run, price_given, run_model
+from merilo.runs.run_explanation import explain_item
 from merilo.sandbox.job import Step
 
 app = typer.Typer(add_completion=False)

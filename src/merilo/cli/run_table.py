@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from merilo.api.run_explanation import ItemExplanation
-from merilo.api.run_plan import RunPlan, rendered
-from merilo.api.run_scores import DatasetRun, RunResult
 from merilo.cli import tame
 from merilo.errors import for_command_line
 from merilo.metrics.score import Score
 from merilo.models.asking import Request
+from merilo.runs.model_run import RunPlan, rendered
+from merilo.runs.run_explanation import ItemExplanation
+from merilo.runs.run_scores import DatasetRun, RunResult
 
 #: Extra metrics shown for a dataset without main ones; the JSON holds all.
 _SHOWN_EXTRA: Final = 15

@@ -13,7 +13,7 @@ from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.cli.score_table import show_scores
 from merilo.errors import UsageError
 from merilo.metrics.judgement import Judgement
-from merilo.models.run_record import is_run
+from merilo.models.run_folder import is_run
 from merilo.wording import listed
 
 app = typer.Typer(add_completion=False)

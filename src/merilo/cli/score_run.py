@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from merilo.api.run_explanation import explain_item
-from merilo.api.run_scores import score_run
 from merilo.cli.output import emit_json, say, working
 from merilo.cli.run_table import show_explanation, show_run
 from merilo.metrics.detox import Rater
+from merilo.runs.run_explanation import explain_item
+from merilo.runs.run_scores import score_run
 
 
 def score_folder(

@@ -26,9 +26,9 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.metrics.scoring import has_gold
+from merilo.models.answer_readers import numbers_of
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.exam_reading import numbers_of
-from merilo.models.shot_choice import shown_gold
+from merilo.models.prompter import shown_gold
 
 #: The log-likelihood of every choice that a rule does not take.
 _UNLIKELY: Final = -100.0

@@ -7,19 +7,393 @@ answer, a blank line separates solved items.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from random import Random
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.bare_forms import bare_parts
-from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import Media, parts, shown_value
-from merilo.errors import UsageError, argument
-from merilo.items import Item
-from merilo.models.asking import ChatMessage, Request
-from merilo.models.dialogue_context import EarlierTurn, Parts, names_context, turns
-from merilo.models.prompt_settings import PromptSettings
-from merilo.models.shot_choice import ShotDeck, shot_count, shown_gold
+from merilo.datasets.declaration import AnswerKind, Dataset
+from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, Media, parts, shown_value, template
+from merilo.errors import DataError, UsageError, argument
+from merilo.items import SUFFIXES, Item, read_split, read_splits
+from merilo.metrics.scoring import has_gold
+from merilo.models.asking import ChatMessage, Mode, Request
+from merilo.strict_json import Json
 from merilo.wording import listed
+
+#: How a model is asked: "auto" compares log-likelihoods if the answers are closed and the backend continues a text.
+AskedMode: TypeAlias = Literal["auto", "generate", "loglikelihood"]
+
+#: The kinds of answers that are one of a few labels.
+CLOSED: Final[frozenset[AnswerKind]] = frozenset({"choice", "criteria"})
+
+#: The sampling of programs: n programs a problem at this temperature.
+PROGRAM_TEMPERATURE: Final = 0.6
+PROGRAM_SAMPLES: Final = 10
+
+#: The most tokens of an answer of a backend that continues a text.
+CONTINUATION_TOKENS: Final = MappingProxyType(
+    {"choice": 16, "criteria": 16, "integer": 32, "text": 256, "program": 1024}
+)
+#: The most tokens of an answer of a chat model, which may think or explain before it answers.
+CHAT_TOKENS: Final = MappingProxyType(
+    {"choice": 2048, "criteria": 2048, "integer": 2048, "text": 2048, "program": 4096}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSettings:
+    """The settings of requests; `None` means the default of the dataset and its kind of answer.
+
+    Attributes:
+        shots: how many solved items stand before the question.
+        shots_as_turns: whether solved items, and the earlier turns of a dialogue, are turns of the conversation.
+        system: the system prompt.
+        as_people: whether a request holds exactly the text that people saw: no shots, and each item with its instruction.
+        mode: whether closed answers are compared by log-likelihood or generated.
+        stop: what ends an answer; `()` means nothing.
+        max_tokens: the most tokens of an answer, thought included.
+        temperature: 0 is greedy decoding.
+        top_p: the share of probability that is sampled from.
+        seed: random seed for the choice of shots and for sampling.
+
+    Raises:
+        UsageError: a value is out of range, or two settings contradict each other.
+
+    Example:
+        >>> PromptSettings(shots=2).shots
+        2
+    """
+
+    shots: int | None = None
+    shots_as_turns: bool = False
+    system: str | None = None
+    as_people: bool = False
+    mode: AskedMode = "auto"
+    stop: tuple[str, ...] | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.shots is not None and self.shots < 0:
+            raise UsageError("takes a number of at least 0", field=argument("shots"))
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise UsageError("takes a number of at least 1", field=argument("max_tokens"))
+        if self.temperature is not None and not (isfinite(self.temperature) and self.temperature >= 0):
+            raise UsageError("takes a number of at least 0", field=argument("temperature"))
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise UsageError("takes a number above 0 and at most 1", field=argument("top_p"))
+        if self.stop is not None and "" in self.stop:
+            raise UsageError("takes texts that are not empty", field=argument("stop"))
+        if self.mode not in {"auto", "generate", "loglikelihood"}:
+            raise UsageError("takes auto, generate or loglikelihood", field=argument("mode"))
+        if self.as_people and self.shots:
+            raise UsageError(f"people saw no shots: leave out {argument('shots')} or {argument('as_people')}")
+
+    def mode_for(self, declared: Dataset, *, chat: bool) -> Mode:
+        """Return how a dataset's items are asked.
+
+        Raises:
+            UsageError: log-likelihoods were asked for, but the answers are open.
+        """
+        closed = declared.answer.kind in CLOSED
+        if self.mode == "loglikelihood" and not closed:
+            raise UsageError(
+                f"the answers of {declared.title} are open: there are no labels whose log-likelihoods could be compared"
+                f" (use {argument('mode', 'auto', given='auto')})"
+            )
+        if self.mode == "auto":
+            return "loglikelihood" if closed and not chat else "generate"
+        return self.mode
+
+    def stop_for(self, declared: Dataset, *, chat: bool) -> tuple[str, ...]:
+        """Return what ends an answer: by default the dataset's stop strings, and nothing for a chat model.
+
+        A chat model ends its answer itself. A stop at the first newline would cut off everything after an opening
+        sentence or a line of thought, and a stop before "def" would cut off a program in fences.
+        """
+        if self.stop is not None:
+            return self.stop
+        return () if chat else declared.stop
+
+    def max_tokens_for(self, declared: Dataset, *, chat: bool) -> int:
+        """Return the most tokens of an answer."""
+        if self.max_tokens is not None:
+            return self.max_tokens
+        return (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[declared.answer.kind]
+
+    def temperature_for(self, declared: Dataset) -> float:
+        """Return the temperature: by default 0.6 for programs, else 0."""
+        if self.temperature is not None:
+            return self.temperature
+        return PROGRAM_TEMPERATURE if declared.answer.kind == "program" else 0.0
+
+    def samples_for(self, declared: Dataset, samples: int | None = None) -> int:
+        """Return how many answers an item gets: by default 10 programs, else 1.
+
+        Args:
+            declared: the dataset.
+            samples: how many answers the user asked for.
+
+        Raises:
+            UsageError: fewer than one, or several answers by greedy decoding, which would be equal.
+        """
+        if samples is None:
+            samples = PROGRAM_SAMPLES if declared.answer.kind == "program" else 1
+            return samples if self.temperature_for(declared) > 0 else 1
+        if samples < 1:
+            raise UsageError("takes a number of at least 1", field=argument("samples"))
+        if samples > 1 and self.temperature_for(declared) == 0:
+            raise UsageError(
+                f"{samples} answers to an item of {declared.title} would be equal at temperature 0:"
+                f" give {argument('temperature', 'T')} above 0"
+            )
+        return samples
+
+    def seed_for(self, declared: Dataset, sample: int) -> int | None:
+        """Return the seed of sampling an answer, different for each sample; `None` with greedy decoding."""
+        if self.temperature_for(declared) == 0:
+            return None
+        return int.from_bytes(sha256(f"sample {self.seed} {sample}".encode()).digest()[:4]) >> 1
+
+
+#: The splits that hold solved items, the best first.
+SHOT_SPLITS: Final = ("shots", "train", "public_test", "validation")
+
+
+def shots_of(path: Path, declared: Dataset, *, split: str = "test") -> tuple[Item, ...]:
+    """Find the solved items for a file of items.
+
+    They are, in this order: a split of the same file; a file beside it that is named after such a split (`shots.json`
+    beside `test.json`); and, for a dataset that has no split but the test (ruHateSpeech), those items of the test
+    itself that have a gold answer.
+
+    Args:
+        path: the file of the items that are asked.
+        declared: their dataset.
+        split: the split that is asked.
+
+    Returns:
+        The items, in the order of their file; empty if there are none.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    splits = read_splits(path)
+    for name in SHOT_SPLITS:
+        if name in splits and name != split and len(splits[name]):
+            return splits[name].items
+    if path.stem not in SHOT_SPLITS:
+        for beside in _beside(path):
+            return read_split(beside, beside.stem if beside.suffix != ".json" else None).items
+    if declared.splits == ("test",) and declared.shots.count and split in splits:
+        return tuple(item for item in splits[split] if has_gold(item))
+    return ()
+
+
+def _beside(path: Path) -> Iterator[Path]:
+    """Find files named after splits, in a folder in which every file is one split of the same dataset."""
+    if path.stem.lower() != "test":
+        return
+    for name in SHOT_SPLITS:
+        for suffix in (path.suffix, *SUFFIXES):
+            if (found := path.with_name(f"{name}{suffix}")).is_file():
+                yield found
+
+
+def shown_gold(item: Item, declared: Dataset) -> str:
+    """Return the answer that a solved item shows: the gold answer, or its first alternative.
+
+    Raises:
+        DataError: the item has no gold answer, or one that is not a text.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> shown_gold(Item(1, "", {}, "Пушкин; А. С. Пушкин"), dataset("chegeka"))
+        'Пушкин'
+    """
+    gold = item.outputs
+    if isinstance(gold, int) and not isinstance(gold, bool):
+        gold = str(gold)
+    if not has_gold(item) or not isinstance(gold, str) or not gold.strip():
+        raise DataError(
+            f"item {item.id} of {declared.title} is used as a shot, but has no gold answer", field="outputs"
+        )
+    separator = declared.answer.alternatives
+    # In the exam, commas divide alternatives only in tasks of type "text", and the numbers of one answer elsewhere.
+    one_answer = "grade_norm" in declared.metrics and item.meta.get("type") != "text"
+    if separator is not None and not one_answer:
+        gold = next(filter(None, map(str.strip, gold.split(separator))), gold)
+    return gold.strip()
+
+
+def shot_count(declared: Dataset, settings: PromptSettings) -> int:
+    """Return how many solved items stand before a question.
+
+    Raises:
+        UsageError: the dataset cannot have any.
+    """
+    if settings.as_people:
+        return 0
+    count = declared.shots.count if settings.shots is None else settings.shots
+    if count and (reason := _why_never(declared)):
+        raise UsageError(f"{declared.title} has no shots: {reason}; ask it with {_no_shots()}")
+    return count
+
+
+def _why_never(declared: Dataset) -> str | None:
+    if declared.shots.earlier_turns:
+        return "an item follows the earlier turns of its dialogue"
+    if declared.answer.kind == "criteria":
+        return f"its gold answer has {len(declared.answer.criteria)} criteria, and a model is asked for one label"
+    if declared.answer.kind == "program":
+        return "a problem is shown without solved ones"
+    return None
+
+
+def _no_shots() -> str:
+    return argument("shots", "0", given=0)
+
+
+def _counted(count: int) -> str:
+    return f"{count} {'shot' if count == 1 else 'shots'}"
+
+
+class ShotDeck:
+    """The solved items of a dataset, and the choice of those that precede an item.
+
+    Each item gets its own shots at random, because the first shot gives the instruction: over all items, every prompt of the
+    shots is used about equally often. The choice depends only on the dataset, the seed and the item; with one shot more, the
+    earlier ones stay the same.
+
+    Args:
+        declared: the dataset.
+        shots: the solved items.
+        count: how many each item gets.
+        seed: random seed.
+
+    Raises:
+        UsageError: shots are wanted, but the data has none.
+        DataError: a shot has no gold answer, or lacks the field that shots share with an item.
+    """
+
+    def __init__(self, declared: Dataset, shots: Sequence[Item], count: int, seed: int) -> None:
+        self._declared = declared
+        self._count = count
+        self._seed = seed
+        if not count:
+            self._by_field: Mapping[str, Sequence[Item]] = {}
+            return
+        if not shots:
+            wanted = f"{_counted(count)} an item"
+            if declared.shots.count:
+                raise DataError(
+                    f"{declared.title} is asked with {wanted}, but its data has no solved items: add them as a split"
+                    f" 'shots' or 'train', or use {_no_shots()}"
+                )
+            raise UsageError(
+                f"{declared.title} has no shots, so it cannot be asked with {wanted}: use {_no_shots()}"
+            )
+        found: dict[str, list[Item]] = {}
+        for shot in shots:
+            shown_gold(shot, declared)
+            found.setdefault(self._shared(shot), []).append(shot)
+        self._by_field = found
+
+    def choose(self, item: Item) -> tuple[Item, ...]:
+        """Return the shots of an item, in the order in which they are shown.
+
+        Raises:
+            DataError: there are too few, the item itself (the same question) not counted.
+        """
+        if not self._count:
+            return ()
+        shared = self._shared(item)
+        known = self._by_field.get(shared, ())
+        chosen: list[Item] = []
+        for shot in self._drawn(known, item):
+            if shot.inputs != item.inputs and all(shot.inputs != other.inputs for other in chosen):
+                chosen.append(shot)
+                if len(chosen) == self._count:
+                    return tuple(chosen)
+        field = self._declared.shots.same
+        where = f" with {field} '{shared}'" if field else ""
+        raise DataError(
+            f"item {item.id} of {self._declared.title} needs {_counted(self._count)}{where},"
+            f" but there {'is' if len(chosen) == 1 else 'are'} {len(chosen) or 'none'}"
+            f" besides the item itself (lower {argument('shots', 'N')}, or add solved items)"
+        )
+
+    def _shared(self, item: Item) -> str:
+        """Return the value of the field that shots share with an item."""
+        field = self._declared.shots.same
+        if field is None:
+            return ""
+        value = item.meta.get(field)
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise DataError(
+                f"item {item.id} of {self._declared.title} has no {field}, by which its shots are chosen",
+                field=f"meta.{field}",
+            )
+        return str(value)
+
+    def _drawn(self, known: Sequence[Item], item: Item) -> Iterator[Item]:
+        """Draw without replacement, one at a time, so that a larger number of shots begins with the same ones."""
+        random = Random(f"shots {self._declared.name} {self._seed} {item.id}")  # noqa: S311 - reproducible on purpose
+        moved: dict[int, int] = {}
+        for left in range(len(known), 0, -1):
+            place = random.randrange(left)
+            yield known[moved.get(place, place)]
+            moved[place] = moved.get(left - 1, left - 1)
+
+
+#: A turn before the question and the model's answer to it; `None` if it gave none that could be read.
+EarlierTurn: TypeAlias = "tuple[Item, Json]"
+
+#: Shown for a turn that has no readable answer.
+NO_ANSWER: Final = "(нет ответа)"
+
+#: Texts and media in the order in which they are shown.
+Parts: TypeAlias = "tuple[str | Media, ...]"
+
+
+def names_context(item: Item, declared: Dataset) -> bool:
+    """Check whether the item's template says where the earlier turns stand."""
+    if not declared.shots.earlier_turns:
+        return False
+    return any(found[1] == CONTEXT for found in PLACEHOLDER.finditer(template(item, declared)))
+
+
+def turns(earlier: Sequence[EarlierTurn], declared: Dataset, *, as_people: bool) -> list[tuple[Parts, str]]:
+    """Return the question and the answer of each earlier turn.
+
+    Args:
+        earlier: the turns, the first one first.
+        declared: the dataset.
+        as_people: whether a turn is shown with its instruction, as people saw it.
+
+    Raises:
+        DataError: a turn lacks a field that its template names.
+    """
+    return [(_question(item, declared, as_people), _answer(answer)) for item, answer in earlier]
+
+
+def _question(item: Item, declared: Dataset, as_people: bool) -> Parts:
+    if as_people and not names_context(item, declared):
+        return parts(item, declared)
+    return bare_parts(item, declared)
+
+
+def _answer(answer: Json) -> str:
+    return NO_ANSWER if answer is None else str(answer)
+
 
 #: What stands between a question and its answer, and between solved items.
 TARGET_DELIMITER: Final = " "

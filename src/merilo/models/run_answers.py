@@ -15,7 +15,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.items import Item
 from merilo.models.answer_extraction import ExtractedAnswer, ExtractionOutcome, extract
 from merilo.models.asking import ModelReply, Request
-from merilo.models.prompt_settings import CLOSED
+from merilo.models.prompter import CLOSED
 from merilo.models.run_log import log_path, read_log
 from merilo.strict_json import Json
 from merilo.wording import listed, shortened

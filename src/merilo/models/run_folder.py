@@ -5,21 +5,322 @@ RUN/log/<dataset>.jsonl             every reply, appended as it arrives
 RUN/<dataset>.jsonl                 the answers: id, answer, sample, outcome
 RUN/<dataset>.completions.jsonl     the programs: task_id, completion, sample, outcome
 RUN/<dataset>.json                  the results of the programs, as a submission has them
+
+A command with the same parameters resumes a run. More items (`--limit`), more samples and further datasets extend it. Anything else
+that changes the requests is refused, and the message shows the difference.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
+from urllib.parse import urlsplit, urlunsplit
 
+from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError, argument
+from merilo.items import Item, entry_of
+from merilo.models.asking import Mode
+from merilo.models.prompter import PromptSettings
 from merilo.models.run_log import LOG_FOLDER, RunLog, open_log
-from merilo.models.run_record import RECORD_FILE, RunRecord, is_run, read_record, write_record
-from merilo.wording import listed
+from merilo.strict_json import Json, indented, read_json
+from merilo.wording import listed, shortened
+
+#: The format's name; the number increases when the meaning of the fields changes.
+FORMAT: Final = "merilo run 1"
+
+#: The file in a run's folder.
+RECORD_FILE: Final = "run.json"
+
+#: Hexadecimal digits of a hash.
+_DIGITS: Final = 12
+
+#: What stands in the record in place of a key.
+_HIDDEN: Final = "***"
+
+_SECRET: Final = re.compile(r"(?:^|_)(?:api_?key|key|token|password|secret|credentials?)$", re.IGNORECASE)
+
+#: Arguments of backends that change the speed of a run and not its answers.
+_OF_SPEED: Final = frozenset(
+    {"num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size", "device"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedModel:
+    """The model of a run.
+
+    Attributes:
+        name: the name that tables show.
+        backend: the backend's name.
+        args: the backend's arguments; keys are hidden.
+        builtin: whether it is a built-in respondent, which is no model.
+    """
+
+    name: str
+    backend: str
+    args: Mapping[str, str]
+    builtin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetRecord:
+    """What is asked of a dataset.
+
+    Attributes:
+        title: the dataset's title.
+        declaration: its name, or the path of its declaration.
+        data: the file of the items, as given.
+        study: the folder of the study whose items are asked; `None` without a study.
+        mode: generation or log-likelihood.
+        chat: whether requests are conversations.
+        shots: solved items before each question.
+        shots_sha256: the hash of the solved items that shots are taken from.
+        samples: answers to each item.
+        limit: the first items that are asked; `None` for all.
+        hashes: item id -> hash of the item without its gold answer, in the order in which items are asked.
+    """
+
+    title: str
+    declaration: str
+    data: str
+    study: str | None
+    mode: Mode
+    chat: bool
+    shots: int
+    shots_sha256: str
+    samples: int
+    limit: int | None
+    hashes: Mapping[str, str]
+
+    @property
+    def requests(self) -> int:
+        """How many answers are asked for."""
+        return len(self.hashes) * self.samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """Everything that determines the requests of a run.
+
+    Attributes:
+        model: the model.
+        settings: the settings of requests.
+        datasets: the datasets by name.
+        commands: what was called, the first command first: the command, its time, and versions.
+    """
+
+    model: AskedModel
+    settings: PromptSettings
+    datasets: Mapping[str, DatasetRecord]
+    commands: tuple[Mapping[str, Json], ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the content of `run.json`."""
+        return {
+            "format": FORMAT,
+            "model": {**asdict(self.model), "args": dict(self.model.args)},
+            "settings": _settings_json(self.settings),
+            "datasets": {
+                name: {**_plain(one), "hashes": dict(one.hashes)} for name, one in self.datasets.items()
+            },
+            "commands": [dict(one) for one in self.commands],
+        }
+
+    def extended(self, other: RunRecord, run: Path) -> RunRecord:
+        """Return the record of this run after a later command.
+
+        Args:
+            other: what the later command asks.
+            run: the folder of the run, for messages.
+
+        Raises:
+            UsageError: the later command asks something else under the same names.
+        """
+        _refuse(_differences(self._fixed(), other._fixed()), run)
+        datasets = dict(self.datasets)
+        for name, new in other.datasets.items():
+            old = datasets.get(name)
+            datasets[name] = new if old is None else _extended(name, old, new, run)
+        return replace(self, datasets=datasets, commands=(*self.commands, *other.commands))
+
+    def _fixed(self) -> dict[str, Json]:
+        """Return the parameters that must not change."""
+        args: dict[str, Json] = {
+            name: value
+            for name, value in self.model.args.items()
+            if name not in _OF_SPEED and value != _HIDDEN
+        }
+        model: dict[str, Json] = {"backend": self.model.backend, "name": self.model.name, "args": args}
+        return {"model": model, **_settings_json(self.settings)}
+
+
+def write_record(run: Path, record: RunRecord) -> None:
+    """Write the record into a run's folder.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    write_text(run / RECORD_FILE, indented(record.to_json()) + "\n")
+
+
+def read_record(run: Path) -> RunRecord:
+    """Read the record of a run's folder.
+
+    Raises:
+        InputError: the folder is not one of a run, or its record is not one of this version.
+    """
+    path = run / RECORD_FILE
+    if not path.is_file():
+        raise InputError(f"not a folder of 'merilo run': {RECORD_FILE} is missing", file=run)
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError("is not the record of a run of this version", file=path)
+    try:
+        # The types are those that `to_json` wrote; a field that is missing or new raises a TypeError.
+        known = cast("dict[str, Any]", content)
+        stop = known["settings"]["stop"]
+        return RunRecord(
+            model=AskedModel(**known["model"]),
+            settings=PromptSettings(**{**known["settings"], "stop": None if stop is None else tuple(stop)}),
+            datasets={name: DatasetRecord(**one) for name, one in known["datasets"].items()},
+            commands=tuple(known["commands"]),
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise InputError("is not the record of a run of this version", file=path) from None
+
+
+def is_run(path: Path) -> bool:
+    """Check whether a path is the folder of a run."""
+    return (path / RECORD_FILE).is_file()
+
+
+def hidden_args(args: Mapping[str, str]) -> dict[str, str]:
+    """Return the arguments of a backend with keys and passwords hidden.
+
+    Example:
+        >>> hidden_args({"api_key": "sk-1", "base_url": "http://me:secret@host/v1", "tokenizer": "t"})
+        {'api_key': '***', 'base_url': 'http://***@host/v1', 'tokenizer': 't'}
+    """
+    return {
+        name: _HIDDEN if _SECRET.search(name) else _without_password(value) for name, value in args.items()
+    }
+
+
+def item_hashes(items: Iterable[Item]) -> dict[str, str]:
+    """Return the hash of each item by its id as text. Gold answers do not count: they may be added for scoring."""
+    return {str(item.id): item_hash(item) for item in items}
+
+
+def item_hash(item: Item) -> str:
+    """Return the hash of what is asked about an item: its inputs, and after a hyphen its instruction."""
+    return f"{inputs_hash(item)}-{_hash(item.instruction)[:_DIGITS]}"
+
+
+def inputs_hash(item: Item) -> str:
+    """Return the hash of an item's inputs, the first part of `item_hash`."""
+    return _hash(item.inputs if isinstance(item.inputs, str) else dict(item.inputs))[:_DIGITS]
+
+
+def _hash(content: Json) -> str:
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def shots_hash(shots: Sequence[Item]) -> str:
+    """Return the hash of the solved items that shots are taken from; empty without any."""
+    return _hash([entry_of(shot) for shot in shots])[:_DIGITS] if shots else ""
+
+
+def refuse_other_items(record: DatasetRecord, items: Sequence[Item], file: object) -> None:
+    """Refuse items that are not those that were asked.
+
+    Raises:
+        InputError: an item of the run is missing in the file, or its text differs.
+    """
+    found = item_hashes(items)
+    missing = [name for name in record.hashes if name not in found]
+    if missing:
+        raise InputError(
+            f"has not all items of the run: {len(missing)} of {len(record.hashes)} are missing ({listed(missing, 5)})",
+            file=file,
+        )
+    other = [name for name, known in record.hashes.items() if found[name] != known]
+    if other:
+        raise InputError(
+            f"its items are not those that were asked: {len(other)} of {len(record.hashes)} differ ({listed(other, 5)})",
+            file=file,
+        )
+
+
+def _without_password(value: str) -> str:
+    parts = urlsplit(value) if "://" in value and "@" in value else None
+    if parts is None or "@" not in parts.netloc:
+        return value
+    return urlunsplit(parts._replace(netloc=f"{_HIDDEN}@{parts.netloc.rpartition('@')[2]}"))
+
+
+def _settings_json(settings: PromptSettings) -> dict[str, Json]:
+    found = cast("dict[str, Json]", asdict(settings))
+    found["stop"] = None if settings.stop is None else list(settings.stop)
+    return found
+
+
+def _plain(record: DatasetRecord) -> dict[str, Json]:
+    return {name: cast("Json", getattr(record, name)) for name in record.__slots__ if name != "hashes"}
+
+
+def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> DatasetRecord:
+    free = {"samples", "limit", "hashes", "data", "title"}
+    before, now = (
+        {key: value for key, value in _plain(one).items() if key not in free} for one in (old, new)
+    )
+    _refuse([f"{name}: {told}" for told in _differences(before, now)], run)
+    if new.samples < old.samples:
+        _refuse([f"{name}: samples was {old.samples} and is now {new.samples}, but can only be raised"], run)
+    changed = [one for one, known in old.hashes.items() if new.hashes.get(one, known) != known]
+    if changed:
+        _refuse([f"{name}: {len(changed)} items have changed since ({listed(changed, 5)})"], run)
+    gone = [one for one in old.hashes if one not in new.hashes]
+    if gone and new.limit is not None and (old.limit is None or new.limit < old.limit):
+        _refuse(
+            [f"{name}: limit was {old.limit or 'not given'} and is now {new.limit}, but can only be raised"],
+            run,
+        )
+    if gone:
+        _refuse([f"{name}: {len(gone)} items are not among the items now ({listed(gone, 5)})"], run)
+    return new
+
+
+def _differences(old: Mapping[str, Json], new: Mapping[str, Json], where: str = "") -> list[str]:
+    """Return what differs between two records, a phrase for each parameter."""
+    found: list[str] = []
+    for name in dict.fromkeys((*old, *new)):
+        before, now = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(now, dict):
+            found += _differences(before, now, f"{where}{name}.")
+        elif before != now:
+            found.append(f"{where}{name} was {_told(before)} and is now {_told(now)}")
+    return found
+
+
+def _told(value: Json) -> str:
+    return "not given" if value is None else shortened(json.dumps(value, ensure_ascii=False))
+
+
+def _refuse(differences: Sequence[str], run: Path) -> None:
+    if differences:
+        raise UsageError(
+            f"holds another run: {listed(differences, 4)}; choose another folder, or start this one again with {argument('force', given=True)}",
+            file=run,
+        )
+
 
 #: The folder of the sandbox's verdicts in a run's folder.
 SANDBOX_FOLDER: Final = "sandbox"

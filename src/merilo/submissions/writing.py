@@ -14,7 +14,7 @@ from merilo.datasets import Dataset, dataset, names
 from merilo.datasets import __file__ as datasets_package
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Split
-from merilo.models.run_record import is_run
+from merilo.models.run_folder import is_run
 from merilo.models.sheets import read_sheet
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import GoldItems, read_gold

@@ -2,7 +2,7 @@
 
 import pytest
 
-from merilo.models.backends import attempts
+from merilo.models.backends import servers as attempts
 
 
 @pytest.fixture(autouse=True)

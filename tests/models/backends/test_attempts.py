@@ -7,9 +7,8 @@ import pytest
 
 from merilo.errors import BackendError
 from merilo.models.asking import ModelReply
-from merilo.models.backends import attempts
-from merilo.models.backends.attempts import Attempts, TryAgain, Unreachable
-from merilo.models.backends.rate_limits import RateLimiter, RateLimits
+from merilo.models.backends import servers as attempts
+from merilo.models.backends.servers import Attempts, RateLimiter, RateLimits, TryAgain, Unreachable
 
 RIGHT = ModelReply(text="A", prompt_tokens=1, completion_tokens=1)
 

@@ -6,7 +6,7 @@ from every import every
 from merilo.errors import UsageError
 from merilo.models.backends import backend_names, open_backend
 from merilo.models.backends.model_arguments import BackendArguments, parse_model_arguments
-from merilo.models.backends.rate_limits import RateLimits
+from merilo.models.backends.servers import RateLimits
 
 
 @every(

@@ -6,7 +6,7 @@ import pytest
 from every import every
 
 from merilo.errors import UsageError
-from merilo.models.backends.rate_limits import RateLimiter, RateLimits
+from merilo.models.backends.servers import RateLimiter, RateLimits
 
 
 class Clock:

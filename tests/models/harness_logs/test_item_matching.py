@@ -89,8 +89,7 @@ def test_a_prompt_with_solved_items_before_it_is_the_datasets(tmp_path: Path) ->
     """After solved items the question stands in its bare form."""
     from merilo.datasets import dataset
     from merilo.datasets.bundled import examples
-    from merilo.models.prompt_settings import PromptSettings
-    from merilo.models.prompter import Prompter
+    from merilo.models.prompter import Prompter, PromptSettings
 
     declared = dataset("parus")
     prompter = Prompter(declared, examples(declared)["shots"].items, PromptSettings(shots=2), chat=False)

@@ -130,8 +130,7 @@ def test_a_task_of_compared_choices_needs_no_merilo(tmp_path: Path) -> None:
 
 
 def test_the_prompts_of_a_task_are_those_of_runs(tmp_path: Path) -> None:
-    from merilo.models.prompt_settings import PromptSettings
-    from merilo.models.prompter import Prompter
+    from merilo.models.prompter import Prompter, PromptSettings
 
     exported("rummlu", tmp_path / "task", "--shots", "1", "--seed", "7")
     declared, splits = dataset("rummlu"), examples(dataset("rummlu"))

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
 from merilo.models.asking import Abilities, Finish, ModelReply, Request
-from merilo.models.backends.attempts import Attempts
-from merilo.models.backends.chat_http import clean, estimated_tokens
+from merilo.models.backends.chats import clean, estimated_tokens
 from merilo.models.backends.model_arguments import BackendArguments, nearest
-from merilo.models.backends.rate_limits import RateLimiter, RateLimits
-from merilo.models.backends.server_errors import ServerErrors
+from merilo.models.backends.servers import Attempts, RateLimiter, RateLimits, ServerErrors
 from merilo.wording import shortened
 
 if TYPE_CHECKING:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from merilo.errors import UsageError, argument
 from merilo.models.asking import ModelBackend
-from merilo.models.backends.anthropic_chat import ANTHROPIC_ARGUMENTS, ANTHROPIC_KEY, open_anthropic
-from merilo.models.backends.chat_http import CHAT_ARGUMENTS, OPENAI_KEY, open_chat
-from merilo.models.backends.completions_http import COMPLETION_ARGUMENTS, open_completions
+from merilo.models.backends.chats import (
+    ANTHROPIC_ARGUMENTS,
+    ANTHROPIC_KEY,
+    CHAT_ARGUMENTS,
+    OPENAI_KEY,
+    open_anthropic,
+    open_chat,
+)
+from merilo.models.backends.continuations import COMPLETION_ARGUMENTS, open_completions
 from merilo.models.backends.inspect_providers import PREFIX, open_inspect
 from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
 from merilo.models.backends.model_arguments import BackendArguments, nearest
-from merilo.models.backends.rate_limits import RateLimits
-from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS
+from merilo.models.backends.servers import RateLimits
+from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +134,39 @@ def open_backend(
 
 def _inspect(setup: BackendSetup) -> ModelBackend:
     return open_inspect(setup.name, setup.given, setup.limits)
+
+
+def open_model(
+    name: str,
+    args: Mapping[str, str],
+    limits: RateLimits,
+    materials: Sequence[RespondentMaterial],
+    *,
+    seed: int = 0,
+    device: str | None = None,
+    media_folder: Path | None = None,
+) -> ModelBackend:
+    """Open a built-in respondent or a backend.
+
+    Args:
+        name: the name.
+        args: the backend's arguments; built-in respondents take none.
+        limits: the limits of requests and tokens a minute.
+        materials: the datasets with their items, which built-in respondents read.
+        seed: random seed of the built-in respondent `random`.
+        device: where local weights are put.
+        media_folder: the folder that paths of media are relative to.
+
+    Raises:
+        UsageError: there is no such backend, or it does not take an argument.
+        MissingPartError: an extra is missing.
+        BackendError: a key is missing.
+    """
+    if name in BUILTIN_RESPONDENTS:
+        if args:
+            raise UsageError(f"the built-in respondent {name} takes no arguments")
+        return BuiltinRespondent(name, materials, seed=seed)
+    if near := get_close_matches(name, BUILTIN_RESPONDENTS, n=1, cutoff=0.8):
+        raise UsageError(f"there is no backend '{name}'; did you mean {near[0]}?", field=argument("model"))
+
+    return open_backend(name, args, limits, device=device, media_folder=media_folder)

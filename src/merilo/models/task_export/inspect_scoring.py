@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from merilo.models.asking import Finish
-from merilo.models.task_export.exported_rows import ANSWERED
 from merilo.models.task_export.exported_scores import TASK_FILE, ExportedTask
+from merilo.models.task_export.task_folder import ANSWERED
 from merilo.strict_json import read_json
 
 if TYPE_CHECKING:

@@ -2,44 +2,221 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from merilo.api.asked_datasets import BUNDLED_NAME, ItemSource, asked_datasets, item_sources
-from merilo.api.run_options import RunOptions, price_given
-from merilo.api.run_plan import RunPlan, plan_of
-from merilo.api.run_programs import ProgramWatch, run_programs, unwatched
-from merilo.api.run_scores import DatasetRun, RunResult, scored_dataset
+from merilo.errors import MissingPartError, UsageError, argument
+from merilo.files import sha256
 from merilo.metrics.detox import Rater
 from merilo.metrics.raters import rater_of
-from merilo.models.asked_dataset import AskedDataset
-from merilo.models.asking import ModelBackend
+from merilo.models.asked_datasets import BUNDLED_NAME, AskedDataset, ItemSource, asked_datasets, item_sources
+from merilo.models.asking import ModelBackend, Request
 from merilo.models.backends import RateLimits
+from merilo.models.backends.registry import open_model
 from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.contamination import SUFFIX, contamination_of, contamination_requests
-from merilo.models.event_loop import RunInLoop, event_loop
-from merilo.models.model_choice import open_model
-from merilo.models.prompt_settings import AskedMode, PromptSettings
+from merilo.models.prompter import AskedMode, PromptSettings, shots_of
 from merilo.models.run_answers import write_answers
-from merilo.models.run_budget import RunBudget
-from merilo.models.run_folder import RunFolder, run_in
+from merilo.models.run_folder import SANDBOX_FOLDER, AskedModel, RunFolder, RunRecord, hidden_args, run_in
 from merilo.models.run_log import RunLog, log_path, read_log
-from merilo.models.run_record import AskedModel, RunRecord, hidden_args
-from merilo.models.runner import Progress, Requests, ask_all
-from merilo.models.shot_choice import shots_of
+from merilo.models.runner import (
+    UNLIMITED_TOKENS,
+    Price,
+    Progress,
+    Requests,
+    RunBudget,
+    RunInLoop,
+    ask_all,
+    estimated_tokens,
+    event_loop,
+)
+from merilo.runs.program_scores import Watch, score_programs, unwatched
+from merilo.runs.run_scores import DatasetRun, RunResult, scored_dataset
+from merilo.runs.run_sources import study_source
 from merilo.strict_json import Json
 from merilo.version import __version__
 from merilo.wording import listed
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What a run asks, and how.
+
+    Attributes:
+        model: the backend's name, or a backend.
+        datasets: names of datasets, or paths of declarations.
+        model_args: the backend's arguments by name.
+        data: a folder of items, or one file.
+        study: the folder of a study.
+        settings: the settings of requests.
+        samples: how many answers to each item.
+        limit: how many of the first items of each dataset.
+        contamination: whether to make the contamination check.
+        limits: the limits of requests and tokens a minute.
+        price: the price of tokens.
+        max_usd: the most that the run may cost.
+        max_requests: the most requests of the run.
+        device: where local weights are put.
+        command: the command, for the record.
+    """
+
+    model: str | ModelBackend
+    datasets: Sequence[str] = ()
+    model_args: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    study: Path | None = None
+    settings: PromptSettings = field(default_factory=PromptSettings)
+    samples: int | None = None
+    limit: int | None = None
+    contamination: bool = False
+    limits: RateLimits = field(default_factory=RateLimits)
+    price: Price | None = None
+    max_usd: float | None = None
+    max_requests: int | None = None
+    device: str | None = None
+    command: str = "merilo.run"
+
+
+def price_given(price_in: float | None, price_out: float | None) -> Price | None:
+    """Return the price that two arguments give, or `None` if neither is given.
+
+    Raises:
+        UsageError: one price is missing, or a price is negative.
+    """
+    if price_in is None and price_out is None:
+        return None
+    if price_in is None or price_out is None:
+        raise UsageError(f"{argument('price_in')} and {argument('price_out')} need each other")
+    return Price(price_in, price_out)
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlan:
+    """The requests of one dataset.
+
+    Attributes:
+        title: the dataset's title.
+        items: items that are asked.
+        samples: answers to each item.
+        requests: the request of each item.
+        prompt_tokens: the estimated tokens of all requests. Earlier turns of dialogues are not part of it.
+        completion_tokens: the most tokens of all answers.
+        usd: the most that the dataset is expected to cost; `None` without a price.
+        refused: items that the backend cannot be asked.
+    """
+
+    title: str
+    items: int
+    samples: int
+    requests: tuple[Request, ...]
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float | None
+    refused: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many requests are sent."""
+        return self.items * self.samples
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """The requests of a run.
+
+    Attributes:
+        model: the model's name.
+        datasets: the plan of each dataset by name.
+    """
+
+    model: str
+    datasets: dict[str, DatasetPlan]
+
+    @property
+    def usd(self) -> float | None:
+        """The most that the run is expected to cost in US dollars; `None` without a price."""
+        known = [one.usd for one in self.datasets.values() if one.usd is not None]
+        return sum(known) if known else None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the plan as JSON, with every request as it is rendered."""
+        return {
+            "model": self.model,
+            "usd": self.usd,
+            "datasets": {
+                name: {
+                    "title": one.title,
+                    "items": one.items,
+                    "samples": one.samples,
+                    "requests": one.count,
+                    "prompt_tokens": one.prompt_tokens,
+                    "completion_tokens": one.completion_tokens,
+                    "usd": one.usd,
+                    "refused_media": one.refused,
+                    "rendered": [rendered(request) for request in one.requests],
+                }
+                for name, one in self.datasets.items()
+            },
+        }
+
+
+def rendered(request: Request) -> dict[str, Json]:
+    """Return a request as JSON."""
+    content: dict[str, Json] = {"item": request.item, "sha256": request.sha256}
+    if request.messages:
+        content["messages"] = [{"role": one.role, "content": one.text} for one in request.messages]
+    else:
+        content["prompt"] = request.prompt
+    if request.choices:
+        content["choices"] = list(request.choices)
+        return content
+    return content | {
+        "stop": list(request.stop),
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "seed": request.seed,
+    }
+
+
+def plan_of(asked: Sequence[AskedDataset], model: str, price: Price | None) -> RunPlan:
+    """Render the requests of datasets and estimate their tokens and cost.
+
+    Raises:
+        DataError: an item cannot be rendered.
+    """
+    return RunPlan(model, {one.declared.name: _dataset(one, price) for one in asked})
+
+
+def _dataset(asked: AskedDataset, price: Price | None) -> DatasetPlan:
+    requests = tuple(asked.first_requests())
+    times = asked.samples
+    prompt = sum(estimated_tokens(one) * max(1, len(one.choices)) for one in requests) * times
+    completion = sum(
+        len(one.choices) if one.choices else one.max_tokens or UNLIMITED_TOKENS for one in requests
+    )
+    return DatasetPlan(
+        asked.declared.title,
+        len(asked.split),
+        times,
+        requests,
+        prompt,
+        completion * times,
+        None if price is None else price.of(prompt, completion * times),
+        len(asked.refused),
+    )
+
+
 #: Called before anything is asked with the number of requests that are left and that were answered before; the returned context
 #: receives a function to call with the progress.
-RunWatch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
+AskWatch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
 
 
 @contextmanager
@@ -174,8 +351,8 @@ def run_model(
     *,
     rater: Rater | None = None,
     force: bool = False,
-    watch: RunWatch = _quiet,
-    watch_programs: ProgramWatch = unwatched,
+    watch: AskWatch = _quiet,
+    watch_programs: Watch = unwatched,
     say: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
     """Ask a model and score its answers.
@@ -218,7 +395,10 @@ def plan_run(options: RunOptions) -> RunPlan:
 @contextmanager
 def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
     """Open the backend and make the datasets; the backend is closed at the end."""
-    sources = item_sources(options.datasets, options.data, options.study)
+    if options.study is None:
+        sources = item_sources(options.datasets, options.data)
+    else:
+        sources = [study_source(options.study, options.datasets)]
     media = options.data or (sources[0].file.parent if sources else None)
     media = media.parent if media is not None and media.is_file() else media
     if isinstance(options.model, str):
@@ -283,7 +463,7 @@ def _check_likelihoods(prepared: _Prepared, loop: RunInLoop) -> None:
 
 
 def _ask(
-    prepared: _Prepared, log: RunLog, loop: RunInLoop, watch: RunWatch, say: Callable[[str], None]
+    prepared: _Prepared, log: RunLog, loop: RunInLoop, watch: AskWatch, say: Callable[[str], None]
 ) -> Progress:
     sources: list[Requests] = []
     left = answered = spent = 0
@@ -325,7 +505,7 @@ def _result(
     seconds: float,
     *,
     rater: Rater | None,
-    watch: ProgramWatch,
+    watch: Watch,
 ) -> RunResult:
     found: dict[str, DatasetRun] = {}
     notes: list[str] = []
@@ -355,3 +535,30 @@ def _result(
     if prepared.record.model.builtin:
         notes.append(f"{prepared.record.model.name} is a built-in respondent, not a model")
     return RunResult(folder, found, done.stopped, seconds, done.answered + done.failed, tuple(notes))
+
+
+def run_programs(folder: RunFolder, asked: AskedDataset, source: ItemSource, watch: Watch) -> str:
+    """Run the programs of a dataset in the sandbox and write their results as `<dataset>.json`.
+
+    Programs that were judged before are not run again.
+
+    Returns:
+        A sentence if there is no sandbox; else an empty text.
+
+    Raises:
+        DataError: a problem is invalid.
+        OutputError: the results cannot be written.
+    """
+    name = asked.declared.name
+    completions = folder.path / f"{name}.completions.jsonl"
+    results = folder.path / f"{name}.json"
+    # The ledger of other completions, from before the run was extended, is of no use.
+    place = folder.path / SANDBOX_FOLDER / f"{name}-{sha256(completions)[:12]}"
+    try:
+        score_programs(completions, data=source.file, partial=True, out=place, outputs=results, watch=watch)
+    except MissingPartError as error:
+        return f"the programs of {asked.declared.title} have not been run: {error.marked}"
+    for old in place.parent.glob(f"{name}-*"):
+        if old != place:
+            shutil.rmtree(old, ignore_errors=True)
+    return ""

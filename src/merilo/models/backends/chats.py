@@ -1,28 +1,122 @@
-"""Chat over HTTP with servers of OpenAI's kind: OpenAI, vLLM, SGLang, Ollama, llama.cpp, OpenRouter, `transformers serve` and others."""
+"""Chat with servers of OpenAI's kind (OpenAI, vLLM, SGLang, Ollama and others) and with Anthropic's."""
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from merilo.errors import DataError
+from merilo.datasets.rendering import Media
+from merilo.errors import DataError, UsageError, argument
 from merilo.models.asking import Abilities, ChatMessage, Finish, ModelReply, Request
-from merilo.models.backends.attempts import TryAgain
-from merilo.models.backends.generated_text import cut_at_stop, split_at_mark
 from merilo.models.backends.model_arguments import BackendArguments
-from merilo.models.backends.pictures import read_picture
-from merilo.models.backends.rate_limits import RateLimits
-from merilo.models.backends.single_requests import ServerBackend
-from merilo.models.backends.vendor_clients import (
+from merilo.models.backends.servers import (
     SERVER_ARGUMENTS,
+    RateLimits,
+    ServerBackend,
     ServerSettings,
+    TryAgain,
     VendorClient,
+    anthropic_client,
     openai_client,
 )
 from merilo.strict_json import Json
+from merilo.wording import shown
+
+
+def split_at_mark(text: str, mark: str | None) -> tuple[str | None, str]:
+    """Split a generated text after the mark that ends its thought, lm-eval's `think_end_token`.
+
+    Args:
+        text: the text as generated.
+        mark: the mark; without it the text stays whole, and the known marks are found when the answer is extracted.
+
+    Returns:
+        The thought, `None` if there is no mark in the text, and the answer without white space before it.
+
+    Example:
+        >>> split_at_mark("2 + 2 is 4. ### 4", "###")
+        ('2 + 2 is 4.', '4')
+        >>> split_at_mark("4", "###")
+        (None, '4')
+    """
+    before, found, after = text.rpartition(mark) if mark else ("", "", text)
+    return (before.strip(), after.lstrip()) if found else (None, text)
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    r"""Cut a text before the first stop string, as a server does that was sent them.
+
+    Returns:
+        The text, and whether it was cut.
+
+    Example:
+        >>> cut_at_stop("A\nB", ["\n"])
+        ('A', True)
+    """
+    places = [place for mark in stop if mark and (place := text.find(mark)) >= 0]
+    return (text[: min(places)], True) if places else (text, False)
+
+
+#: What files of each kind start with.
+_SIGNATURES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture.
+
+    Attributes:
+        kind: its media type, such as `image/png`.
+        base64: its bytes.
+    """
+
+    kind: str
+    base64: str
+
+    @property
+    def data_url(self) -> str:
+        """The picture as a URL."""
+        return f"data:{self.kind};base64,{self.base64}"
+
+
+def read_picture(media: Media, folder: Path | None) -> Picture:
+    """Read a picture below a folder.
+
+    Args:
+        media: the medium of the item.
+        folder: the folder that its path is below.
+
+    Raises:
+        DataError: there is no folder, no such file below it, or it is not a PNG, JPEG, GIF or WebP picture.
+    """
+    if folder is None:
+        raise DataError(f"the item shows {media}, and no folder of media is given")
+    path = folder / media.path
+    # Links are followed before the check, so that none leads out of the folder.
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"{shown(media.path)} is not below {shown(folder)}")
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{shown(path)} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    for signature, kind in _SIGNATURES:
+        if content.startswith(signature):
+            return Picture(kind, b64encode(content).decode())
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return Picture("image/webp", b64encode(content).decode())
+    raise DataError(f"{shown(path)} is not a PNG, JPEG, GIF or WebP picture")
+
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 OPENAI_KEY: Final = "OPENAI_API_KEY"
@@ -275,3 +369,173 @@ def open_chat(
         think_end=args.text("think_end_token"),
     )
     return ChatCompletions(server, settings, limits, media_folder)
+
+
+ANTHROPIC_URL: Final = "https://api.anthropic.com"
+ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
+ANTHROPIC_ARGUMENTS: Final = (*SERVER_ARGUMENTS, "thinking", "effort", "sampling", "batch_size")
+
+#: The API needs a limit of tokens with every request.
+MOST_TOKENS: Final = 1024
+
+_ANTHROPIC_FINISHES: Final[Mapping[str, Finish]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+
+
+class AnthropicChat(ServerBackend):
+    """A model behind Anthropic's API; a `ModelBackend`.
+
+    Args:
+        server: the server.
+        limits: its limits a minute.
+        sampling: whether temperature and top_p are sent; models that think refuse them.
+        extra: fields that are sent with every request.
+        media_folder: the folder that the paths of pictures are below.
+    """
+
+    def __init__(
+        self,
+        server: ServerSettings,
+        limits: RateLimits,
+        sampling: bool,
+        extra: Mapping[str, Json],
+        media_folder: Path | None,
+    ) -> None:
+        self._server = server
+        self._sampling = sampling
+        self._extra = extra
+        self._media_folder = media_folder
+        self._client = anthropic_client(server, limits)
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return "anthropic-chat"
+
+    @property
+    def abilities(self) -> Abilities:
+        """Generation, with pictures."""
+        return Abilities(frozenset({"generate"}), frozenset({"image"}))
+
+    async def _ask(self, request: Request) -> ModelReply:
+        if request.choices:
+            return ModelReply(finish="failed", error=f"{self.name} gives no log-likelihoods")
+        try:
+            body = self._body(request)
+        except DataError as error:
+            return ModelReply(finish="failed", error=str(error), attempts=0)
+        return await self._client.reply(body, self._reader(request), estimated_tokens(request))
+
+    def _body(self, request: Request) -> dict[str, Json]:
+        system = "\n\n".join(message.text for message in request.messages if message.role == "system")
+        body: dict[str, Json] = {
+            "model": self._server.model,
+            "messages": [self._message(message) for message in request.messages if message.role != "system"],
+            "max_tokens": request.max_tokens or self._server.max_tokens,
+            **self._extra,
+        }
+        if system:
+            body["system"] = system
+        if stops := [mark for mark in request.stop if mark.strip()]:
+            body["stop_sequences"] = list(stops)
+        if self._sampling:
+            body["temperature"] = request.temperature
+            if request.top_p is not None:
+                body["top_p"] = request.top_p
+        return body
+
+    def _message(self, message: ChatMessage) -> dict[str, Json]:
+        if all(isinstance(part, str) for part in message.parts):
+            return {"role": message.role, "content": message.text}
+        content: list[Json] = []
+        for part in message.parts:
+            if isinstance(part, str):
+                if part.strip():  # the API refuses texts of white space alone
+                    content.append({"type": "text", "text": part})
+                continue
+            picture = read_picture(part, self._media_folder)
+            source: Json = {"type": "base64", "media_type": picture.kind, "data": picture.base64}
+            content.append({"type": "image", "source": source})
+        return {"role": message.role, "content": content}
+
+    def _reader(self, request: Request) -> Callable[[dict[str, Json]], ModelReply]:
+        # The API refuses stop strings of white space alone; answers are cut at them here.
+        stop = [mark for mark in request.stop if not mark.strip()]
+        return lambda body: read_message(body, stop)
+
+
+def read_message(body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
+    """Read the body of a message.
+
+    Args:
+        body: the body.
+        stop: the stop strings that the server was not sent.
+
+    Raises:
+        TryAgain: the body has the wrong shape.
+    """
+    blocks = body.get("content")
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise TryAgain("the reply has no content")
+    texts = {kind: _texts(blocks, kind) for kind in ("text", "thinking")}
+    finish = _ANTHROPIC_FINISHES.get(str(body.get("stop_reason")), "other")
+    text, cut = cut_at_stop("".join(texts["text"]), stop)
+    counts = object_in(body, "usage")
+    details = object_in(counts, "output_tokens_details")
+    model = body.get("model")
+    return ModelReply(
+        text=text,
+        thought="".join(texts["thinking"]) or None,
+        finish="stop" if cut and finish != "refusal" else finish,
+        prompt_tokens=_prompt_tokens(counts),
+        completion_tokens=count_of(counts.get("output_tokens")),
+        thought_tokens=count_of(details.get("thinking_tokens")),
+        model=clean(model) if isinstance(model, str) else None,
+    )
+
+
+def _texts(blocks: Sequence[Json], kind: str) -> list[str]:
+    return [
+        clean(str(block.get(kind, "")))
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == kind
+    ]
+
+
+def _prompt_tokens(counts: Mapping[str, Json]) -> int | None:
+    """Tokens of the request: those read from the cache and written to it are counted apart."""
+    fresh = count_of(counts.get("input_tokens"))
+    if fresh is None:
+        return None
+    cached = (counts.get("cache_read_input_tokens"), counts.get("cache_creation_input_tokens"))
+    return fresh + sum(count_of(number) or 0 for number in cached)
+
+
+def open_anthropic(args: BackendArguments, limits: RateLimits, media_folder: Path | None) -> AnthropicChat:
+    """Open `anthropic-chat`.
+
+    Raises:
+        UsageError: an argument has the wrong value.
+        BackendError: the key is missing.
+        MissingPartError: the extra `models` is not installed.
+    """
+    server = ServerSettings.of(args, ANTHROPIC_KEY, ANTHROPIC_URL, MOST_TOKENS)
+    server = replace(server, url=server.url.removesuffix("/v1"))  # the SDK's paths begin with it
+    extra: dict[str, Json] = {}
+    thinking = args.text("thinking")
+    if thinking in {"adaptive", "disabled"}:
+        extra["thinking"] = {"type": thinking}
+    elif thinking is not None:
+        if not thinking.isascii() or not thinking.isdecimal():
+            message = f"thinking takes adaptive, disabled or a number of tokens, not {thinking!r}"
+            raise UsageError(message, field=argument("model_args"))
+        extra["thinking"] = {"type": "enabled", "budget_tokens": int(thinking)}
+    if effort := args.text("effort"):
+        extra["output_config"] = {"effort": effort}
+    sampling = args.flag("sampling", thinking in {None, "disabled"})
+    return AnthropicChat(server, limits, sampling, extra, media_folder)

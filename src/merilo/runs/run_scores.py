@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from merilo.api.asked_datasets import ItemSource, source_of
 from merilo.datasets import Dataset
 from merilo.errors import DataError, for_library
 from merilo.garbage_collection import collecting_later
@@ -18,12 +17,13 @@ from merilo.metrics.raters import rater_of
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, has_gold
 from merilo.metrics.scoring import score as score_answers
+from merilo.models.asked_datasets import ItemSource
 from merilo.models.contamination import Contamination
 from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answers_of
-from merilo.models.run_folder import RunFolder, read_run
+from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path
-from merilo.models.run_record import DatasetRecord, refuse_other_items
 from merilo.models.sheets import match, read_sheet
+from merilo.runs.run_sources import source_of
 from merilo.strict_json import Json
 from merilo.wording import listed
 

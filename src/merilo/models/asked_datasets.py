@@ -1,24 +1,27 @@
-"""A dataset as a run asks it: its items, its shots, and the requests that are still to be answered."""
+"""The datasets of a run: where their items are, what is asked of each, and the requests that are still to be answered."""
 
 from __future__ import annotations
 
 import mimetypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
+from merilo.datasets import __file__ as datasets_package
+from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import Media, parts
-from merilo.errors import DataError, UsageError
-from merilo.items import Item, ItemId, Split
+from merilo.errors import DataError, InputError, UsageError, argument
+from merilo.items import Item, ItemId, Split, read_split, split_file
+from merilo.models.answer_extraction import extract
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.dialogue_context import EarlierTurn
-from merilo.models.prompter import Prompter
+from merilo.models.prompter import EarlierTurn, Prompter, PromptSettings, shots_of
+from merilo.models.run_folder import DatasetRecord, item_hashes, shots_hash
 from merilo.models.run_log import Earlier
-from merilo.models.run_record import DatasetRecord, item_hashes, shots_hash
 from merilo.models.runner import Dialogue, Requests
 from merilo.strict_json import Json
-from merilo.wording import listed
+from merilo.wording import listed, shown
 
 #: What was answered before: (item, sample) -> request and reply.
 Known: TypeAlias = "Mapping[tuple[str, int], Earlier]"
@@ -225,3 +228,174 @@ def _is_answered(request: Request, known: Known) -> bool:
             " of the items, the prompts or Merilo; choose another folder"
         )
     return True
+
+
+#: The items included in Merilo, which are asked without `data`.
+BUNDLED: Final = Path(datasets_package).parent / "examples"
+
+#: What the record of a run names in place of their file.
+BUNDLED_NAME: Final = "included in Merilo"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSource:
+    """Where the items of a dataset come from.
+
+    Attributes:
+        declared: the dataset.
+        declaration: its name, or the path of its declaration.
+        split: the items.
+        file: the file of the items.
+        study: the folder of the study that they belong to.
+    """
+
+    declared: Dataset
+    declaration: str
+    split: Split
+    file: Path
+    study: Path | None = None
+
+
+def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[ItemSource]:
+    """Find the items of datasets.
+
+    Args:
+        datasets: names of the catalogue, or paths of declarations.
+        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the folder of a custom
+            declaration, else the items included in Merilo.
+
+    Raises:
+        UsageError: no dataset is named, or one is named twice.
+        InputError: a file is missing or cannot be read.
+    """
+    if not datasets:
+        raise UsageError("name at least one dataset", field=argument("datasets"))
+    found: list[ItemSource] = []
+    for name in datasets:
+        declared = find_dataset(name)
+        if any(one.declared.name == declared.name for one in found):
+            raise UsageError(f"{declared.title} is named twice", field=argument("datasets"))
+        file = items_file(name, declared, data, alone=len(datasets) == 1)
+        found.append(ItemSource(declared, name, read_split(file), file))
+    return found
+
+
+def asked_datasets(
+    sources: Sequence[ItemSource],
+    settings: PromptSettings,
+    abilities: Abilities,
+    *,
+    samples: int | None = None,
+    limit: int | None = None,
+    media_folder: Path | None = None,
+) -> list[AskedDataset]:
+    """Make the datasets of a run as they are asked.
+
+    Args:
+        sources: the items.
+        settings: the settings of requests.
+        abilities: what the backend can do.
+        samples: how many answers to each item; by default, 10 programs, else 1.
+        limit: ask only so many of the first items of each dataset.
+        media_folder: the folder that paths of media are relative to for the backend.
+
+    Raises:
+        UsageError: the settings do not fit a dataset or the backend.
+        DataError: a dataset has no items, or its shots are missing.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError("takes a number of at least 1", field=argument("limit"))
+    return [
+        _asked(one, settings, abilities, samples=samples, limit=limit, media_folder=media_folder)
+        for one in sources
+    ]
+
+
+def read_turn(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> Json:
+    """Read the answer to an earlier turn of a dialogue."""
+    return extract(declared, item, request, reply).answer
+
+
+def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) -> Path:
+    """Find the items of a dataset in a folder, or beside its declaration."""
+    if data is not None and data.is_file():
+        if not alone:
+            raise UsageError(
+                "is one file, but several datasets are named; name a folder", field=argument("data")
+            )
+        return data
+    if data is not None and not data.is_dir():
+        if (data.parent / "baseline.json").is_file():
+            raise InputError(
+                f"this baseline has no items that a model can be asked: its pool lacks fields of {declared.title}, or asked "
+                "people another question",
+                file=data,
+            )
+        raise InputError("there is no such folder of items", file=data)
+    is_file = Path(name).suffix in {".yaml", ".yml"}
+    own = Path(name).parent if is_file else Path(name)
+    if data is None and (is_file or (own / "dataset.yaml").is_file()):
+        found = split_file(own.parent, own.name) or split_file(own, "test")
+    else:
+        folder = data or BUNDLED
+        found = split_file(folder, declared.name) or (split_file(folder, "test") if alone else None)
+    if found:
+        return found
+    raise InputError(
+        f"has no items of {declared.title}: expected {declared.name}.json or {declared.name}/test.json",
+        file=data or own,
+    )
+
+
+def _asked(
+    source: ItemSource,
+    settings: PromptSettings,
+    abilities: Abilities,
+    *,
+    samples: int | None,
+    limit: int | None,
+    media_folder: Path | None,
+) -> AskedDataset:
+    declared = source.declared
+    if not len(source.split):
+        raise InputError(f"has no items of {declared.title}", file=source.file)
+    if settings.as_people or source.study is not None:
+        settings = replace(settings, as_people=True)
+    shots: Sequence[Item] = ()
+    if not settings.as_people and (declared.shots.count or settings.shots):
+        shots = shots_of(source.file, declared, split=source.split.name)
+    prompter = Prompter(declared, shots, settings, chat=abilities.chat)
+    mode = settings.mode_for(declared, chat=abilities.chat)
+    if mode not in abilities.modes:
+        raise UsageError(
+            f"this backend has no log-likelihoods: ask {declared.title} with {argument('mode', 'generate', given='generate')}"
+            if mode == "loglikelihood"
+            else f"this backend generates no text, which {declared.title} needs"
+        )
+    split, refused = without_media(limited(source.split, limit), declared, abilities)
+    count = settings.samples_for(declared, samples)
+    if mode == "loglikelihood" and samples is not None and count > 1:
+        raise UsageError(
+            f"the log-likelihoods of {declared.title} are the same in each sample: leave {argument('samples')} out"
+        )
+    asked = AskedDataset(
+        prompter,
+        split,
+        count,
+        shots,
+        BUNDLED_NAME if source.file.is_relative_to(BUNDLED) else shown(source.file),
+        read_turn,
+        refused,
+        source.declaration,
+        None if source.study is None else str(source.study),
+        limit,
+        _below(source.file.parent, media_folder) if media_folder and declared.media else "",
+    )
+    asked.refuse_blind()
+    return asked
+
+
+def _below(folder: Path, media_folder: Path) -> str:
+    """Return a folder relative to the backend's folder of media; empty if they are the same."""
+    inner = shown(folder.resolve().relative_to(media_folder.resolve()))
+    return "" if inner == "." else inner

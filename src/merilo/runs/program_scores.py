@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from merilo.api.program_files import GENERATIONS, SCORE, VERDICTS, refuse_places
-from merilo.atomic_write import write_text
+from merilo.atomic_write import refuse_existing, refuse_unwritable, write_text
 from merilo.baselines.provenance import Provenance, provenance
-from merilo.errors import DataError, UsageError, argument
+from merilo.errors import DataError, OutputError, UsageError, argument
 from merilo.files import sha256
-from merilo.reports.program_scores import ProgramScores
+from merilo.metrics.score import Score
 from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Entry, Job, Step, run_job
@@ -24,9 +25,153 @@ from merilo.sandbox.ledger import SHORTENED, Ledger, open_ledger
 from merilo.sandbox.output_files import write_generations, write_outputs
 from merilo.sandbox.problems import Problem, read_problems
 from merilo.sandbox.program import Check, Limits, new_judge_seed
-from merilo.sandbox.results import JobTally, tally_job, unanswered
+from merilo.sandbox.results import JobTally, ProblemTally, tally_job, unanswered
+from merilo.sandbox.verdicts import Ending
 from merilo.strict_json import Json, as_text
 from merilo.wording import listed, named, shown
+
+if TYPE_CHECKING:
+    from merilo.baselines.program_authors import Authors
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProgramScores:
+    """The scores of generated programs.
+
+    Attributes:
+        tally: how the generations ended.
+        scores: pass@k, each with its interval.
+        refused: the k that could not be computed, each with the reason as a sentence.
+        warnings: warnings for the user.
+        seconds: how long the programs ran, in seconds.
+        resumed: how many verdicts were taken from an earlier run.
+        provenance: how the result was computed.
+        authors: the people who wrote the programs; `None` if a model wrote them.
+    """
+
+    tally: JobTally
+    scores: Sequence[Score]
+    refused: Mapping[int, str]
+    warnings: Sequence[str]
+    seconds: float
+    resumed: int
+    provenance: Provenance
+    authors: Authors | None = None
+
+    @property
+    def metrics(self) -> dict[str, Score]:
+        """Return "pass@1" and others, each with `value`, `n`, `interval` and `per_item`."""
+        return {one.name: one for one in self.scores}
+
+    @property
+    def rate(self) -> float:
+        """Return how many programs were judged per second in this run."""
+        judged = max(0, self.tally.programs - self.resumed)
+        return judged / self.seconds if self.seconds > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scores as JSON, as `merilo code score --json` prints them."""
+        tally = self.tally
+        return {
+            "problems": len(tally.problems),
+            "generations": tally.generations,
+            "programs": tally.programs,
+            "repeated": tally.repeated,
+            "metrics": {score.name: score.to_dict() for score in self.scores},
+            "refused": {f"pass@{k}": sentence for k, sentence in self.refused.items()},
+            "outcomes": _outcomes(tally.results),
+            "exceptions": _counted(tally.exceptions),
+            "rules": _counted(tally.rules),
+            "retries": {
+                "timeouts": tally.retries.timeouts,
+                "timeouts_passed": tally.retries.timeouts_passed,
+                "failures": tally.retries.failures,
+                "failures_passed": tally.retries.failures_passed,
+            },
+            **({"annotators": self.authors.content()} if self.authors else {}),
+            "warnings": list(self.warnings),
+            "resumed": self.resumed,
+            "seconds": round(self.seconds, 3),
+            "per_problem": [self._problem(one) for one in tally.problems],
+            "provenance": self.provenance.to_json(),
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{one.name} {one.value:.4f} on {one.n} problems" for one in self.scores)
+
+    def _problem(self, tally: ProblemTally) -> dict[str, Json]:
+        return {
+            "id": tally.problem.id,
+            "generations": tally.generations,
+            "passed": tally.passed,
+            "outcomes": _outcomes(tally.results),
+            "exceptions": _counted(tally.exceptions),
+            **{score.name: score.per_item[tally.problem.id] for score in self.scores},
+        }
+
+
+def _outcomes(results: Counter[Ending]) -> dict[str, Json]:
+    return {result.value: count for result, count in results.most_common()}
+
+
+def _counted(counter: Counter[str]) -> dict[str, Json]:
+    return dict(counter.most_common())
+
+
+#: Names of the files in the output folder.
+VERDICTS: Final = "verdicts.jsonl"
+GENERATIONS: Final = "generations.jsonl"
+SCORE: Final = "score.json"
+KEPT: Final = (VERDICTS, GENERATIONS, SCORE)
+
+
+def refuse_places(
+    read: list[Path],
+    packages: Path | None,
+    out: Path | None,
+    outputs: Path | None,
+    json_file: Path | None = None,
+) -> None:
+    """Refuse outputs that overwrite a file or cannot be written, and a packages folder that holds gold answers."""
+    for one in read:
+        if str(one) == "-":
+            raise UsageError(
+                "standard input cannot be used, because the file is read twice; save it as a file"
+            )
+    kept = [out / name for name in KEPT] if out else []
+    for path in [*(one for one in (outputs, json_file) if one), *kept]:
+        refuse_existing(path, force=True, needed=read)
+    if out and not (out / VERDICTS).exists():
+        for path in kept:
+            if path.exists():
+                raise OutputError(
+                    f"exists already, and without a {VERDICTS} beside it cannot be overwritten; choose another folder",
+                    file=path,
+                )
+    # Both options may name the same score file.
+    _refuse_same(json_file, [path for path in kept if path.name != SCORE])
+    _refuse_same(outputs, [*kept, *([json_file] if json_file else [])])
+    written = [*kept, *([outputs] if outputs else []), *([json_file] if json_file else [])]
+    for path in written:
+        refuse_unwritable(path)
+    # The outputs of correct programs reveal as much as the gold answers.
+    for one in [*read, *written] if packages and packages.is_dir() else []:
+        if Path(os.path.realpath(one)).is_relative_to(os.path.realpath(str(packages))):
+            raise UsageError(
+                f"'{packages}' contains {one}, which programs must not see; choose another folder",
+                field=argument("packages"),
+            )
+
+
+def _refuse_same(path: Path | None, others: list[Path]) -> None:
+    if path is None or (path.exists() and not path.is_file()):
+        return
+    for other in others:
+        if os.path.realpath(path) == os.path.realpath(other):
+            raise OutputError(
+                "would be written twice, with different results; choose another path", file=path
+            )
+
 
 #: The value of the ledger's "answers" if all answers are kept in full.
 WHOLE: Final = "whole"
@@ -43,7 +188,8 @@ Watch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Step], 
 
 
 @contextmanager
-def _unwatched(generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
+def unwatched(generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
+    """Show nothing."""
     yield lambda _: None
 
 
@@ -65,7 +211,7 @@ def score_programs(
     unsafe_no_sandbox: bool = False,
     out: str | Path | None = None,
     outputs: str | Path | None = None,
-    watch: Watch = _unwatched,
+    watch: Watch = unwatched,
 ) -> ProgramScores:
     """Score programs written by a model or by annotators with pass@k, as `merilo code score` does.
 

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from merilo.api.asked_datasets import asked_datasets, source_of
-from merilo.api.run_plan import rendered
-from merilo.api.run_scores import sampled
 from merilo.datasets import Dataset
 from merilo.errors import MeriloError, UsageError, argument
 from merilo.items import Item
@@ -16,13 +13,15 @@ from merilo.metrics.detox import Rater
 from merilo.metrics.judgement import Judgement
 from merilo.metrics.scoring import explain as explain_points
 from merilo.models.answer_extraction import ExtractedAnswer
-from merilo.models.asked_dataset import AskedDataset
+from merilo.models.asked_datasets import AskedDataset, asked_datasets
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.dialogue_context import EarlierTurn
+from merilo.models.prompter import EarlierTurn
 from merilo.models.run_answers import RunAnswer, reply_to
-from merilo.models.run_folder import read_run
+from merilo.models.run_folder import DatasetRecord, RunRecord, read_run
 from merilo.models.run_log import log_path, read_log, reply_of
-from merilo.models.run_record import DatasetRecord, RunRecord
+from merilo.runs.model_run import rendered
+from merilo.runs.run_scores import sampled
+from merilo.runs.run_sources import source_of
 from merilo.strict_json import Json
 
 

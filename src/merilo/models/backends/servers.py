@@ -1,0 +1,708 @@
+"""Servers of models: limits a minute, attempts and their errors, and connections through the vendors' SDKs.
+
+Each limit is a token bucket, which fills evenly; a request takes one request and its tokens from the buckets. The buckets are small (a tenth of a second's
+worth, at least one request), so that requests are spread over the minute: servers enforce a limit a minute in shorter steps too. In no
+minute are more requests sent than the limit, and at most one request more than the limit of tokens.
+
+The tokens of a request are estimated before it is sent and corrected after its reply. No kept library allows the correction (aiolimiter 1.3,
+pyrate-limiter 4.5).
+
+The SDKs' typed requests and replies and their retries are not used: `Attempts` counts attempts, a reply of the wrong shape must not pass
+for one with empty fields, and a request takes a third to half of the processor time (benchmarks/asking.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from random import Random
+from typing import TYPE_CHECKING, Final, cast
+
+from merilo.errors import BackendError, MissingPartError, UsageError, argument
+from merilo.models.asking import ModelReply, Request
+from merilo.models.backends.model_arguments import BackendArguments
+from merilo.strict_json import Json
+from merilo.wording import shortened
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """The most that a backend may ask a minute.
+
+    Attributes:
+        requests_per_minute: requests, repeated ones included; `None` for no limit.
+        tokens_per_minute: tokens of requests and replies together; `None` for no limit.
+
+    Raises:
+        UsageError: a limit is not positive.
+    """
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError("takes a positive number", field=argument(name))
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """The rest of a limit. It is below zero after a request that needed more than the bucket holds."""
+
+    capacity: float
+    per_second: float
+    left: float
+    filled_at: float
+
+    @classmethod
+    def of(cls, per_minute: float | None, now: float) -> _Bucket | None:
+        """Make a full bucket, `None` without a limit; with what it holds at first, a minute allows no more than the limit."""
+        if per_minute is None:
+            return None
+        capacity = max(1.0, per_minute / 600)
+        per_second = (per_minute - capacity + 1) / 60 if per_minute > 1 else per_minute / 60
+        return cls(capacity, per_second, capacity, now)
+
+    def fill(self, now: float) -> None:
+        self.left = min(self.capacity, self.left + (now - self.filled_at) * self.per_second)
+        self.filled_at = now
+
+    def seconds_until(self, amount: float) -> float:
+        """Return the seconds until the amount is there, or until the bucket is full if it cannot hold as much."""
+        return max(0.0, (min(amount, self.capacity) - self.left) / self.per_second)
+
+
+class RateLimiter:
+    """Keeps limits, and the pause that a server asked for; shared by all requests of a backend.
+
+    Requests are let through in the order in which they came.
+
+    Args:
+        limits: the limits.
+        clock: the time in seconds; for tests.
+        sleep: waits for seconds; for tests.
+    """
+
+    def __init__(
+        self,
+        limits: RateLimits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        now = clock()
+        self._requests = _Bucket.of(limits.requests_per_minute, now)
+        self._tokens = _Bucket.of(limits.tokens_per_minute, now)
+        self._closed_until = now
+        self._turn = asyncio.Lock()
+
+    async def admit(self, tokens: int) -> None:
+        """Wait until a request of about so many tokens (with its reply) may be sent, and count it."""
+        if self._requests is None and self._tokens is None and self._clock() >= self._closed_until:
+            return
+        async with self._turn:
+            while (seconds := self._wait_for(tokens)) > 1e-9:
+                await self._sleep(seconds)
+            if self._requests is not None:
+                self._requests.left -= 1
+            if self._tokens is not None:
+                self._tokens.left -= tokens
+
+    def correct(self, estimated: int, counted: int | None) -> None:
+        """Replace the estimate of a request's tokens by the server's count; `None` keeps the estimate."""
+        if self._tokens is not None and counted is not None:
+            self._tokens.left += estimated - counted
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for some seconds, as the server asked."""
+        self._closed_until = max(self._closed_until, self._clock() + seconds)
+
+    def _wait_for(self, tokens: int) -> float:
+        now = self._clock()
+        wait = self._closed_until - now
+        for bucket, amount in ((self._requests, 1), (self._tokens, tokens)):
+            if bucket is not None:
+                bucket.fill(now)
+                wait = max(wait, bucket.seconds_until(amount))
+        return wait
+
+
+#: Back-off in seconds: this after the first failure, twice as much after each further one, up to the longest.
+FIRST_WAIT: Final = 0.5
+LONGEST_WAIT: Final = 60.0
+#: If a server asks for a longer wait than this, the run ends; the same command resumes it later.
+LONGEST_RETRY_AFTER: Final = 900.0
+#: The run ends if the server refuses this many requests as wrong before it answers any.
+REFUSED_IN_A_ROW: Final = 10
+
+
+class TryAgain(Exception):  # noqa: N818 - it is no error for the caller
+    """A failure that may not occur again if the request is sent again.
+
+    Args:
+        reason: what went wrong, for the log.
+        retry_after: the seconds that the server asks to wait.
+    """
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class Unreachable(TryAgain):
+    """Nothing answers at the server's address."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Sends requests, again where that may help; shared by all requests of a backend.
+
+    Args:
+        limiter: what lets requests through.
+        address: the server's address, for messages.
+        max_retries: how many times a request is sent again.
+        clock: the time in seconds; for tests.
+        sleep: waits for seconds; for tests.
+        chance: returns a random number from 0 to 1, for the jitter.
+    """
+
+    limiter: RateLimiter
+    address: str
+    max_retries: int
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = Random().random  # noqa: S311 - not for secrets
+    _answered: bool = False
+    _refused: int = 0
+
+    async def reply(self, send: Callable[[], Awaitable[ModelReply]], tokens: int) -> ModelReply:
+        """Send a request until it is answered or has failed for good.
+
+        Args:
+            send: sends it once; raises `TryAgain` if another attempt may help.
+            tokens: about how many tokens request and reply have.
+
+        Raises:
+            BackendError: nothing answers at the address, or the server asks for a very long wait, or refuses every request as wrong.
+        """
+        started = self.clock()
+        attempt = 0
+        while True:
+            attempt += 1
+            await self.limiter.admit(tokens)
+            try:
+                reply = await send()
+            except TryAgain as failure:
+                last = attempt > self.max_retries
+                if isinstance(failure, Unreachable) and (last or not self._answered):
+                    raise BackendError(f"{self.address} cannot be reached: {failure.reason}") from failure
+                if last:
+                    times = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+                    reply = ModelReply(finish="failed", error=f"{failure.reason} ({times})")
+                else:
+                    await self._wait(failure, attempt)
+                    continue
+            self._answered = self._answered or reply.finish != "failed"
+            self.limiter.correct(tokens, _counted(reply))
+            return replace(reply, attempts=attempt, seconds=self.clock() - started)
+
+    def refuse(self, reason: str) -> ModelReply:
+        """Return the failed reply of a request that the server calls wrong; sending it again would not help.
+
+        Raises:
+            BackendError: the server has answered no request so far and refused several.
+        """
+        self._refused += 1
+        if not self._answered and self._refused >= REFUSED_IN_A_ROW:
+            raise BackendError(f"{self.address} refused the first {self._refused} requests: {reason}")
+        return ModelReply(finish="failed", error=reason)
+
+    async def _wait(self, failure: TryAgain, attempt: int) -> None:
+        asked = failure.retry_after
+        if asked is not None and asked > LONGEST_RETRY_AFTER:
+            raise BackendError(
+                f"{self.address} asks to wait {asked:.0f} seconds before the next request ({failure.reason}); "
+                "run the same command again then"
+            )
+        if asked is not None:
+            self.limiter.pause(asked)  # a limit concerns every request, not this one alone
+            return
+        longest = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
+        await self.sleep(longest * (0.5 + self.chance() / 2))
+
+
+def _counted(reply: ModelReply) -> int | None:
+    if reply.prompt_tokens is None and reply.completion_tokens is None:
+        return None
+    return (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
+
+
+_TOO_LONG: Final = re.compile(
+    r"context.?length|context window|context limit|context size|maximum model length|prompt is too long|too many (input )?tokens"
+    r"|longer than the (model's )?(context|maximum)|exceeds? the (available|maximum|model's) (context|number of tokens|input)",
+    re.IGNORECASE,
+)
+_FILTERED: Final = re.compile(
+    r"content.?(filter|policy|management policy)|moderation|flagged|responsible.?ai|safety system|usage policies",
+    re.IGNORECASE,
+)
+_NO_CREDIT: Final = re.compile(
+    r"insufficient.?quota|credit balance|billing|payment required|spending limit", re.IGNORECASE
+)
+
+#: How servers state the limit of the context and what was asked, in the order of the groups `limit`, `asked` and `reply`.
+_LENGTHS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"maximum context length is (?P<limit>\d+) tokens.*?(?:resulted in|requested|has|contains) (?:about |at least )?(?P<asked>\d+)",
+        r"too long: (?P<asked>\d+) tokens > (?P<limit>\d+)",
+        r"context limit: (?P<asked>\d+) \+ (?P<reply>\d+) > (?P<limit>\d+)",
+        r"length (?P<asked>\d+)\) is longer than the maximum model length of (?P<limit>\d+)",
+        r"\((?P<asked>\d+)(?: tokens)?\).*?(?:context (?:length|size|window)|maximum)[^\d]*(?P<limit>\d+)",
+        r"(?P<asked>\d+)(?: input)? tokens.*?(?:context (?:length|size|window)|maximum|limit)[^\d]*(?P<limit>\d+)",
+    )
+)
+
+
+def too_long(asked: int, limit: int) -> str:
+    """Word a context that is too long, with by how much.
+
+    Example:
+        >>> too_long(2100, 2048)
+        "2100 tokens are 52 too many for the model's context of 2048"
+    """
+    return f"{asked} tokens are {asked - limit} too many for the model's context of {limit}"
+
+
+def object_of(content: bytes) -> dict[str, Json]:
+    """Read the JSON object of a reply.
+
+    Raises:
+        TryAgain: the reply is empty, a page of HTML, half an object, not UTF-8, or no object.
+    """
+    if not content.strip():
+        raise TryAgain("the reply is empty")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TryAgain("the reply is not UTF-8 text") from error
+    if text.lstrip().startswith("<"):
+        raise TryAgain(f"the reply is a page, not JSON: {shortened(re.sub(r'<[^>]*>', ' ', text), 80)!r}")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TryAgain(f"the reply is not JSON or was cut off: {shortened(text, 80)!r}") from error
+    if not isinstance(value, dict):
+        raise TryAgain(f"the reply is not a JSON object: {shortened(text, 80)!r}")
+    return cast("dict[str, Json]", value)
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait (`Retry-After` in seconds or as a date, `retry-after-ms`), `None` if it does not."""
+    for name, per_second in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name, "")
+        try:
+            seconds = float(value) / per_second
+        except ValueError:
+            continue
+        return seconds if 0 <= seconds < float("inf") else None
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def error_of(body: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the message and the code of an error's body, as OpenAI, Anthropic, vLLM, FastAPI and others shape it."""
+    error = body.get("error", body)
+    if not isinstance(error, dict):
+        return str(error), ""
+    message = (
+        error.get("message")
+        or error.get("detail")
+        or body.get("message")
+        or json.dumps(error, ensure_ascii=False)
+    )
+    return str(message), f"{error.get('code') or ''} {error.get('type') or ''}"
+
+
+class ServerErrors:
+    """Sorts the errors of one server.
+
+    Args:
+        url: the server's address, for messages.
+        model: the model asked for.
+        key: the environment variable with the key.
+        has_key: whether it was set.
+        attempts: counts the requests that the server calls wrong.
+    """
+
+    def __init__(self, url: str, model: str, key: str, has_key: bool, attempts: Attempts) -> None:
+        self._url = url
+        self._model = model
+        self._key = key
+        self._has_key = has_key
+        self._attempts = attempts
+
+    def settle(self, status: int, content: bytes, headers: Mapping[str, str]) -> ModelReply:
+        """Return the reply that an error amounts to: refused, too long, or failed for good.
+
+        Raises:
+            TryAgain: another attempt may be answered.
+            BackendError: a wrong key, an unknown model or address, no credit.
+        """
+        try:
+            body = object_of(content)
+        except TryAgain:
+            message, code = (
+                re.sub(r"<[^>]*>", " ", content.decode("utf-8", "replace")) or "no reason given",
+                "",
+            )
+        else:
+            message, code = error_of(body)
+        return self.judge(status, message, code, headers)
+
+    def judge(self, status: int, message: str, code: str, headers: Mapping[str, str]) -> ModelReply:
+        """Return what `settle` returns, for an error whose body was read already."""
+        reason = f"status {status}: {shortened(message, 300)}"
+        if status != 429 and (_TOO_LONG.search(message) or "context_length" in code or status == 413):
+            return ModelReply(finish="too_long", error=_by_how_much(message) or reason)
+        if status < 500 and status != 429 and (_FILTERED.search(message) or _FILTERED.search(code)):
+            return ModelReply(finish="refusal", error=reason)
+        self._end_the_run(status, message, code, reason)
+        if status in {408, 409, 425, 429} or status >= 500:
+            raise TryAgain(reason, seconds_to_wait(headers))
+        return self._attempts.refuse(reason)
+
+    def _end_the_run(self, status: int, message: str, code: str, reason: str) -> None:
+        if status == 401:  # the server's own message may quote the key
+            what = f"rejects the key in {self._key}" if self._has_key else f"needs a key: set {self._key}"
+            raise BackendError(f"{self._url} {what} (status 401)")
+        if status == 403:
+            raise BackendError(
+                f"{self._url} does not let the key in {self._key} use {self._model!r} (status 403)"
+            )
+        if status == 404:
+            raise BackendError(
+                f"{self._url} does not know the model {self._model!r}, or is not the API's address ({reason})"
+            )
+        if status == 405:
+            raise BackendError(f"{self._url} is not the API's address ({reason})")
+        if status == 402 or (
+            status in {400, 429} and (_NO_CREDIT.search(message) or _NO_CREDIT.search(code))
+        ):
+            raise BackendError(f"{self._url} accepts no more requests for this key: {reason}")
+
+
+def _by_how_much(message: str) -> str | None:
+    for pattern in _LENGTHS:
+        if found := pattern.search(message):
+            asked = int(found["asked"]) + int(found.groupdict().get("reply") or 0)
+            limit = int(found["limit"])
+            return too_long(asked, limit) if asked > limit else None
+    return None
+
+
+#: The arguments of every backend that talks to a server.
+SERVER_ARGUMENTS: Final = (
+    "model",
+    "pretrained",
+    "base_url",
+    "num_concurrent",
+    "max_retries",
+    "timeout",
+    "max_gen_toks",
+    "verify_certificate",
+    "ca_cert_path",
+)
+_PATHS: Final = re.compile(r"/(?:v1/messages|chat/completions|completions|messages)/?$")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The settings of a server.
+
+    Attributes:
+        model: the model's name.
+        url: the address that the SDK's paths are below.
+        key: the environment variable with the key.
+        key_needed: whether the backend cannot work without it.
+        concurrency: requests at the same time.
+        max_retries: how many times a request is sent again.
+        timeout: the longest wait for a whole reply, in seconds.
+        max_tokens: the most tokens of an answer for requests that name none; `None` leaves it to the server.
+        verify: whether certificates are checked, or the file of the authorities to check them with.
+    """
+
+    model: str
+    url: str
+    key: str
+    key_needed: bool
+    concurrency: int
+    max_retries: int
+    timeout: float
+    max_tokens: int | None
+    verify: bool | str
+
+    @classmethod
+    def of(
+        cls, args: BackendArguments, key: str, url: str | None, max_tokens: int | None = None
+    ) -> ServerSettings:
+        """Read the settings from a backend's arguments.
+
+        Args:
+            args: the arguments.
+            key: the environment variable with the key; it is needed at the vendor's own address only.
+            url: the vendor's own address; `None` if `base_url` must be given.
+            max_tokens: the most tokens of an answer if `max_gen_toks` is not given.
+
+        Raises:
+            UsageError: an argument is missing or has the wrong value.
+            BackendError: the key is needed and missing.
+        """
+        given = args.text("base_url") if url else args.needed("base_url")
+        address = _PATHS.sub("", given or url or "").rstrip("/")
+        if not re.match(r"https?://[^/]", address):
+            message = (
+                f"base_url takes an address that starts with http:// or https://, not {shortened(address)!r}"
+            )
+            raise UsageError(message, field=argument("model_args"))
+        settings = cls(
+            model=args.needed("model", "pretrained"),
+            url=address,
+            key=key,
+            key_needed=given is None,
+            concurrency=args.whole("num_concurrent", 16, least=1),
+            max_retries=args.whole("max_retries", 5),
+            timeout=args.seconds("timeout", 300),
+            max_tokens=args.whole("max_gen_toks", max_tokens or 0) or None,
+            verify=args.text("ca_cert_path") or args.flag("verify_certificate", True),
+        )
+        if settings.key_needed and not os.environ.get(key):
+            raise BackendError(f"{address} needs a key: set the environment variable {key}")
+        return settings
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the key is in the environment."""
+        return bool(os.environ.get(self.key))
+
+
+#: Sends JSON and returns status, body and headers.
+Send = Callable[[dict[str, Json]], Awaitable[tuple[int, bytes, Mapping[str, str]]]]
+
+
+class VendorClient:
+    """A connection to a server through a vendor's SDK.
+
+    Args:
+        settings: the server.
+        limits: its limits a minute.
+        send: sends a request by the SDK's client.
+        close: closes that client.
+        path: the path that requests are sent to, for messages.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        limits: RateLimits,
+        send: Send,
+        close: Callable[[], Awaitable[None]],
+        path: str,
+    ) -> None:
+        self.url = settings.url + path
+        self.attempts = Attempts(RateLimiter(limits), self.url, settings.max_retries)
+        self._send = send
+        self.close = close
+        self._timeout = settings.timeout
+        self._errors = ServerErrors(self.url, settings.model, settings.key, settings.has_key, self.attempts)
+
+    async def reply(
+        self, body: dict[str, Json], read: Callable[[dict[str, Json]], ModelReply], tokens: int
+    ) -> ModelReply:
+        """Send a request, again where that may help, and read its reply.
+
+        Args:
+            body: what is sent.
+            read: reads the body of a reply; raises `TryAgain` if it has the wrong shape.
+            tokens: about how many tokens request and reply have.
+
+        Raises:
+            BackendError: what ends the run.
+        """
+
+        async def once() -> ModelReply:
+            found = await self._post(body)
+            return found if isinstance(found, ModelReply) else read(found)
+
+        return await self.attempts.reply(once, tokens)
+
+    async def _post(self, body: dict[str, Json]) -> dict[str, Json] | ModelReply:
+        try:
+            async with asyncio.timeout(self._timeout):
+                status, content, headers = await self._send(body)
+        except TimeoutError as error:
+            raise TryAgain(f"no reply within {self._timeout:g} seconds") from error
+        except UnicodeEncodeError as error:
+            return ModelReply(finish="failed", error=f"the request cannot be sent: {error.reason}")
+        if not 200 <= status < 300:
+            return self._errors.settle(status, content, headers)
+        found = object_of(content)
+        if "error" in found and found["error"] and not found.get("choices") and not found.get("content"):
+            # Some gateways put an error into a reply of status 200.
+            message, code = error_of(found)
+            number = re.search(r"\b[45]\d\d\b", code)
+            return self._errors.judge(int(number[0]) if number else 500, message, code, headers)
+        return found
+
+
+def transport_failure(error: BaseException) -> TryAgain:
+    """Return the reason to try again for a failure of the connection: `Unreachable` if no connection was made."""
+    from aiohttp import (  # noqa: PLC0415 - an extra
+        ClientConnectorError,
+        InvalidURL,
+        ServerDisconnectedError,
+    )
+
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ClientConnectorError | InvalidURL):
+            return Unreachable(shortened(str(cause), 200))
+    if any(isinstance(cause, ServerDisconnectedError) for cause in causes):
+        return TryAgain("the server closed the connection")
+    if any(isinstance(cause, TimeoutError) for cause in causes):
+        return TryAgain("the connection timed out")
+    return TryAgain(f"the connection failed: {shortened(str(causes[-1]) or type(causes[-1]).__name__, 200)}")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def missing_models_extra(error: ImportError, needed: str) -> MissingPartError:
+    """Return the error for an SDK that is not installed."""
+    return MissingPartError(f"{needed} needs the extra 'models': pip install 'merilo[models]' ({error})")
+
+
+def openai_client(settings: ServerSettings, limits: RateLimits, path: str) -> VendorClient:
+    """Connect to a server of OpenAI's kind.
+
+    Args:
+        settings: the server.
+        limits: its limits a minute.
+        path: `/chat/completions` or `/completions`.
+
+    Raises:
+        MissingPartError: the extra `models` is not installed.
+    """
+    try:
+        from openai import AsyncOpenAI, DefaultAioHttpClient  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing_models_extra(error, "a model behind a server") from error
+    http = DefaultAioHttpClient(verify=settings.verify, timeout=settings.timeout)
+    key = os.environ.get(settings.key) or "none"
+    client = AsyncOpenAI(api_key=key, base_url=settings.url, http_client=http)
+    return _connected(settings, limits, path, http, {**client.auth_headers, **client.default_headers})
+
+
+def anthropic_client(settings: ServerSettings, limits: RateLimits) -> VendorClient:
+    """Connect to a server with Anthropic's messages.
+
+    Raises:
+        MissingPartError: the extra `models` is not installed.
+    """
+    try:
+        from anthropic import AsyncAnthropic, DefaultAioHttpClient  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing_models_extra(error, "a model of Anthropic's") from error
+    http = DefaultAioHttpClient(verify=settings.verify, timeout=settings.timeout)
+    key = os.environ.get(settings.key) or "none"
+    client = AsyncAnthropic(api_key=key, base_url=settings.url, http_client=http)
+    return _connected(
+        settings, limits, "/v1/messages", http, {**client.auth_headers, **client.default_headers}
+    )
+
+
+def _connected(
+    settings: ServerSettings,
+    limits: RateLimits,
+    path: str,
+    http: AsyncClient,
+    headers: Mapping[str, object],
+) -> VendorClient:
+    """Join an SDK's aiohttp client and its headers; values that are not text are the SDK's marks for headers to leave out."""
+    from httpx2 import URL, HTTPError  # noqa: PLC0415 - an extra
+
+    url = URL(settings.url + path)
+    http.headers.update({name: value for name, value in headers.items() if isinstance(value, str)})
+
+    async def send(body: dict[str, Json]) -> tuple[int, bytes, Mapping[str, str]]:
+        content = json.dumps(body, ensure_ascii=False).encode()
+        try:
+            response = await http.post(url, content=content)
+        except HTTPError as error:
+            raise transport_failure(error) from error
+        return response.status_code, response.content, response.headers
+
+    return VendorClient(settings, limits, send, http.aclose, path)
+
+
+class ServerBackend(ABC):
+    """A backend whose requests go to one server, one in a call.
+
+    Subclasses set `_server` and `_client`, and answer one request.
+    """
+
+    _server: ServerSettings
+    _client: VendorClient
+
+    @property
+    def model(self) -> str:
+        """The model's name as it was asked for."""
+        return self._server.model
+
+    @property
+    def batch_size(self) -> int:
+        """One request at a time."""
+        return 1
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at the same time."""
+        return self._server.concurrency
+
+    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
+        """Answer requests, in their order.
+
+        Raises:
+            BackendError: what ends the run.
+        """
+        if len(requests) == 1:
+            return [await self._ask(requests[0])]  # the usual call: no task is needed
+        return await asyncio.gather(*(self._ask(request) for request in requests))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    @abstractmethod
+    async def _ask(self, request: Request) -> ModelReply:
+        """Answer one request."""

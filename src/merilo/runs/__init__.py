@@ -1,0 +1,1 @@
+"""Runs: one model over one or more datasets, asked, scored and explained."""
