@@ -69,7 +69,7 @@ def read_answer_records(path: Path) -> Iterator[AnswerRecord]:
         case ".json":
             return _of_json(read_json(path), path)
         case ".jsonl" | ".ndjson":
-            return (_record(entry, path, row) for row, entry in json_lines(path))
+            return (answer_record(entry, path, row) for row, entry in json_lines(path))
         case ".parquet":
             (split,) = raw_splits(path)
             return _of_json(split.entries, path)
@@ -97,10 +97,20 @@ def _of_json(content: Json, path: Path) -> Iterator[AnswerRecord]:
     nested = isinstance(content, dict)
     flat = [turn for entry in entries for turn in (entry if nested and isinstance(entry, list) else [entry])]
     for row, entry in enumerate(flat, start=1):
-        yield _record(entry, path, row)
+        yield answer_record(entry, path, row)
 
 
-def _record(entry: Json, path: Path, row: int) -> AnswerRecord:
+def answer_record(entry: Json, path: Path, row: int) -> AnswerRecord:
+    """Read one record of an id and an answer.
+
+    Args:
+        entry: the record.
+        path: its file, for messages.
+        row: its row.
+
+    Raises:
+        InputError: it has no id or no answer.
+    """
     if not isinstance(entry, dict):
         raise InputError("is not a record with an id and an answer", file=path, row=row)
     name_of = {_bare(name): name for name in reversed(entry)}

@@ -19,9 +19,8 @@ from merilo.api.study_input import IN_MEMORY, GoldSource, SkillSource, recoding_
 from merilo.baselines import pipeline
 from merilo.baselines.baseline_reader import stored_baseline_of
 from merilo.baselines.declared import settings_for
-from merilo.baselines.model_answers import log_file
+from merilo.baselines.model_answers import log_file, run_file
 from merilo.baselines.model_verdicts import Margin
-from merilo.baselines.run_samples import run_file
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument

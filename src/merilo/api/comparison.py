@@ -11,13 +11,16 @@ from tempfile import TemporaryDirectory
 from merilo.api.frames import Frame, as_json_lines, is_frame, polars_of, records_of
 from merilo.api.result import BaselineResult
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
-from merilo.baselines.model_answers import Samples, by_criterion, read_samples
+from merilo.baselines.model_answers import Samples, by_criterion, read_model, read_samples
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_comparison import compare as compare_models
-from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
+from merilo.baselines.model_disagreement import (
+    ModelDisagreement,
+    OppositeOutcomes,
+    model_disagreement,
+    opposite_outcomes,
+)
 from merilo.baselines.model_verdicts import Margin
-from merilo.baselines.opposite_outcomes import OppositeOutcomes, opposite_outcomes
-from merilo.baselines.run_samples import read_model
 from merilo.errors import UsageError, argument
 from merilo.metrics.plain_dataset import with_metric
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS

@@ -11,8 +11,7 @@ import numpy as np
 
 from merilo.api.comparison import ComparisonResult, compared
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
-from merilo.baselines.given_models import answers_to, by_dataset
-from merilo.baselines.model_answers import Samples, by_criterion
+from merilo.baselines.model_answers import Samples, answers_to, by_criterion, by_dataset
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.bilingual import BilingualText
 from merilo.datasets import dataset, names

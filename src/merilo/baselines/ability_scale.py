@@ -10,8 +10,7 @@ import numpy as np
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
-from merilo.baselines.model_comparison import earned
-from merilo.bilingual import BilingualText, counted, counted_en
+from merilo.baselines.model_comparison import model_scores, people_scores
 from merilo.errors import DataError, UsageError
 from merilo.metrics.plain_dataset import undeclared
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED
@@ -25,6 +24,7 @@ from merilo.statistics.item_location import (
     people_on_scale,
 )
 from merilo.statistics.item_response import ItemModel, ItemResponseFit, fit_item_response
+from merilo.text import Text
 
 #: With fewer answers an item, difficulties are mostly what their prior says.
 FEW_ANSWERS: Final = 3.0
@@ -73,12 +73,26 @@ class AbilityScale:
     information: ItemInformation
     models: tuple[ModelLocation, ...]
     exact: bool
-    warnings: tuple[BilingualText, ...]
+    warnings: tuple[Text, ...]
 
     @property
     def ranked(self) -> bool:
         """Whether there are enough people, who differ beyond chance, to show ranks among them."""
-        return len(self.baseline.annotators) >= LEAST_RANKED and self.fit.spread >= NO_SPREAD
+        return self.why_no_ranks is None
+
+    @property
+    def why_no_ranks(self) -> Text | None:
+        """Why the best tenth of people and the share of people below a model are not shown; `None` if they are."""
+        n = len(self.baseline.annotators)
+        if n < LEAST_RANKED:
+            return Text(
+                "no ranks among people: they need at least {least} annotators, and there are {n}",
+                least=LEAST_RANKED,
+                n=n,
+            )
+        if self.fit.spread < NO_SPREAD:
+            return Text("no ranks among people: they do not differ beyond chance")
+        return None
 
 
 def ability_scale(
@@ -107,12 +121,7 @@ def ability_scale(
         )
     exact = crowd.metric not in {"acc", "em"}
     scored = replace(crowd, declaration=undeclared("acc")) if exact else crowd
-    votes = crowd.votes
-    cells, pair = np.unique(
-        votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label, return_inverse=True
-    )
-    places, labels = np.divmod(cells, max(votes.labels, 1))
-    score = earned(scored, places.tolist(), [crowd.labels[code] for code in labels.tolist()])[pair]
+    votes, score = crowd.votes, people_scores(scored)
     try:
         fit = fit_item_response(
             votes.annotator, votes.item, score, respondents=votes.annotators, items=votes.items, model=model
@@ -135,14 +144,7 @@ def _located(crowd: StoredBaseline, fit: ItemResponseFit, model: Samples) -> Mod
     if not places:
         raise DataError(f"answers none of the {len(crowd.names)} items of {crowd.folder}", file=model.file)
     given = [model.answers[crowd.names[place]] for place in places]
-    samples = np.array([len(answers) for answers in given])
-    owner = np.repeat(np.arange(len(places)), samples)
-    each = earned(
-        crowd,
-        [places[row] for row in owner.tolist()],
-        [answer for answers in given for answer in answers],
-    )
-    scores = np.bincount(owner, weights=each, minlength=len(places)) / samples
+    scores = model_scores(crowd, places, given)
     known = np.isfinite(fit.difficulty[places])
     if not known.any():
         raise DataError(f"no annotator answered an item that {model.model} answered", file=model.file)
@@ -157,44 +159,41 @@ def _located(crowd: StoredBaseline, fit: ItemResponseFit, model: Samples) -> Mod
     )
 
 
-def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> list[BilingualText]:
+def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> list[Text]:
     found = []
     if not fit.converged:
         found.append(
-            BilingualText(
-                f"the item-response model has not converged after {counted_en(fit.iterations, 'iteration', 'iterations')}",
-                f"подбор модели не сошёлся за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}",
+            Text(
+                "the item-response model has not converged after {n:# iteration|# iterations}",
+                n=fit.iterations,
             )
         )
     if exact:
         found.append(
-            BilingualText(
-                f"{crowd.metric} gives no right or wrong answers: an answer counts as correct if it equals the gold answer",
-                f"метрика {crowd.metric} не делит ответы на верные и неверные: верным считается ответ, равный эталонному",
+            Text(
+                "{metric} gives no right or wrong answers: an answer counts as correct if it equals the gold answer",
+                metric=crowd.metric,
             )
         )
     each = float(fit.answers[fit.answers > 0].mean())
     if each < FEW_ANSWERS:
         found.append(
-            BilingualText(
-                f"an item has {each:.1f} answers on average: difficulties of single items are mostly what the model expects of any item",
-                f"на вопрос приходится в среднем {f'{each:.1f}'.replace('.', ',')} ответа: оценки трудности отдельных вопросов близки "
-                "к средней трудности",
+            Text(
+                "an item has {each:.1f} answers on average: difficulties of single items are mostly what the model "
+                "expects of any item",
+                each=each,
             )
         )
     if fit.spread < NO_SPREAD:
         found.append(
-            BilingualText(
-                "people do not differ beyond chance: the share of people below a model is not reliable",
-                "различия между людьми не больше случайных: доля людей ниже модели ненадёжна",
-            )
+            Text("people do not differ beyond chance: the share of people below a model is not reliable")
         )
     if crowd.clusters and crowd.clusters.code:
         found.append(
-            BilingualText(
-                f"items with the same '{crowd.clusters.field}' count as independent here: the standard errors on this scale are too small",
-                f"вопросы с одинаковым полем «{crowd.clusters.field}» здесь считаются независимыми: стандартные ошибки на этой шкале "
-                "занижены",
+            Text(
+                "items with the same '{field}' count as independent here: the standard errors on this scale are "
+                "too small",
+                field=crowd.clusters.field,
             )
         )
     return found

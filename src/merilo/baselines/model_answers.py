@@ -1,9 +1,12 @@
-"""A model's answers in the spelling of the annotators' answers."""
+"""Models' answers to the items of baselines: which argument is what, and the answers in the spelling of the annotators' answers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast, get_args
@@ -13,25 +16,36 @@ from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import AnswerKind
 from merilo.datasets.program_literals import program_golds
-from merilo.errors import InputError
+from merilo.errors import DataError, InputError, UsageError
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.scoring import gold_label
 from merilo.metrics.worth import NamedPart, parts
 from merilo.models.harness_logs.harness_answers import (
-    HarnessAnswers,
     LogMapping,
     is_harness_log,
     only_log,
     read_harness_log,
 )
 from merilo.models.harness_logs.item_matching import NamedItem
+from merilo.models.harness_logs.log_formats import copied_name
+from merilo.models.run_answers import OUTCOMES
+from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.people.gold_file import text_of
 from merilo.people.labels import unify
 from merilo.people.normalisation import canonical, rules_of
 from merilo.people.spelling import key_of
-from merilo.strict_json import Json
+from merilo.strict_json import Json, json_lines
+from merilo.wording import listed, shown
+
+BASELINE_FILE: Final = "baseline.json"
+
+#: The suffixes of files of answers in a folder.
+_SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+
+#: Members of the ZIP archives that are logs of Inspect.
+_INSPECT_MEMBERS: Final = re.compile(r"(?:header\.json|_journal/)")
 
 #: The form of the results of programs.
 _PROGRAM: Final = Answer(kind="program")
@@ -72,8 +86,31 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
         InputError: the file has no ids or answers, or has two answers to an item without sample numbers.
         DataError: the log of another harness has no answer to an item of the baseline.
     """
-    log = _harness_log(path, crowd)
+    log = read_harness_log(path, _declared(crowd), _named_items(crowd)) if is_harness_log(path) else None
     records = log.records if log else read_answer_records(path)
+    mapping = log.mapping if log else None
+    return samples_of(records, crowd, (mapping.model if mapping else None) or path.stem, path, mapping)
+
+
+def samples_of(
+    records: Iterable[AnswerRecord],
+    crowd: StoredBaseline,
+    model: str,
+    file: Path,
+    log: LogMapping | None = None,
+) -> Samples:
+    """Bring a model's answers to the spelling of the annotators' answers.
+
+    Args:
+        records: the answers.
+        crowd: the annotators with whom the model is compared.
+        model: the name of the model.
+        file: where the answers come from, for messages.
+        log: how the answers were found in the log of another harness.
+
+    Raises:
+        InputError: there are no answers, or two to an item without sample numbers.
+    """
     found: dict[str, dict[str, str]] = {}
     golds = _results(crowd)
     sampled = False
@@ -81,29 +118,24 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
         sampled = sampled or record.sample is not None
         item = _folded(record.id)
         if not item:
-            raise InputError("has an answer without an id", file=path, row=record.row)
+            raise InputError("has an answer without an id", file=file, row=record.row)
         answers = found.setdefault(item, {})
-        for name, text in _verdicts(path, record, golds) if golds else _samples(path, record):
+        for name, text in _verdicts(file, record, golds) if golds else _samples(file, record):
             if name in answers:
                 hint = (
                     ""
                     if sampled
                     else "; if the model answered items several times, number its answers in 'sample'"
                 )
-                raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=path, row=record.row)
+                raise InputError(f"item {item[:60]!r} is answered twice{hint}", file=file, row=record.row)
             answers[name] = text
     if not found:
-        raise InputError("has no answers", file=path)
+        raise InputError("has no answers", file=file)
     spelling = _spelling({answer for answers in found.values() for answer in answers.values()}, crowd)
-    return Samples(
-        (log.mapping.model if log else None) or path.stem,
-        str(path),
-        {
-            item: tuple(spelling[answer] for _, answer in _by_sample(answers))
-            for item, answers in found.items()
-        },
-        log.mapping if log else None,
-    )
+    spelled = {
+        item: tuple(spelling[answer] for _, answer in _by_sample(answers)) for item, answers in found.items()
+    }
+    return Samples(model, str(file), spelled, log)
 
 
 def by_criterion(
@@ -171,13 +203,6 @@ def log_file(path: Path, crowd: StoredBaseline) -> Path:
         DataError: the folder holds several logs with items of the baseline, or none.
     """
     return only_log(path, _declared(crowd), _named_items(crowd)) if path.is_dir() else path
-
-
-def _harness_log(path: Path, crowd: StoredBaseline) -> HarnessAnswers | None:
-    """Read the log of another harness; `None` if the file is a file of answers."""
-    if not is_harness_log(path):
-        return None
-    return read_harness_log(path, _declared(crowd), _named_items(crowd))
 
 
 def _named_items(crowd: StoredBaseline) -> list[NamedItem]:
@@ -273,3 +298,256 @@ def _spelling(written: set[str], crowd: StoredBaseline) -> dict[str, str]:
         else unify(sorted(written), sorted(set(crowd.gold)))
     )
     return {answer: known.get(plain(label), label) for answer, label in unified.items()}
+
+
+def run_file(path: Path, dataset: str | None) -> Path:
+    """Return the file of answers that a path means: for the folder of a run, its file of the dataset.
+
+    Args:
+        path: a file of answers, or the folder of a run.
+        dataset: the dataset's name; without it, the run must have one dataset.
+
+    Raises:
+        UsageError: the run has no answers to the dataset.
+        InputError: the run's answers have not been written.
+    """
+    if not is_run(path):
+        return path
+    folder = read_run(path)
+    name = folder.dataset_named(dataset or None)
+    file = folder.answers_file(name)
+    if not file.is_file():
+        raise InputError(f"has no {file.name}: the same 'merilo run' writes it", file=path)
+    return file
+
+
+def read_model(path: Path, crowd: StoredBaseline) -> Samples:
+    """Read a model's answers from a file or from the folder of a run, as `read_samples` does.
+
+    Raises:
+        UsageError: the run has no answers to the baseline's dataset.
+        InputError: the answers cannot be read, or the run asked other items.
+    """
+    file = run_file(path, crowd.declaration.name)
+    found = read_samples(file, crowd)
+    if not is_run(file.parent):
+        return found
+    folder = read_run(file.parent)
+    record = folder.record.datasets.get(file.stem)
+    unasked = 0
+    if record is not None:
+        _refuse_other_items(record, crowd, file)
+        unasked = sum(name not in found.answers for name in record.hashes)
+    return replace(found, model=folder.model, unasked=unasked)
+
+
+def model_file_name(path: Path) -> str:
+    """Return the name of a copy of a model's file of answers: answers of a run are named after its model."""
+    if is_run(path.parent):
+        return re.sub(r"[^\w.-]+", "__", read_run(path.parent).model) + ".jsonl"
+    return copied_name(path)
+
+
+def run_outcomes(path: Path, dataset: str | None) -> str:
+    """Describe the answers of a run that are none, such as "2 refused, 1 truncated"; empty if there are none or it is no run.
+
+    Args:
+        path: a file of answers, or the folder of a run.
+        dataset: the dataset's name.
+    """
+    if not is_run(path):
+        return ""
+    folder = read_run(path)
+    name = folder.dataset_named(dataset or None)
+    programs = folder.path / f"{name}.completions.jsonl"
+    counts = Counter(
+        str(entry.get("outcome"))
+        for _, entry in json_lines(programs if programs.is_file() else folder.path / f"{name}.jsonl")
+        if isinstance(entry, dict)
+    )
+    asked = folder.record.datasets[name].requests
+    told = [f"{counts[one]} {one.replace('_', ' ')}" for one in OUTCOMES[1:] if counts[one]]
+    absent = asked - sum(counts.values())
+    return ", ".join([*told, *([f"{absent} without a reply"] if absent > 0 else [])])
+
+
+def _refuse_other_items(record: DatasetRecord, crowd: StoredBaseline, file: Path) -> None:
+    """Refuse a run whose items have the ids of the baseline's items and other texts."""
+    other = [
+        name
+        for name, item in zip(crowd.names, crowd.items, strict=True)
+        # Items made from the columns of an export have no instruction, and their texts may be shortened.
+        if item.instruction
+        and name in record.hashes
+        and record.hashes[name].partition("-")[0] != inputs_hash(item)
+    ]
+    if other:
+        raise InputError(
+            f"the run asked other items than the baseline: the inputs of {len(other)} items differ ({listed(other, 5)})",
+            file=file,
+        )
+
+
+def split_arguments(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Separate the folders of baselines from models; a baseline is a folder with `baseline.json`.
+
+    Raises:
+        InputError: a path does not exist, is an empty folder, or is an archive; or there is no baseline.
+    """
+    baselines = [path for path in paths if (path / BASELINE_FILE).is_file()]
+    for path in paths if baselines else paths[:1]:
+        _refuse_archive(path)
+    if not baselines:
+        raise InputError(f"is not a baseline folder: {BASELINE_FILE} is missing", file=shown(paths[0]))
+    for path in paths:
+        if path.is_dir() and not any(path.iterdir()):
+            raise InputError("is an empty folder", file=shown(path))
+        if not path.exists():
+            raise InputError("does not exist", file=shown(path))
+    return baselines, [path for path in paths if path not in baselines]
+
+
+def _refuse_archive(path: Path) -> None:
+    if path.is_file() and zipfile.is_zipfile(path) and path.suffix.lower() in {".zip", ""}:
+        with zipfile.ZipFile(path) as archive:
+            if not any(map(_INSPECT_MEMBERS.match, archive.namelist())):
+                raise InputError("is a ZIP archive: unpack it, and give the folder", file=shown(path))
+
+
+def dataset_key(crowd: StoredBaseline) -> str:
+    """Return the name under which a baseline's dataset is listed: that of the dataset, or else that of the folder."""
+    return crowd.declaration.name or Path(crowd.folder).resolve().name
+
+
+def by_dataset(crowds: Sequence[StoredBaseline]) -> dict[str, StoredBaseline]:
+    """Return a mapping from dataset to baseline.
+
+    Raises:
+        UsageError: two baselines are of the same dataset.
+    """
+    found: dict[str, StoredBaseline] = {}
+    for crowd in crowds:
+        key = dataset_key(crowd)
+        if key in found:
+            raise UsageError(
+                f"{shown(found[key].folder)} and {shown(crowd.folder)} are both baselines of {key}: give one baseline of each dataset"
+            )
+        found[key] = crowd
+    return found
+
+
+def answers_to(
+    path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool = False
+) -> dict[str, Samples]:
+    """Read a model's answers to the datasets of baselines.
+
+    Args:
+        path: the folder of a run, a folder with logs or with files named after datasets, a log, or a file of answers.
+        crowds: the baselines by dataset.
+        force: whether a file may answer other items than its baseline has.
+
+    Returns:
+        A mapping from dataset to the answers; a run may have none.
+
+    Raises:
+        UsageError: a file could belong to several baselines.
+        InputError: the answers cannot be read, or a run asked other items than a baseline has.
+        DataError: a file or folder has no answers to the items of any baseline.
+    """
+    if is_run(path):
+        held = read_run(path).record.datasets
+        own = {key for key, crowd in crowds.items() if len(crowds) == 1 and not crowd.declaration.name}
+        return {
+            key: read_model(path, crowd) for key, crowd in crowds.items() if key.lower() in held or key in own
+        }
+    if path.is_dir():
+        return _of_folder(path, crowds)
+    if is_harness_log(path):
+        return _of_log(path, crowds)
+    key, name = _dataset_of(path, crowds, force=force)
+    found = read_model(path, crowds[key])
+    return {key: found if is_run(path.parent) or name is None else replace(found, model=name)}
+
+
+def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
+    files = dict(_named_files(path, crowds))
+    if files:
+        name = path.resolve().name
+        return {key: replace(read_samples(file, crowds[key]), model=name) for key, file in files.items()}
+    if not is_harness_log(path):
+        raise InputError(
+            f"is no baseline (no {BASELINE_FILE}), no run (no run.json), and has no log and no file of answers named after a dataset ({listed([*crowds])})",
+            file=shown(path),
+        )
+    found = {}
+    for key, crowd in crowds.items():
+        try:
+            log = log_file(path, crowd)
+        except DataError as error:
+            if "name one of them" in error.message:
+                raise
+            continue
+        found[key] = _named(read_samples(log, crowd), path.resolve().name)
+    if not found:
+        raise DataError(
+            f"none of its logs has items of the baselines ({listed([*crowds])})", file=shown(path)
+        )
+    return found
+
+
+def _named_files(path: Path, crowds: Mapping[str, StoredBaseline]) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a folder that are named after datasets and are no logs."""
+    for key in crowds:
+        files = (path / f"{name}{suffix}" for suffix in _SUFFIXES for name in (key, key.lower()))
+        file = next((file for file in files if file.is_file() and not is_harness_log(file)), None)
+        if file is not None:
+            yield key, file
+
+
+def _of_log(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
+    found = {}
+    last: DataError | None = None
+    for key, crowd in crowds.items():
+        try:
+            found[key] = _named(read_samples(path, crowd), path.stem)
+        except DataError as error:
+            last = error
+    if not found and last is not None:
+        raise DataError(
+            f"has no items of the baselines ({listed([*crowds])}): {last.message}", file=shown(path)
+        )
+    return found
+
+
+def _named(samples: Samples, name: str) -> Samples:
+    """Give a log that does not name its model the name of its file or folder."""
+    return samples if samples.log and samples.log.model else replace(samples, model=name)
+
+
+def _dataset_of(path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool) -> tuple[str, str | None]:
+    """Return the dataset that a file of answers belongs to, and the model's name if the file's name has both."""
+    lower = {key.lower(): key for key in crowds}
+    parts = re.split(r"[._-]", path.stem)
+    for at, rest in ((0, parts[1:]), (-1, parts[:-1])):
+        if key := lower.get(parts[at].lower()):
+            whole = path.stem
+            name = whole[len(parts[0]) + 1 :] if at == 0 else whole[: -len(parts[-1]) - 1]
+            return key, name if rest else path.resolve().parent.name
+    if key := lower.get(path.resolve().parent.name.lower()):
+        return key, None
+    if len(crowds) == 1:
+        return next(iter(crowds)), None
+    answered = {" ".join(record.id.split()) for record in read_answer_records(path)}
+    fits = [key for key, crowd in crowds.items() if answered == set(crowd.names)]
+    if not fits and force:
+        fits = [key for key, crowd in crowds.items() if answered & set(crowd.names)]
+    if len(fits) == 1:
+        return fits[0], None
+    if fits:
+        raise UsageError(
+            f"{shown(path)} could belong to several baselines ({listed(fits)}): begin its name with its dataset, such as {fits[0]}.jsonl"
+        )
+    raise DataError(
+        f"its items are not those of any baseline ({listed([*crowds])}): begin its name with its dataset, such as {next(iter(crowds))}.jsonl",
+        file=shown(path),
+    )

@@ -7,7 +7,7 @@ model's answers; it is marked as unlike if the model answered each item once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
@@ -172,20 +172,22 @@ def compare(
         _comparison(crowd, model, force=force, seed=seed, min_answers=min_answers) for model in models
     ]
     for kind in KINDS:
-        found = [
-            (place, match)
-            for place, comparison in enumerate(comparisons)
-            for match in comparison.matches
-            if match.kind == kind
+        matches = [match for one in comparisons for match in one.matches if match.kind == kind]
+        differences = [(match.p, match.difference.value, match.crossed) for match in matches]
+        told = iter(verdicts(differences, margin, crowd.votes.annotators))
+        comparisons = [
+            replace(one, matches=tuple(_told(match, kind, told) for match in one.matches))
+            for one in comparisons
         ]
-        differences = [(match.p, match.difference.value, match.crossed) for _, match in found]
-        told = verdicts(differences, margin, crowd.votes.annotators)
-        for (place, match), (p, verdict) in zip(found, told, strict=True):
-            comparison = comparisons[place]
-            told_match = replace(match, corrected=p, verdict=verdict)
-            matches = tuple(told_match if one is match else one for one in comparison.matches)
-            comparisons[place] = replace(comparison, matches=matches)
     return comparisons
+
+
+def _told(match: Match, kind: Kind, told: Iterator[tuple[float, ComparisonVerdict]]) -> Match:
+    """Give a comparison of this kind the next corrected p-value and verdict."""
+    if match.kind != kind:
+        return match
+    corrected, verdict = next(told)
+    return replace(match, corrected=corrected, verdict=verdict)
 
 
 def _comparison(
@@ -277,30 +279,35 @@ class _Scores:
     @staticmethod
     def of(crowd: StoredBaseline, given: Sequence[Sequence[str]]) -> _Scores:
         if crowd.metric not in (*MEANS, PROGRAM_METRIC):
-            return _Scores(*_right(crowd, given))
-        votes = crowd.votes
-        cells, pair = np.unique(
-            votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label, return_inverse=True
-        )
-        places, labels = np.divmod(cells, max(votes.labels, 1))
-        people = earned(crowd, places.tolist(), [crowd.labels[code] for code in labels.tolist()])[pair]
-        samples = np.array([len(answers) for answers in given])
-        owner = np.repeat(np.arange(len(given)), samples)
-        each = earned(crowd, owner.tolist(), [answer for answers in given for answer in answers])
-        return _Scores(people, np.bincount(owner, weights=each, minlength=len(given)) / samples)
+            # A metric of labels has no points: an answer is right or wrong.
+            crowd = replace(crowd, declaration=undeclared("acc"))
+        return _Scores(people_scores(crowd), model_scores(crowd, range(len(given)), given))
+
+
+def people_scores(crowd: StoredBaseline) -> FloatArray:
+    """Return the points of every counted answer, shape (n,): those of `crowd.votes`, in their order."""
+    votes = crowd.votes
+    width = max(votes.labels, 1)
+    cells, pair = np.unique(votes.item.astype(np.int64) * width + votes.label, return_inverse=True)
+    places, labels = np.divmod(cells, width)
+    return earned(crowd, places.tolist(), [crowd.labels[code] for code in labels.tolist()])[pair]
+
+
+def model_scores(crowd: StoredBaseline, places: Sequence[int], given: Sequence[Sequence[str]]) -> FloatArray:
+    """Return the mean points of a model's answers to each of the items at these places, shape of `places`."""
+    samples = np.array([len(answers) for answers in given])
+    owner = np.repeat(np.arange(len(given)), samples)
+    each = earned(
+        crowd, [places[row] for row in owner.tolist()], [answer for answers in given for answer in answers]
+    )
+    means: FloatArray = np.bincount(owner, weights=each, minlength=len(given)) / samples
+    return means
 
 
 def earned(crowd: StoredBaseline, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
     """Return the points of answers to the items at these places by the baseline's metric, shape (n,)."""
     part = NamedPart(crowd.metric, crowd.metric, ())
     return points(crowd.declaration, part, [crowd.items[place] for place in places], answers)
-
-
-def _right(crowd: StoredBaseline, given: Sequence[Sequence[str]]) -> tuple[FloatArray, FloatArray]:
-    """Return whether answers are correct, as 0 and 1, if the metric is not a mean over items."""
-    exact = replace(crowd, declaration=undeclared("acc"))
-    scores = _Scores.of(exact, given)
-    return scores.people, scores.model
 
 
 def _whole_variants(crowd: StoredBaseline, answered: Sequence[int], model: Samples) -> list[int]:

@@ -1,22 +1,162 @@
-"""People's distribution of labels against that of each model's samples, in a baseline and by groups of its items."""
+"""Where people and a model differ: items on which one side alone is right, and the distributions of their labels."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
+from merilo.baselines.model_comparison import earned
 from merilo.errors import DataError, UsageError, argument
+from merilo.items import Item
+from merilo.metrics.plain_dataset import undeclared
+from merilo.metrics.worth import OF_LABELS, TASK, NamedPart, points
 from merilo.people.disagreement import LEAST, Disagreement, disagreement
+from merilo.statistics.arrays import FloatArray
 from merilo.wording import choices
 
-#: A field with more values than this identifies single items and does not define groups.
-_MOST_GROUPS: Final = 1000
+Side: TypeAlias = Literal["people", "model"]
+
+_GROUP_FIELD: Final = re.compile(r"\{(\w+)\}")
+
+#: The field of groups, if the dataset has no metric by group.
+_USUAL_FIELD: Final = "domain"
+
+#: A field with more values than these identifies items and does not define groups: shown without being named, and named.
+_MOST_SHOWN, _MOST_NAMED = 60, 1000
 
 #: Kinds of answers that are labels: of a declared dataset, and of other tables.
 _CLOSED: Final = frozenset({"choice", "label"})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCounts:
+    """How often one side alone is right in a group of items.
+
+    Attributes:
+        items: the items of the group that both sides answered.
+        only_people: items on which the consensus is right and the model wrong.
+        only_model: items on which the model is right and the consensus wrong.
+    """
+
+    items: int
+    only_people: int
+    only_model: int
+
+
+@dataclass(frozen=True, slots=True)
+class OppositeOutcomes:
+    """The items on which one side is right and the other wrong.
+
+    Right means all points of the item, and wrong means none. A model with several answers to an item is right or wrong if
+    more than half of them are.
+
+    Attributes:
+        model: the model's name.
+        n: the items that the consensus and the model answered.
+        only_people: ids of items on which the consensus is right and the model wrong, in the order of the baseline.
+        only_model: the reverse.
+        group_field: the field of the groups; `None` if the items have none, or more than 60 values of it.
+        group_of: mapping from item id to the value of the field; items without a value are left out.
+        groups: mapping from the value of the field to the counts, in the order of values.
+    """
+
+    model: str
+    n: int
+    only_people: tuple[str, ...]
+    only_model: tuple[str, ...]
+    group_field: str | None = None
+    group_of: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, GroupCounts] = field(default_factory=dict)
+
+    def sides(self) -> dict[str, Side]:
+        """Return a mapping from item id to the side that alone is right."""
+        people: dict[str, Side] = dict.fromkeys(self.only_people, "people")
+        return people | dict.fromkeys(self.only_model, "model")
+
+
+def opposite_outcomes(crowd: StoredBaseline, model: Samples, *, by: Sequence[str] = ()) -> OppositeOutcomes:
+    """Find the items on which the consensus is right and a model wrong, and the reverse.
+
+    Args:
+        crowd: the annotators of the baseline.
+        model: the model's answers.
+        by: fields of the items; the first defines the groups. By default, the field of the dataset's metric by group, or
+            `domain`.
+    """
+    places = [
+        place
+        for place, name in enumerate(crowd.names)
+        if name in model.answers and crowd.consensus[place] is not None
+    ]
+    people = item_shares(crowd, places, [str(crowd.consensus[place]) for place in places])
+    owner = [place for place in places for _ in model.answers[crowd.names[place]]]
+    each = item_shares(crowd, owner, [one for place in places for one in model.answers[crowd.names[place]]])
+    position = np.repeat(np.arange(len(places)), [len(model.answers[crowd.names[place]]) for place in places])
+    samples = np.bincount(position, minlength=len(places))
+    right = np.bincount(position, each >= 1, minlength=len(places)) > samples / 2
+    wrong = np.bincount(position, each <= 0, minlength=len(places)) > samples / 2
+    names = [crowd.names[place] for place in places]
+    only_people = tuple(names[at] for at in np.flatnonzero((people >= 1) & wrong))
+    only_model = tuple(names[at] for at in np.flatnonzero((people <= 0) & right))
+    group_field = _field(crowd, by)
+    group_of = {
+        crowd.names[place]: value
+        for place in places
+        if group_field and (value := _fields_of(crowd.items[place]).get(group_field)) is not None
+    }
+    if len(set(group_of.values())) > _MOST_SHOWN:
+        group_of = {}
+    return OppositeOutcomes(
+        model.model,
+        len(places),
+        only_people,
+        only_model,
+        group_field if group_of else None,
+        group_of,
+        _counted(group_of, only_people, only_model),
+    )
+
+
+def item_shares(crowd: StoredBaseline, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
+    """Return the share of an item's points that each answer earns, shape (n,).
+
+    Metrics that are not a mean over items count an answer as right if it equals the gold answer.
+    """
+    if crowd.metric in OF_LABELS:
+        return earned(replace(crowd, declaration=undeclared("acc")), places, answers)
+    if crowd.metric == "grade_norm":
+        items = [crowd.items[place] for place in places]
+        return points(crowd.declaration, NamedPart(TASK, TASK, ()), items, answers)
+    return earned(crowd, places, answers)
+
+
+def _field(crowd: StoredBaseline, by: Sequence[str]) -> str | None:
+    if by:
+        return by[0].removeprefix("meta.")
+    named = _GROUP_FIELD.search(crowd.declaration.extra or "")
+    return named[1] if named else _USUAL_FIELD
+
+
+def _counted(
+    group_of: Mapping[str, str], only_people: Sequence[str], only_model: Sequence[str]
+) -> dict[str, GroupCounts]:
+    people, model = set(only_people), set(only_model)
+    found = {}
+    for group in sorted(set(group_of.values()), key=_in_order):
+        names = {name for name, value in group_of.items() if value == group}
+        found[group] = GroupCounts(len(names), len(names & people), len(names & model))
+    return found
+
+
+def _in_order(value: str) -> tuple[bool, float, str]:
+    """Sort whole numbers by value, before texts."""
+    return (not value.isdecimal(), float(value) if value.isdecimal() else 0.0, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +227,19 @@ def _on(crowd: StoredBaseline, model: Samples, seed: int) -> Disagreement:
 
 def _values(crowd: StoredBaseline, name: str) -> list[str | None]:
     """Return each item's value of a field of its meta or inputs."""
-    found: list[str | None] = []
-    known: set[str] = set()
-    for item in crowd.items:
-        fields = {**(item.inputs if isinstance(item.inputs, Mapping) else {}), **item.meta}
-        known |= fields.keys()
-        value = fields.get(name)
-        found.append(None if value is None else str(value))
+    fields = [_fields_of(item) for item in crowd.items]
+    found = [one.get(name) for one in fields]
     if all(value is None for value in found):
-        raise UsageError(f"{argument('by')}: there is no field '{name}' ({choices(name, sorted(known))})")
-    if len(set(found)) > _MOST_GROUPS:
+        known = sorted({key for one in fields for key in one})
+        raise UsageError(f"{argument('by')}: there is no field '{name}' ({choices(name, known)})")
+    if len(set(found)) > _MOST_NAMED:
         raise UsageError(
-            f"{argument('by', name, given=name)}: the field has {len(set(found))} different values, too many for groups (at most {_MOST_GROUPS})"
+            f"{argument('by', name, given=name)}: the field has {len(set(found))} different values, too many for groups (at most {_MOST_NAMED})"
         )
     return found
+
+
+def _fields_of(item: Item) -> dict[str, str]:
+    """Return the texts of an item's inputs and meta; those of the meta come first."""
+    fields = {**(item.inputs if isinstance(item.inputs, Mapping) else {}), **item.meta}
+    return {name: str(value) for name, value in fields.items() if value is not None}

@@ -16,8 +16,7 @@ import typer
 from merilo.api.comparison import ComparisonResult, compare
 from merilo.api.dataset_comparisons import DatasetComparisons, compare_datasets
 from merilo.atomic_write import refuse_existing, write_text
-from merilo.baselines.given_models import BASELINE_FILE, split_arguments
-from merilo.baselines.run_samples import run_outcomes
+from merilo.baselines.model_answers import BASELINE_FILE, run_outcomes, split_arguments
 from merilo.baselines.stored_summary import has_criteria
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import INPUT, OUTPUT

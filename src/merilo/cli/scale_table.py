@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.ability_scale import AbilityScale
-from merilo.reports.ability_scale import misfits, separating, why_no_ranks
+from merilo.reports.ability_scale import misfits, separating
 from merilo.reports.estimates import counted
 from merilo.statistics.intervals import Interval
 from merilo.wording import listed
@@ -52,8 +52,8 @@ def _lines(scale: AbilityScale) -> list[str]:
         f"{counted(int(asked.sum()), 'item')}: {float(told.too_easy[asked].mean()):.0%} too easy and "
         f"{float(told.too_hard[asked].mean()):.0%} too hard to tell people apart",
     ]
-    if reason := why_no_ranks(scale):
-        lines.append(reason.en)
+    if scale.why_no_ranks:
+        lines.append(str(scale.why_no_ranks))
     if odd := misfits(scale):
         lines.append(
             f"answers to {counted(len(odd), 'item')} depend on ability less than the model says: "

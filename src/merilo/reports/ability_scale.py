@@ -11,12 +11,11 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from merilo.baselines.ability_scale import AbilityScale, ModelLocation
-from merilo.bilingual import BilingualText
-from merilo.people.uncertainty.percentile_rank import LEAST_RANKED
 from merilo.reports.comparison import number
 from merilo.reports.estimates import interval_json
 from merilo.statistics.arrays import FloatArray
 from merilo.strict_json import Json
+from merilo.text import Language, Text
 
 #: An item separates a model from people if its standardised residual is at least this large.
 SURPRISING: Final = 2.0
@@ -25,19 +24,6 @@ LISTED: Final = 50
 #: Infit above this, and unlikely by chance after Holm's correction, marks an item that does not fit the model.
 MISFIT: Final = 1.2
 _WIDTH: Final = 720
-#: The texts of the chart: above the axis, below it, and the title.
-_CHART_TEXTS: Final = {
-    "en": (
-        "people (dots) and models (lines): ability, in logits",
-        "items: difficulty",
-        "People and models on one scale",
-    ),
-    "ru": (
-        "люди (точки) и модели (линии): способность, в логитах",
-        "вопросы: трудность",
-        "Люди и модели на одной шкале",
-    ),
-}
 
 
 def scale_summary(scale: AbilityScale) -> dict[str, Json]:
@@ -110,35 +96,21 @@ def separating(scale: AbilityScale, model: ModelLocation) -> tuple[list[int], li
     return worse, [row for row in reversed(order) if surprise[row] >= SURPRISING]
 
 
-def why_no_ranks(scale: AbilityScale) -> BilingualText | None:
-    """Say why the best tenth of people and the share of people below a model are not shown; `None` if they are."""
-    n = len(scale.baseline.annotators)
-    if scale.ranked:
-        return None
-    if n >= LEAST_RANKED:
-        return BilingualText(
-            "no ranks among people: they do not differ beyond chance",
-            "места среди людей не показаны: различия между людьми не больше случайных",
-        )
-    return BilingualText(
-        f"no ranks among people: they need at least {LEAST_RANKED} annotators, and there are {n}",
-        f"места среди людей не показаны: для них нужно не меньше {LEAST_RANKED} разметчиков, а их {n}",
-    )
-
-
 def scale_chart(scale: AbilityScale) -> str:
     """Draw people, models and items on one axis as the text of an SVG file."""
     return str(scale_drawing(scale))
 
 
-def scale_drawing(scale: AbilityScale, language: str = "en") -> Markup:
+def scale_drawing(scale: AbilityScale, language: Language = "en") -> Markup:
     """Draw people's abilities as dots, models as named lines, and items' difficulties below, as SVG.
 
     Args:
         scale: people, items and models on one scale.
-        language: `en` or `ru`.
+        language: the language of the words.
     """
-    above_axis, below_axis, heading = _CHART_TEXTS[language]
+    above_axis = Text("people (dots) and models (lines): ability, in logits").in_language(language)
+    below_axis = Text("items: difficulty").in_language(language)
+    heading = Text("People and models on one scale").in_language(language)
     people = np.nan_to_num(scale.fit.ability)
     items = scale.fit.difficulty[np.isfinite(scale.fit.difficulty)]
     models = [(one.model, one.location.ability) for one in scale.models]

@@ -9,7 +9,7 @@ from typing import Final
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import ModelComparison
-from merilo.baselines.opposite_outcomes import OppositeOutcomes, Side
+from merilo.baselines.model_disagreement import OppositeOutcomes, Side
 from merilo.bilingual import BilingualText
 from merilo.errors import for_command_line
 from merilo.reports.comparison_table import ComparisonTable

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from merilo.baselines.ability_scale import AbilityScale, ability_scale
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
-from merilo.baselines.model_answers import by_criterion
+from merilo.baselines.model_answers import by_criterion, read_model
 from merilo.baselines.model_comparison import ModelComparison, compare
 from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.run_samples import read_model
 from merilo.errors import DataError, UsageError
 from merilo.reports.ability_scale import scale_summary
 from merilo.reports.comparison import comparison_summary

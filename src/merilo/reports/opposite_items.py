@@ -7,7 +7,7 @@ from typing import Final
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
-from merilo.baselines.opposite_outcomes import OppositeOutcomes
+from merilo.baselines.model_disagreement import OppositeOutcomes
 from merilo.reports.text_escapes import csv_cell
 from merilo.strict_json import Json
 

@@ -24,7 +24,7 @@ from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.quality.control_health import FEW_CONTROLS
 from merilo.reports import charts
-from merilo.reports.ability_scale import misfits, scale_drawing, separating, why_no_ranks
+from merilo.reports.ability_scale import misfits, scale_drawing, separating
 from merilo.reports.adaptive_prose import adaptive_facts, adaptive_sentences
 from merilo.reports.asked import asked
 from merilo.reports.audit import doubtful_golds
@@ -167,7 +167,6 @@ def page(
         scale_charts={language: scale_drawing(scale, language) for language in LANGUAGES} if scale else None,
         separating=separating,
         misfits=misfits,
-        why_no_ranks=why_no_ranks,
         standing_chart=_standing_chart(baseline, comparisons),
     )
     return for_command_line(rendered)

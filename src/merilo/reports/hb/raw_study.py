@@ -27,10 +27,10 @@ import polars as pl
 import yaml
 
 from merilo.atomic_write import guarded
+from merilo.baselines.model_answers import model_file_name
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.run_samples import model_file_name
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.items import Item
 from merilo.people import pseudonyms
