@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 import numpy as np
 import polars as pl
 
-from merilo.api.frames import COLUMNS, Frame, is_pandas, pandas_of, polars_of
 from merilo.errors import UsageError, argument
 from merilo.people.aggregation import (
     NO_LABEL,
@@ -23,6 +22,7 @@ from merilo.people.aggregation import (
     one_coin,
     plurality,
 )
+from merilo.people.frames import COLUMNS, Frame, is_pandas, pandas_of, polars_of
 from merilo.people.votes import Encoding, Votes, encode
 from merilo.wording import listed
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from merilo.api.frames import Frame, mapping_of, polars_of, records_of
 from merilo.baselines.pipeline import test_items
 from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError, argument
+from merilo.people.frames import Frame, mapping_of, polars_of, records_of
 from merilo.people.gold import Gold, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS
 from merilo.people.gold_keys import is_id

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import polars as pl
 
-from merilo.api.frames import Frame, is_frame, polars_of
 from merilo.api.study_input import IN_MEMORY
 from merilo.baselines.population import (
     COUNTS,
@@ -18,6 +17,7 @@ from merilo.baselines.population import (
     population_of_weights,
 )
 from merilo.errors import UsageError, argument
+from merilo.people.frames import Frame, is_frame, polars_of
 from merilo.people.gold import Gold, records
 from merilo.responses import Responses
 from merilo.wording import shown

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
 
-from merilo.api.frames import Frame, is_frame, polars_of
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.files import Progress, Table
 from merilo.people import platforms
+from merilo.people.frames import Frame, is_frame, polars_of
 from merilo.people.platforms import Columns, Platform
 from merilo.people.platforms.plain import as_texts
 from merilo.people.pseudonyms import key_of

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from merilo.api.frames import Frame, is_frame, polars_of, records_of
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
@@ -21,6 +20,7 @@ from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.harness_logs.harness_answers import LogMapping
 from merilo.models.sheets import Matched, Sheet, match, read_sheet_or_log
+from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.strict_json import Json
 from merilo.wording import choices, listed
 
