@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 from populations import Population, answered
 
-from merilo.people.adaptive_overlap import answers_by_design
-from merilo.people.agreement.alpha import krippendorff_alpha
+from merilo.people.agreement import krippendorff_alpha
+from merilo.people.collection_design import answers_by_design
 from merilo.people.decision import adaptive_votes_needed
 from merilo.people.uncertainty.annotator_accuracy import drawn_answer, individuals
 from merilo.people.uncertainty.two_way import two_way

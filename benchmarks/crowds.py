@@ -28,13 +28,13 @@ import polars as pl
 
 from merilo.people.aggregation import (
     Consensus,
+    candidates,
     cascade,
     dawid_skene,
     glad,
     majority,
     one_coin,
     plurality,
-    shared_errors,
 )
 from merilo.people.votes import Votes, encode
 
@@ -189,15 +189,15 @@ def confidences(table: dict[str, list[Result]], sets: list[Crowd]) -> dict[str, 
 def priors(sets: list[Crowd]) -> None:
     """Print the calibration under other priors, and with the prior that is best on the other datasets."""
     tried = [(median, spread) for spread in (0.5, 1.0, 100.0) for median in (0.1, 0.2, 0.3, 0.5)]
-    kept = shared_errors.MEDIAN, shared_errors.LOG_SPREAD
+    kept = candidates.MEDIAN, candidates.LOG_SPREAD
     print(
         "\nconfidence minus accuracy by the prior on the correlation; its median and the spread of its logarithm"
     )
     for name in CALIBRATED:
         found = []
-        for shared_errors.MEDIAN, shared_errors.LOG_SPREAD in tried:  # type: ignore[misc]
+        for candidates.MEDIAN, candidates.LOG_SPREAD in tried:  # type: ignore[misc]
             found.append([ours(OURS[name], one).calibrated for one in sets])
-        shared_errors.MEDIAN, shared_errors.LOG_SPREAD = kept  # type: ignore[misc]
+        candidates.MEDIAN, candidates.LOG_SPREAD = kept  # type: ignore[misc]
         surplus, error = np.moveaxis(np.array(found), 2, 0)
         others = np.abs(surplus).sum(1, keepdims=True) - np.abs(surplus)
         chosen = others.argmin(0), np.arange(len(sets))

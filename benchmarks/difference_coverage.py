@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.uncertainty.answer_difference import answer_difference
+from merilo.people.uncertainty.annotator_accuracy import answer_difference
 from merilo.people.uncertainty.two_way import influences, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference

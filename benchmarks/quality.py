@@ -27,7 +27,7 @@ from merilo.people.aggregation import majority
 from merilo.people.audit.findings import audit
 from merilo.people.audit.gold_model import fit_gold_model
 from merilo.people.quality.annotators import people_quality
-from merilo.people.quality.control_accuracy import control_accuracy
+from merilo.people.quality.controls import control_accuracy
 from merilo.people.quality.work import Work, work_of
 from merilo.people.votes import Votes, encode
 

@@ -10,8 +10,7 @@ from command import merilo
 from exports import row, toloka, written
 
 from merilo.errors import UsageError
-from merilo.people.agreement import krippendorff_alpha
-from merilo.people.scales import on_scale
+from merilo.people.agreement import krippendorff_alpha, on_scale
 from merilo.people.votes import Votes
 
 

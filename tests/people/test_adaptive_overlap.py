@@ -7,7 +7,7 @@ import pytest
 from every import every
 
 from merilo.errors import UsageError
-from merilo.people.adaptive_overlap import answers_by_design
+from merilo.people.collection_design import answers_by_design
 from merilo.settings import AdaptiveDesign, AdaptiveOverlap
 
 

@@ -15,16 +15,18 @@ from simulated_votes import small_votes
 
 from merilo.errors import UsageError
 from merilo.people.agreement import (
+    LeaveOneOut,
     agreement_by,
+    alpha_of_numbers,
     fleiss_kappa,
     gwet_ac1,
-    intervals,
+    interval_from_variances,
+    jackknife_intervals,
+    jackknife_variance,
     krippendorff_alpha,
     majority_sizes,
     measure,
 )
-from merilo.people.agreement.deletions import LeaveOneOut, alpha_of_numbers, jackknife_variance
-from merilo.people.agreement.jackknife import interval_from_variances
 from merilo.people.votes import Votes
 from merilo.settings import Level
 
@@ -154,7 +156,7 @@ def test_the_interval_is_students_from_the_variances_with_half_an_annotator_who_
 @pytest.mark.parametrize(("annotators", "low"), [(3, 0.0), (25, 0.84), (200, 0.95)])
 def test_unanimous_annotators_leave_room_for_others_who_disagree(annotators: int, low: float) -> None:
     item, annotator = np.divmod(np.arange(100 * annotators), annotators)
-    found = intervals(Votes(item, annotator, item % 2, 100, annotators, 2))
+    found = jackknife_intervals(Votes(item, annotator, item % 2, 100, annotators, 2))
     assert set(found) == {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1"}
     for interval in found.values():
         assert interval.low == pytest.approx(low, abs=0.01)
@@ -167,18 +169,18 @@ def test_an_annotator_who_disagrees_with_all_others_widens_the_interval() -> Non
     guesses = np.random.default_rng(3).integers(0, 3, int(careless.sum()))
     label = votes.label.copy()
     label[careless] = guesses
-    mixed = intervals(replace(votes, label=label))["krippendorff_alpha"]
-    alike = intervals(votes)["krippendorff_alpha"]
+    mixed = jackknife_intervals(replace(votes, label=label))["krippendorff_alpha"]
+    alike = jackknife_intervals(votes)["krippendorff_alpha"]
     assert mixed.high - mixed.low > 1.5 * (alike.high - alike.low)
 
 
 def test_two_annotators_have_an_interval_over_items_alone() -> None:
-    found = intervals(panel(2, annotators=2))["krippendorff_alpha"]
+    found = jackknife_intervals(panel(2, annotators=2))["krippendorff_alpha"]
     assert found.method == "jackknife over items alone, t with 119 degrees of freedom"
 
 
 def test_no_interval_from_one_item() -> None:
-    assert intervals(Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 1]]), 1, 3, 2)) == {}
+    assert jackknife_intervals(Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 1]]), 1, 3, 2)) == {}
 
 
 @pytest.mark.parametrize("level", ["ordinal", "interval"])
@@ -208,7 +210,7 @@ def test_the_interval_covers_the_coefficient_of_other_annotators_and_items() -> 
     many = measure(drawn(0, 100_000, 500_000, 5), intervals=False)
     covered: Counter[str] = Counter()
     for seed in range(200):
-        for name, interval in intervals(drawn(seed + 1, 100, 15, 5)).items():
+        for name, interval in jackknife_intervals(drawn(seed + 1, 100, 15, 5)).items():
             covered[name] += interval.low <= getattr(many, name) <= interval.high
     assert set(covered) == {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1"}
     assert all(182 <= count <= 199 for count in covered.values()), covered
@@ -220,7 +222,7 @@ def test_free_answers_have_an_interval_without_a_table_of_items_by_labels() -> N
     item = np.repeat(np.arange(n), 3)
     label = np.where(rng.random(3 * n) < 0.8, item, rng.integers(0, n, 3 * n))
     votes = Votes(item, rng.permutation(3 * n) % 50, label, n, 50, n)
-    interval = intervals(votes)["krippendorff_alpha"]
+    interval = jackknife_intervals(votes)["krippendorff_alpha"]
     assert interval.low < krippendorff_alpha(votes) < interval.high
 
 

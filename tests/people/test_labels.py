@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.people.labels import unify
+from merilo.people.spelling import unify
 
 
 def test_numbers_lose_an_empty_fraction_and_nothing_else() -> None:

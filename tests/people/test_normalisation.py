@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.errors import UsageError
-from merilo.people.normalisation import RULES, SETS, canonical, classes, rules_of
+from merilo.people.spelling import RULES, SETS, canonical, classes, rules_of
 
 NUMBERS = rules_of(["numbers"])
 WORDS = rules_of(["words"])

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from merilo.api.aggregation import encoded
-from merilo.people.agreement import Agreement, measure
+from merilo.people.agreement import Agreement, measure, on_scale
 from merilo.people.frames import Frame
-from merilo.people.scales import on_scale
 from merilo.settings import Level
 
 

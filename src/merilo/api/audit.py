@@ -20,8 +20,8 @@ from merilo.baselines.provenance import Provenance
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError
+from merilo.people.audit.findings import StudyAudit, agreement_in, audit_study
 from merilo.people.audit.revision import read_revisions, revise
-from merilo.people.audit.study_audit import StudyAudit, agreement_in, audit_study
 from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.responses import Responses
 from merilo.settings import Settings

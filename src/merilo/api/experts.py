@@ -34,10 +34,9 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.people.cost import cost
-from merilo.people.duplicates import settle
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.platforms import Columns
-from merilo.people.recoding import occurring, read_recoding, recoding_files
+from merilo.people.recoding import occurring, read_recoding, recoding_files, settle
 from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
 from merilo.reports.summary import cost_summary

@@ -28,9 +28,14 @@ from merilo.people.aggregation import (
     wrong_answers,
 )
 from merilo.people.decision import PoolVotes
-from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
-from merilo.people.uncertainty.refitted import RefittedVariance, annotator_groups, refitted_variance
-from merilo.people.uncertainty.two_way import TwoWay, two_way
+from merilo.people.uncertainty.two_way import (
+    LEAST_ANNOTATORS,
+    RefittedVariance,
+    TwoWay,
+    annotator_groups,
+    refitted_variance,
+    two_way,
+)
 from merilo.people.votes import IntArray, Votes
 from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray

@@ -15,7 +15,7 @@ from merilo.metrics.plain_dataset import PlainDataset, undeclared, with_metric
 from merilo.metrics.scoring import RATED
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.people.normalisation import rules_of
+from merilo.people.spelling import rules_of
 from merilo.responses import Responses
 from merilo.settings import Settings
 

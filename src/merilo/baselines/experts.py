@@ -13,8 +13,7 @@ from merilo.baselines.expert_comparison import compare
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
-from merilo.people.experts.marks import NOT_SHOWN, spelling
-from merilo.people.experts.out_of_bag import OutOfBagDesign
+from merilo.people.experts.out_of_bag import NOT_SHOWN, OutOfBagDesign, spelling
 from merilo.people.gold import Gold, read_gold, records
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference

@@ -12,10 +12,9 @@ from merilo.baselines.decision_rule import DecisionRule, two_ways
 from merilo.errors import UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.aggregation import Consensus
-from merilo.people.agreement import Agreement, agreement_by
+from merilo.people.agreement import Agreement, agreement_by, on_scale
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.people.scales import on_scale
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Level
 from merilo.statistics.intervals import Interval

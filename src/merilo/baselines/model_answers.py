@@ -33,9 +33,7 @@ from merilo.models.harness_logs.log_formats import copied_name
 from merilo.models.run_answers import OUTCOMES
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.people.gold_file import text_of
-from merilo.people.labels import unify
-from merilo.people.normalisation import canonical, rules_of
-from merilo.people.spelling import key_of
+from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.strict_json import Json, json_lines
 from merilo.wording import listed, shown
 

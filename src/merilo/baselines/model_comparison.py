@@ -24,8 +24,7 @@ from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.plain_dataset import undeclared, with_metric
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.models.harness_logs.harness_answers import LogMapping
-from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
-from merilo.people.uncertainty.answer_difference import answer_difference
+from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, answer_difference
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part
 from merilo.people.votes import Votes

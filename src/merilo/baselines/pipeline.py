@@ -39,10 +39,9 @@ from merilo.metrics.score import Score
 from merilo.people import cost
 from merilo.people.aggregation import Fit, Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.decision import PoolVotes
+from merilo.people.decision import PoolVotes, with_passed
 from merilo.people.gold import Gold
-from merilo.people.program_verdicts import with_passed
-from merilo.people.quality.control_health import ControlHealth
+from merilo.people.quality.controls import ControlHealth
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
 from merilo.settings import Resolve, Settings

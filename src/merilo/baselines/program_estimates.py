@@ -17,11 +17,9 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.estimates import Estimate, Estimates
 from merilo.errors import UsageError
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k, pass_score
-from merilo.people.decision import PoolVotes
-from merilo.people.program_verdicts import counts_of, verdicts
-from merilo.people.uncertainty.annotator_accuracy import drawn_answer, individuals, mean_variance
+from merilo.people.decision import PoolVotes, counts_of, verdicts
+from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer, individuals, mean_variance
 from merilo.people.uncertainty.two_way import TwoWay
-from merilo.people.uncertainty.variance_components import components
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 from merilo.statistics.arrays import FloatArray

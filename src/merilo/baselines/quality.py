@@ -25,11 +25,11 @@ from merilo.people.aggregation import (
     majority,
     one_coin,
 )
-from merilo.people.audit.study_audit import StudyAudit, audit_study
+from merilo.people.audit.findings import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, decide, with_medoids
 from merilo.people.quality.annotators import PeopleQuality, people_quality
-from merilo.people.quality.exclusion import ExclusionRule
-from merilo.people.quality.study_work import study_work
+from merilo.people.quality.controls import ExclusionRule
+from merilo.people.quality.work import study_work
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.settings import Settings
 

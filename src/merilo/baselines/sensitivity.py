@@ -11,8 +11,7 @@ import numpy as np
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
-from merilo.people.quality.control_accuracy import ControlAccuracy
-from merilo.people.quality.exclusion import ExclusionRule
+from merilo.people.quality.controls import ControlAccuracy, ExclusionRule
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.statistics.intervals import Interval
 

@@ -26,17 +26,15 @@ from merilo.baselines.warnings import (
 )
 from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset
-from merilo.people import aggregation, controls, cost, duplicates
+from merilo.people import aggregation, cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
-from merilo.people.agreement import Agreement, measure
+from merilo.people.agreement import Agreement, measure, on_scale
 from merilo.people.collection_design import CollectedDesign, collected_design
-from merilo.people.decision import PoolVotes, decide, pool_votes
-from merilo.people.gold import Gold
-from merilo.people.normalisation import Normalisation, normalise, normalise_gold, rules_of
-from merilo.people.program_verdicts import each_answer, passed_shares
-from merilo.people.quality.control_health import ControlHealth
-from merilo.people.scales import on_scale
-from merilo.people.spelling import spelled_as_compared
+from merilo.people.decision import PoolVotes, decide, each_answer, passed_shares, pool_votes
+from merilo.people.gold import Gold, normalise_gold
+from merilo.people.quality.controls import ControlHealth, judged_annotators
+from merilo.people.recoding import settle
+from merilo.people.spelling import Normalisation, normalise, rules_of, spelled_as_compared
 from merilo.responses import Responses
 from merilo.settings import Settings
 
@@ -70,7 +68,7 @@ class Screened:
     """The annotators and responses that count.
 
     Attributes:
-        annotators: one row per annotator, as returned by `controls.annotators`.
+        annotators: one row per annotator, as returned by `judged_annotators`.
         used: the responses that count: those to test items by annotators who were not excluded.
         pool: all votes of the pool, and which of these votes count.
     """
@@ -186,7 +184,7 @@ def comparable(
     responses = spelled_as_compared(
         responses, declaration, types, min_control_score=settings.min_control_score
     )
-    return duplicates.settle(responses, settings.repeats), normalisation
+    return settle(responses, settings.repeats), normalisation
 
 
 def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) -> Screened:
@@ -195,7 +193,7 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
     Raises:
         DataError: no annotator is left.
     """
-    annotators = controls.annotators(
+    annotators = judged_annotators(
         cleaned.responses,
         min_control_accuracy=settings.min_control_accuracy,
         min_controls=settings.min_controls,

@@ -12,8 +12,7 @@ from merilo.baselines.steps import Cleaned, Screened, decide_items, screen, with
 from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
-from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
-from merilo.people.quality.exclusion import ExclusionRule
+from merilo.people.quality.controls import ControlHealth, ExclusionRule, control_health, without_controls
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval

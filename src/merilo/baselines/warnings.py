@@ -12,7 +12,7 @@ from merilo.bilingual import BilingualText, counted, counted_en, form
 from merilo.errors import argument
 from merilo.people.aggregation import Fit
 from merilo.people.gold import Gold
-from merilo.people.quality.control_health import FEW_CONTROLS, ControlHealth
+from merilo.people.quality.controls import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
@@ -154,7 +154,7 @@ def warnings(
 
     Args:
         responses: all responses.
-        annotators: the table of annotators that `controls.annotators` returns.
+        annotators: the table of annotators that `judged_annotators` returns.
         settings: the settings of the baseline.
         gold: the gold answers, if they are known.
         skills: the platform's skills of annotators, if they were given.

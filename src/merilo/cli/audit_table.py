@@ -13,8 +13,7 @@ from rich.table import Table
 
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
-from merilo.people.audit.findings import FEWEST_EXPECTED, NONE_OF_THESE, VERDICTS, Audit, Finding
-from merilo.people.audit.study_audit import StudyAudit
+from merilo.people.audit.findings import FEWEST_EXPECTED, NONE_OF_THESE, VERDICTS, Audit, Finding, StudyAudit
 from merilo.people.audit.typos import TYPING_ERRORS
 from merilo.reports.audit import LEAST_PROBABLE, suspect_golds, tally
 from merilo.responses import INPUT_MARK

@@ -19,8 +19,7 @@ from merilo.cli.study_options import PopulationOption, RecodeOption, StrataOptio
 from merilo.files import Progress
 from merilo.items import Split, read_split, write_splits
 from merilo.people.experts.out_of_bag import Decision, Late
-from merilo.people.experts.planning import QUESTIONS_AN_HOUR, plan
-from merilo.people.experts.sampling import sample_questions
+from merilo.people.experts.sampling import QUESTIONS_AN_HOUR, plan, sample_questions
 from merilo.people.platforms import Platform
 from merilo.people.recoding import recoding_files
 from merilo.settings import Settings

@@ -10,8 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.errors import for_command_line
-from merilo.people.experts.planning import ExpertPlan
-from merilo.people.experts.sampling import Sample
+from merilo.people.experts.sampling import ExpertPlan, Sample
 from merilo.reports.baseline_facts import metric_of
 from merilo.strict_json import Json
 

@@ -8,7 +8,7 @@ from math import fsum
 import polars as pl
 
 from merilo.bilingual import BilingualText, counted, counted_en
-from merilo.people.experts.marks import NOT_SHOWN
+from merilo.people.experts.out_of_bag import NOT_SHOWN
 from merilo.responses import Responses, page_of
 
 

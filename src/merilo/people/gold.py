@@ -17,7 +17,7 @@ from merilo.people.gold_file import GoldFile, gold_column, read_gold_file, recor
 from merilo.people.gold_items import scorer_items
 from merilo.people.gold_join import join
 from merilo.people.gold_keys import AT, GOLD, ID, ITEM, input_columns, input_fields, is_id
-from merilo.people.labels import unify
+from merilo.people.spelling import Normalisation, canonical, unify
 from merilo.wording import listed, shown
 
 __all__ = ["Gold", "read_gold", "records", "solved_gold"]
@@ -296,3 +296,15 @@ def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> 
             f"(всего {counted(rows, 'такая строка', 'такие строки', 'таких строк')})",
         )
     ]
+
+
+def normalise_gold(gold: Gold, made: Normalisation) -> Gold:
+    """Rewrite gold answers to the spelling of their class; others are unchanged."""
+    if not made.rules:
+        return gold
+    spelling = {canonical(text, made.rules): kept for text, kept in made.classes.items()}
+    texts = gold.answers["gold"].drop_nulls().unique().to_list()
+    new = [spelling.get(canonical(text, made.rules), text) for text in texts]
+    if not texts:
+        return gold
+    return gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(texts, new)))

@@ -13,9 +13,8 @@ from merilo.atomic_write import guarded
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
-from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Audit, Finding, GivenAnswer
+from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Audit, Finding, GivenAnswer, StudyAudit
 from merilo.people.audit.revision import COLUMN
-from merilo.people.audit.study_audit import StudyAudit
 from merilo.reports.json_numbers import rounded
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json

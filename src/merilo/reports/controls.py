@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from merilo.baselines.pipeline import Baseline
-from merilo.people.quality.control_health import FEW_CONTROLS, ControlItem
+from merilo.people.quality.controls import FEW_CONTROLS, ControlItem
 from merilo.reports.estimates import counted, interval_json, record_text
 from merilo.strict_json import Json
 
@@ -35,7 +35,7 @@ def suspect_controls(baseline: Baseline) -> list[SuspectControl]:
 
 
 def control_health_summary(baseline: Baseline) -> dict[str, Json]:
-    """Return the quality of the control items as JSON; see `merilo.people.quality.control_health.ControlHealth`."""
+    """Return the quality of the control items as JSON; see `merilo.people.quality.controls.ControlHealth`."""
     health, score = baseline.control_health, baseline.without_suspects
     over_both = baseline.control_check.two_way
     return {

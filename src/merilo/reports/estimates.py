@@ -9,8 +9,7 @@ from merilo.baselines.estimates import Bounds, Estimate, Estimates
 from merilo.bilingual import BilingualText, form
 from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import Individuals, Person
-from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
-from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
+from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, TwoWay, interval_of_record
 from merilo.reports.json_numbers import rounded
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval

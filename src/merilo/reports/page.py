@@ -22,7 +22,7 @@ from merilo.baselines.warnings import STATUSES, form, majority_rule
 from merilo.bilingual import BilingualText, Language, date_ru
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
-from merilo.people.quality.control_health import FEW_CONTROLS
+from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
 from merilo.reports.adaptive_prose import adaptive_facts, adaptive_sentences

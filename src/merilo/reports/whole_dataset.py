@@ -11,7 +11,7 @@ from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.population import Population
 from merilo.people.uncertainty.dataset_estimate import DatasetValue
-from merilo.people.uncertainty.few_annotators import LEAST_ANNOTATORS
+from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.reports.estimates import OVER_ITEMS_ALONE, counted, interval_json
 from merilo.reports.json_numbers import rounded
 from merilo.statistics.intervals import Interval

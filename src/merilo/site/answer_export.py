@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, select
 
-from merilo.people.experts.marks import NOT_SHOWN
+from merilo.people.experts.out_of_bag import NOT_SHOWN
 from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.strict_json import Json

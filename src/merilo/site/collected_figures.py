@@ -15,11 +15,11 @@ from sqlalchemy import ColumnElement, Connection, and_, func, literal_column, se
 from merilo.baselines.steps import agreement_of, without_majority
 from merilo.errors import DataError
 from merilo.people.collection_design import asked_by_design
-from merilo.people.controls import annotators
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
+from merilo.people.quality.controls import judged_annotators
 from merilo.people.quality.peers import sharing
-from merilo.people.quality.study_work import StudyWork, study_work
+from merilo.people.quality.work import StudyWork, study_work
 from merilo.responses import Responses
 from merilo.site.answer_export import answer_reward
 from merilo.site.collected_responses import (
@@ -220,7 +220,7 @@ def _agreement(study: ServedStudy, kept: _Read | None, collected: pl.DataFrame) 
         return replace(empty, why="programs", counted=given.height)
     settings = planned_settings(study)
     try:
-        judged = annotators(
+        judged = judged_annotators(
             same, min_control_accuracy=settings.min_control_accuracy, min_controls=settings.min_controls
         )
     except DataError:
@@ -280,7 +280,7 @@ def _compared(study: ServedStudy, read: _Read | None, tasks: TaskColumns) -> _Co
     """Median seconds, agreement with the others and its items, and suspicious speed, each by pseudonym."""
     if read is None:
         return {}, {}, {}
-    judged = annotators(read.responses, min_control_accuracy=0.0)
+    judged = judged_annotators(read.responses, min_control_accuracy=0.0)
     seconds = dict(judged.select("annotator", "median_seconds").iter_rows())
     if read.same is None:  # programs are not compared with each other
         return seconds, {}, _flags(study_work(read.responses), read.responses, tasks)

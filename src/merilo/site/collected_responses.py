@@ -13,7 +13,7 @@ from merilo.baselines.declared import declared, settings_for
 from merilo.baselines.steps import comparable
 from merilo.files import Table
 from merilo.people import platforms
-from merilo.people.experts.marks import may_be_mine
+from merilo.people.experts.out_of_bag import may_be_mine
 from merilo.people.platforms import Columns
 from merilo.people.platforms.export import json_text
 from merilo.responses import Responses

@@ -8,9 +8,7 @@ from typing import Final
 
 from merilo.datasets.declaration import Dataset
 from merilo.items import Item
-from merilo.people.labels import unify
-from merilo.people.normalisation import canonical, rules_of
-from merilo.people.spelling import key_of
+from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.studies.instruction_text import SKIP_OWN
 
 _SKIPS: Final = frozenset(SKIP_OWN.values())

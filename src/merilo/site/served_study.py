@@ -15,9 +15,8 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.squad import alternatives, f1_points
-from merilo.people.normalisation import canonical, rules_of
 from merilo.people.platforms.export import json_text
-from merilo.people.spelling import key_of
+from merilo.people.spelling import canonical, key_of, rules_of
 from merilo.settings import AdaptiveDesign
 from merilo.site.equal_votes import EqualVotes
 from merilo.site.schema import FOREIGN, OWN

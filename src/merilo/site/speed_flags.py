@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, update
 
-from merilo.people.quality.response_time import READING_LIMIT, pace
+from merilo.people.quality.annotators import READING_LIMIT, pace
 from merilo.people.quality.work import Work
 from merilo.site.schema import PERSON
 

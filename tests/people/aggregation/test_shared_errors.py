@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from open_pools import open_pool
 from simulated_votes import small_votes
 
-from merilo.people.aggregation import NO_LABEL, Consensus, dawid_skene, glad, one_coin, shared_errors
-from merilo.people.aggregation.candidates import Candidates
-from merilo.people.aggregation.shared_errors import HeldOutEvidence, error_correlation
+from merilo.people.aggregation import NO_LABEL, Consensus, candidates, dawid_skene, glad, one_coin
+from merilo.people.aggregation.candidates import Candidates, HeldOutEvidence, error_correlation
 from merilo.people.votes import Votes, encode
 
 MODELS = [dawid_skene, one_coin, glad]
@@ -201,14 +200,14 @@ def test_small_pools_have_confidences(model, item: list[int], annotator: list[in
 
 def test_without_two_answers_to_an_item_only_the_prior_is_known() -> None:
     votes = Votes(*(np.arange(5, dtype=np.int32) for _ in range(2)), np.zeros(5, np.int32), 5, 5, 2)
-    assert correlation(votes, np.full(5, 0.8)) == shared_errors.MEDIAN
+    assert correlation(votes, np.full(5, 0.8)) == candidates.MEDIAN
 
 
 def test_a_sample_of_a_large_pool_gives_the_same_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     votes, _ = study(1, spread=2.0, items=2000, people=60)
     accuracy = one_coin(votes).fit.quality
     whole = correlation(votes, accuracy)
-    monkeypatch.setattr(shared_errors, "MOST_ANSWERS", 4000)
+    monkeypatch.setattr(candidates, "MOST_ANSWERS", 4000)
     sampled = correlation(votes, accuracy)
     assert sampled != whole
     assert sampled == correlation(votes, accuracy)

@@ -13,12 +13,12 @@ from merilo.people.audit.gold_model import (
     LURE,
     LURES,
     NODES,
+    Ones,
     _cells,
     _expect,
     _Parameters,
     fit_gold_model,
 )
-from merilo.people.audit.indicator_matrix import Ones
 from merilo.people.votes import Votes
 
 

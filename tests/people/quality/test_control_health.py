@@ -8,9 +8,13 @@ import polars as pl
 import pytest
 
 from merilo.people import platforms
-from merilo.people.controls import annotators
-from merilo.people.quality.control_health import ControlHealth, control_health, without_controls
-from merilo.people.quality.exclusion import ExclusionRule
+from merilo.people.quality.controls import (
+    ControlHealth,
+    ExclusionRule,
+    control_health,
+    judged_annotators,
+    without_controls,
+)
 from merilo.responses import SCHEMA, Responses
 
 
@@ -38,7 +42,7 @@ def responses_of(rows: Sequence[tuple[int, str, str, str | None]]) -> Responses:
 
 
 def health_of(responses: Responses, rule: ExclusionRule) -> ControlHealth:
-    table = annotators(
+    table = judged_annotators(
         responses, min_control_accuracy=rule.min_control_accuracy, min_controls=rule.min_controls
     )
     return control_health(responses, table, rule)
@@ -88,8 +92,8 @@ def test_people_judged_on_few_controls_are_counted(pool: Responses) -> None:
 
 def test_people_judged_differently_are_those_of_a_study_without_suspect_controls(pool: Responses) -> None:
     health = health_of(pool, ExclusionRule(0.5))
-    before = annotators(pool, min_control_accuracy=0.5)
-    after = annotators(without_controls(pool, health.suspects), min_control_accuracy=0.5)
+    before = judged_annotators(pool, min_control_accuracy=0.5)
+    after = judged_annotators(without_controls(pool, health.suspects), min_control_accuracy=0.5)
     was, now = set(before.filter("excluded")["annotator"]), set(after.filter("excluded")["annotator"])
     assert set(health.newly_kept) == was - now
     assert set(health.newly_excluded) == now - was

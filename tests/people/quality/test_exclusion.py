@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.cli import main
-from merilo.people.quality.control_accuracy import control_accuracy
-from merilo.people.quality.exclusion import ExclusionRule
+from merilo.people.quality.controls import ExclusionRule, control_accuracy
 from merilo.people.quality.work import work_of
 from merilo.people.votes import encode
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from merilo.people.quality.chance import holm_of_tested
-from merilo.people.quality.drift import _doubled_ranks, _exact
-from merilo.people.quality.straightlining import longest_run, run_probability
+from merilo.people.quality.annotators import longest_run, run_probability
+from merilo.people.quality.peers import _doubled_ranks, _exact, holm_of_tested
 
 
 def test_people_who_could_not_be_tested_do_not_count_into_holms_family() -> None:

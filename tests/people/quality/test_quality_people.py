@@ -11,13 +11,9 @@ from scipy import stats
 from merilo.baselines.sensitivity import sensitivity
 from merilo.people.aggregation import Consensus, majority
 from merilo.people.decision import PoolVotes
-from merilo.people.quality.annotators import people_quality
-from merilo.people.quality.control_accuracy import control_accuracy
-from merilo.people.quality.drift import drift
-from merilo.people.quality.exclusion import ExclusionRule
-from merilo.people.quality.peers import peer_agreement, sharing
-from merilo.people.quality.response_time import pace
-from merilo.people.quality.straightlining import repetition
+from merilo.people.quality.annotators import pace, people_quality, repetition
+from merilo.people.quality.controls import ExclusionRule, control_accuracy
+from merilo.people.quality.peers import drift, peer_agreement, sharing
 from merilo.people.quality.work import Work, work_of
 from merilo.people.votes import Votes, encode
 

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from merilo.people import platforms
-from merilo.people.controls import annotators
 from merilo.people.quality.annotators import people_quality
-from merilo.people.quality.study_work import StudyWork, study_work
+from merilo.people.quality.controls import judged_annotators
+from merilo.people.quality.work import StudyWork, study_work
 from merilo.responses import SCHEMA, Responses
 
 
@@ -29,7 +29,7 @@ def test_the_published_numbers_of_people_are_found(
     quality = people_quality(work.work, work.annotators)
     assert sum(one.controls.answers > 0 for one in quality.annotators) == people
     assert sum(one.excluded_by is not None for one in quality.annotators) == below_half
-    judged = annotators(responses, min_control_accuracy=0.5)
+    judged = judged_annotators(responses, min_control_accuracy=0.5)
     by_name = {one.annotator: one for one in quality.annotators}
     for row in judged.iter_rows(named=True):
         one = by_name[row["annotator"]]

@@ -6,16 +6,23 @@ import numpy as np
 import pytest
 
 from merilo.errors import DataError
-from merilo.people.agreement.alpha import krippendorff_alpha
-from merilo.people.agreement.deletions import LeaveOneOut, alpha_of_numbers
-from merilo.people.agreement.jackknife import intervals
-from merilo.people.agreement.kappa import fleiss_kappa, gwet_ac1
+from merilo.people.agreement import (
+    LeaveOneOut,
+    alpha_of_numbers,
+    fleiss_kappa,
+    gwet_ac1,
+    jackknife_intervals,
+    krippendorff_alpha,
+)
 from merilo.people.disagreement import disagreement
-from merilo.people.uncertainty.annotator_accuracy import individuals
-from merilo.people.uncertainty.answer_difference import answer_difference
+from merilo.people.uncertainty.annotator_accuracy import (
+    answer_difference,
+    components,
+    individuals,
+    person_effects,
+)
 from merilo.people.uncertainty.percentile_rank import percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part, two_way
-from merilo.people.uncertainty.variance_components import components, person_effects
 from merilo.people.votes import Votes
 from merilo.statistics.cluster_variance import cluster_design_effect
 
@@ -62,8 +69,8 @@ def test_clusters_of_one_item_each_change_no_interval() -> None:
     assert share[0] == pytest.approx(alone[0], abs=1e-6)
     found, same = answer_difference(single, right, model), answer_difference(none, right, model)
     assert found.standard_error == pytest.approx(same.standard_error)
-    for name, interval in intervals(none).items():
-        other = intervals(single)[name]
+    for name, interval in jackknife_intervals(none).items():
+        other = jackknife_intervals(single)[name]
         assert (other.low, other.high) == pytest.approx((interval.low, interval.high))
 
 
@@ -190,7 +197,7 @@ def test_agreement_of_ranks_leaves_out_whole_texts_too() -> None:
         [krippendorff_alpha(votes.where(text != one), "ordinal") for one in range(8)]
     )
     assert found.answers.shape == (np.unique(text.astype(np.int64) * 6 + votes.annotator).size,)
-    interval = intervals(votes, level="ordinal")["krippendorff_alpha"]
+    interval = jackknife_intervals(votes, level="ordinal")["krippendorff_alpha"]
     assert "8 clusters of items" in interval.method
 
 
@@ -212,7 +219,7 @@ def test_a_single_cluster_has_no_interval() -> None:
         two_way(one, right)
     with pytest.raises(DataError, match="at least two clusters"):
         disagreement(one, [[0, 1]] * votes.items)
-    assert intervals(one) == {}
+    assert jackknife_intervals(one) == {}
 
 
 def test_the_consensus_of_texts_covers_its_true_value() -> None:

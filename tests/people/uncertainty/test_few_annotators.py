@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from merilo.people.uncertainty.few_annotators import guessing_variance
-from merilo.people.uncertainty.two_way import influences, two_way
+from merilo.people.uncertainty.two_way import guessing_variance, influences, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.distributions import limited_freedom
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo.people.aggregation import dawid_skene
-from merilo.people.uncertainty.refitted import RefittedVariance, annotator_groups, refitted_variance
-from merilo.people.uncertainty.two_way import two_way
+from merilo.people.uncertainty.two_way import RefittedVariance, annotator_groups, refitted_variance, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.crossed_difference import heavy_tails
 

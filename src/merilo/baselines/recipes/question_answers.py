@@ -12,8 +12,8 @@ from merilo.baselines.pipeline import Baseline, baseline, test_items
 from merilo.baselines.recipes.recipe import Recipe
 from merilo.errors import DataError, MeriloError, UsageError
 from merilo.people import platforms
-from merilo.people.labels import unify
 from merilo.people.platforms import Columns
+from merilo.people.spelling import unify
 from merilo.responses import INPUT_MARK, Responses
 from merilo.settings import Repeats, Settings
 from merilo.wording import listed

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from merilo.people.aggregation.cascade import cascade
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
+from merilo.people.aggregation.consensus import (
+    MOST_CLOSED_LABELS,
+    NO_LABEL,
+    Consensus,
+    Fit,
+    Resolution,
+    is_open,
+)
 from merilo.people.aggregation.dawid_skene import dawid_skene
-from merilo.people.aggregation.glad import fit_glad, glad
-from merilo.people.aggregation.majority import MinVotes, majority, plurality, resolve_by_skill
-from merilo.people.aggregation.medoid import break_ties_by_medoid
+from merilo.people.aggregation.glad import cascade, fit_glad, glad
+from merilo.people.aggregation.majority import (
+    MinVotes,
+    break_ties_by_medoid,
+    majority,
+    plurality,
+    resolve_by_skill,
+)
 from merilo.people.aggregation.one_coin import one_coin, wrong_answers
-from merilo.people.aggregation.open_answers import MOST_CLOSED_LABELS, is_open
 
 __all__ = [
     "MOST_CLOSED_LABELS",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from merilo.people.votes import IntArray
+from merilo.errors import UsageError
+from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
 #: The code for a missing label.
@@ -74,7 +76,7 @@ class Fit:
             would exceed 1.6 GB.
         wrong_answers: one-coin and GLAD: the number m of equally likely wrong answers to an item. It is labels - 1; for open
             answers it is estimated from the probability 1 / m that two wrong answers to an item coincide.
-        error_correlation: the correlation of annotators' errors on an item (see `shared_errors.error_correlation`).
+        error_correlation: the correlation of annotators' errors on an item (see `candidates.error_correlation`).
         power: shape (items,), the power to which an item's probabilities are raised to calibrate them:
             1 / (1 + (answers - 1) * error_correlation).
     """
@@ -120,7 +122,7 @@ class Consensus:
         label: shape (items,), the label's code, or -1 if there is none.
         how: shape (items,), codes of `Resolution`.
         confidence: shape (items,): the model's probability of the label, calibrated for correlated errors (see
-            `shared_errors`), or, without a model, the label's share of the item's votes; NaN if there is no label.
+            `candidates.error_correlation`), or, without a model, the label's share of the item's votes; NaN if there is no label.
         fit: the model that was fitted, if any.
     """
 
@@ -133,3 +135,42 @@ class Consensus:
         """Count the items resolved in each way; ways that did not occur have the count 0."""
         counts = np.bincount(self.how, minlength=len(Resolution))
         return {way: int(counts[way]) for way in Resolution}
+
+
+def anchor_labels(anchors: ArrayLike | None, votes: Votes) -> IntArray:
+    """Check anchors and return the known label of each item, shape (items,), -1 if unknown.
+
+    Raises:
+        UsageError: the number of anchors is not the number of items, or an anchor is not a label.
+    """
+    if anchors is None:
+        return np.full(votes.items, NO_LABEL, dtype=np.int32)
+    codes = np.asarray(anchors)
+    if codes.shape != (votes.items,):
+        raise UsageError(
+            f"anchors take one label for each of the {votes.items} items, or -1 if it is unknown"
+        )
+    if codes.size and not (codes.min() >= NO_LABEL and codes.max() < votes.labels):
+        raise UsageError(f"an anchor is a label's code from 0 to {votes.labels - 1}, or -1")
+    return codes.astype(np.int32)
+
+
+#: With at most this many different labels, answers count as closed by default.
+MOST_CLOSED_LABELS: Final = 20
+
+
+def is_open(votes: Votes, declared: bool | None = None) -> bool:
+    """Determine whether the answers are open (typed freely) or closed (chosen from a list).
+
+    Args:
+        votes: the answers.
+        declared: what the dataset declares. If None, more than `MOST_CLOSED_LABELS` labels mean open answers.
+
+    Example:
+        >>> import numpy as np
+        >>> answers = np.arange(25)
+        >>> votes = Votes(answers, answers, answers, 25, 25, 25)
+        >>> is_open(votes), is_open(votes, declared=False)
+        (True, False)
+    """
+    return votes.labels > MOST_CLOSED_LABELS if declared is None else declared

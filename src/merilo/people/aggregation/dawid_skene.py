@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, Resolution
-from merilo.people.aggregation.known_labels import anchor_labels
-from merilo.people.aggregation.open_answers import is_open
-from merilo.people.aggregation.shared_errors import error_correlation, evidence_power
+from merilo.people.aggregation.candidates import error_correlation, evidence_power
+from merilo.people.aggregation.consensus import (
+    NO_LABEL,
+    TIE,
+    Consensus,
+    Fit,
+    Resolution,
+    anchor_labels,
+    is_open,
+)
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics.arrays import FloatArray
 
@@ -60,13 +66,13 @@ def dawid_skene(
         votes: the answers, which must be closed.
         anchors: shape (items,), the code of the known label, -1 if unknown.
         weight: the strength of the prior, 0 or more; 0 for the classical model.
-        open_answers: whether labels are typed freely; if None, inferred from their number (see `open_answers.is_open`).
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when an iteration gains less than this in log-likelihood per answer; 0 runs all iterations.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
 
     Returns:
         The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's correct answers.
-        Confidences are calibrated for correlated errors (`shared_errors`); `posterior` is that of the model.
+        Confidences are calibrated for correlated errors (`candidates.error_correlation`); `posterior` is that of the model.
         `log_likelihood[k]` belongs to the parameters of iteration k and includes the log density of the prior up to a
         constant; the posterior is that of the last iteration. Items without votes, or whose best labels are equally
         probable, are unresolved. A label that neither an annotator nor an anchor gave has probability 0.

@@ -1,24 +1,143 @@
-"""GLAD: abilities of annotators and difficulties of items, estimated from the answers alone."""
+"""GLAD: abilities of annotators and difficulties of items from the answers alone; the cascade that ends with it."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.candidates import Candidates, sums
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
-from merilo.people.aggregation.known_labels import anchor_labels
+from merilo.people.aggregation.candidates import Candidates, error_correlation, evidence_power, sums
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution, anchor_labels, is_open
+from merilo.people.aggregation.majority import MinVotes, plurality, resolve_by_skill, resolve_by_weight
 from merilo.people.aggregation.one_coin import wrong_answers
-from merilo.people.aggregation.open_answers import is_open
-from merilo.people.aggregation.quasi_newton import Minimum, minimise
-from merilo.people.aggregation.shared_errors import error_correlation, evidence_power
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
+
+#: How many earlier steps the approximation of the Hessian uses.
+MEMORY = 10
+
+#: The diagonal is recomputed once in this many iterations: it costs half an evaluation and saves several.
+REFRESH = 5
+
+#: A step must gain at least this share of the decrease predicted by the slope (Armijo's condition).
+SUFFICIENT = 1e-4
+
+#: The longest step of a variable: a longer step may reach the basin of another minimum, or overflow an exponential.
+LONGEST = 1.0
+
+#: The number of halvings of a step after which the slope is considered rounding noise.
+HALVINGS = 40
+
+
+class Minimum(NamedTuple):
+    """The result of a minimisation.
+
+    Attributes:
+        point: shape (n,), the best point found.
+        values: the function's value after each iteration, descending.
+        converged: whether the expected gain of one more step fell below the tolerance.
+    """
+
+    point: FloatArray
+    values: tuple[float, ...]
+    converged: bool
+
+
+def minimise(
+    function: Callable[[FloatArray], tuple[float, FloatArray]],
+    curvature: Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    *,
+    tolerance: float,
+    iterations: int,
+) -> Minimum:
+    """Minimise a function by L-BFGS with a diagonal initial matrix that is recomputed along the way.
+
+    Args:
+        function: returns the value and the gradient, shape (n,), at a point.
+        curvature: returns the approximate second derivatives at a point, shape (n,), positive.
+        start: shape (n,), the starting point.
+        tolerance: stop when the expected gain of one more step is below this.
+        iterations: the maximum number of iterations.
+
+    Returns:
+        The minimum. The result is deterministic.
+
+    References:
+        J. Nocedal, S. Wright, Numerical Optimization (2006), algorithm 7.4, with their initial matrix replaced by the
+        inverse of `curvature`.
+    """
+    point = start
+    value, gradient = function(point)
+    history: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
+    values: list[float] = []
+    scale = 1 / curvature(point)
+    for iteration in range(iterations):
+        if iteration and iteration % REFRESH == 0:
+            scale = 1 / curvature(point)
+        direction = _direction(gradient, history, scale)
+        slope = dot(gradient, direction)
+        if slope > -2 * tolerance:
+            values.append(value)
+            return Minimum(point, tuple(values), converged=True)
+        taken = _step(function, point, value, direction, slope)
+        if taken is None:
+            # The function does not decrease along its gradient: only rounding errors are left.
+            values.append(value)
+            return Minimum(point, tuple(values), converged=-slope <= 1e-10 * max(1.0, abs(value)))
+        new_point, value, new_gradient = taken
+        moved, turned = new_point - point, new_gradient - gradient
+        bend = dot(moved, turned)
+        if bend > 1e-12 * dot(moved, moved):
+            history.append((moved, turned, 1 / bend))
+        point, gradient = new_point, new_gradient
+        values.append(value)
+    return Minimum(point, tuple(values), converged=False)
+
+
+def dot(left: FloatArray, right: FloatArray) -> float:
+    """Compute the inner product without BLAS, whose threads slow it down on vectors of this size."""
+    return float(np.einsum("i,i->", left, right))
+
+
+def _direction(
+    gradient: FloatArray, history: deque[tuple[FloatArray, FloatArray, float]], scale: FloatArray
+) -> FloatArray:
+    """Compute the quasi-Newton direction (two-loop recursion)."""
+    direction = -gradient
+    shares = []
+    for moved, turned, inverse_bend in reversed(history):
+        share = inverse_bend * dot(moved, direction)
+        direction -= share * turned
+        shares.append(share)
+    direction *= scale
+    for (moved, turned, inverse_bend), share in zip(history, reversed(shares), strict=True):
+        direction += moved * (share - inverse_bend * dot(turned, direction))
+    return direction
+
+
+def _step(
+    function: Callable[[FloatArray], tuple[float, FloatArray]],
+    point: FloatArray,
+    value: float,
+    direction: FloatArray,
+    slope: float,
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """Find a sufficient step by halving the direction, which is first cut to the longest step; None if there is none."""
+    length = min(1.0, LONGEST / float(np.abs(direction).max()))
+    for _ in range(HALVINGS):
+        new_point = point + length * direction
+        new_value, new_gradient = function(new_point)
+        if new_value <= value + SUFFICIENT * length * slope:
+            return new_point, new_value, new_gradient
+        length /= 2
+    return None
+
 
 #: Mean of the normal priors on ability and on log beta; their standard deviation is 1.
 PRIOR_MEAN = 1.0
@@ -56,14 +175,14 @@ def glad(
     Args:
         votes: the answers.
         anchors: shape (items,), the code of the known label, -1 if unknown.
-        open_answers: whether labels are typed freely; if None, inferred from their number (see `open_answers.is_open`).
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when the expected gain of one more step is below this in log-likelihood per answer.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
         fit: the model already fitted to these votes and anchors, if available; it is not fitted again.
 
     Returns:
         The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Confidences are calibrated for
-        correlated errors (`shared_errors`). Items without votes, or whose best
+        correlated errors (`candidates.error_correlation`). Items without votes, or whose best
         labels are equally probable, are unresolved.
 
     Raises:
@@ -297,3 +416,55 @@ def _accuracy(candidates: Candidates, probability: FloatArray) -> FloatArray:
     answers = np.bincount(candidates.annotator, minlength=candidates.annotators)
     right = np.bincount(candidates.annotator, probability[candidates.cell], candidates.annotators)
     return np.where(answers > 0, right / np.maximum(answers, 1), np.nan)
+
+
+def cascade(
+    votes: Votes,
+    *,
+    everyone: Votes | None = None,
+    skill: ArrayLike | None = None,
+    anchors: ArrayLike | None = None,
+    open_answers: bool | None = None,
+    min_votes: MinVotes = 3,
+    fit: Fit | None = None,
+) -> Consensus:
+    """Aggregate by plurality; resolve ties by skill, then by the three most skilled, then by GLAD's abilities.
+
+    The label with the most votes wins. A tie goes to the larger sum of skill, then to the larger sum of skill among the
+    three most skilled annotators, then to the larger sum of GLAD's abilities. Labels are ranked by votes, then by the sum.
+    Only the first two are compared, and equal sums pass to the next step. Annotators of equal skill are ranked by GLAD's
+    ability when the three are selected. An item still tied after the last step is unresolved; row order and alphabetical
+    order never decide.
+
+    Args:
+        votes: the answers that count: answers to the items to be decided, without excluded annotators.
+        everyone: all answers of the pool in the same codes, including answers to control items and by excluded
+            annotators. GLAD is fitted to them. `votes` by default.
+        skill: shape (annotators,), larger is better, NaN if unknown (see `resolve_by_skill`); without it the two steps
+            that use skill are skipped.
+        anchors: shape (items,), labels of control items known to GLAD, -1 if unknown.
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
+        min_votes: the number of votes from which the winning label is called a majority.
+        fit: GLAD's fit to `everyone`, if it is already available.
+
+    Returns:
+        The consensus, with GLAD's fit to `everyone`.
+
+    Raises:
+        UsageError: `skill` or `anchors` do not fit the votes, or `min_votes` is below 1.
+
+    Example:
+        >>> import numpy as np
+        >>> tie = [[0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 0, 1, 0, 1]]
+        >>> consensus = cascade(Votes(*np.array(tie), 3, 3, 2))
+        >>> consensus.label.tolist(), Resolution(consensus.how[0]).name
+        ([0, 0, 1], 'GLAD')
+    """
+    pool = votes if everyone is None else everyone
+    fit = fit or fit_glad(pool, anchors=anchors, open_answers=open_answers)
+    decided = (
+        plurality(votes, min_votes)
+        if skill is None
+        else resolve_by_skill(votes, skill, min_votes, ability=fit.quality)
+    )
+    return replace(resolve_by_weight(decided, votes, fit.quality, Resolution.GLAD), fit=fit)

@@ -10,11 +10,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.candidates import Candidates, sums
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution
-from merilo.people.aggregation.known_labels import anchor_labels
-from merilo.people.aggregation.open_answers import is_open
-from merilo.people.aggregation.shared_errors import error_correlation, evidence_power
+from merilo.people.aggregation.candidates import Candidates, error_correlation, evidence_power, sums
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution, anchor_labels, is_open
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
@@ -71,14 +68,14 @@ def one_coin(
     Args:
         votes: the answers.
         anchors: shape (items,), the code of the known label, -1 if unknown.
-        open_answers: whether labels are typed freely; if None, inferred from their number (see `open_answers.is_open`).
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when an iteration gains less than this in log-likelihood per answer; 0 runs all iterations.
         iterations: the maximum number of iterations in each round of expectation-maximisation; a fit that reaches it is
             marked as not converged.
 
     Returns:
         The consensus, with the fit: fitted accuracies as `quality` (the crowd's mean for annotators without answers) and `m`
-        as `wrong_answers`. Confidences are calibrated for correlated errors (`shared_errors`). `log_likelihood` is that of the last round and includes the log density of the prior. Items
+        as `wrong_answers`. Confidences are calibrated for correlated errors (`candidates.error_correlation`). `log_likelihood` is that of the last round and includes the log density of the prior. Items
         without votes, or whose best labels are equally probable, are unresolved.
 
     Raises:

@@ -10,14 +10,106 @@ items, count most. No table over all labels is built: the candidates of an item 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from merilo.people.audit.indicator_matrix import Incidence, incidence
-from merilo.people.audit.lures import lure_sums
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
+
+#: From this many ones on, SciPy's sparse product (ten times as fast) is worth the time to import SciPy.
+MANY = 10_000
+
+
+class Incidence(Protocol):
+    """A matrix of zeros and ones that can be multiplied by dense arrays."""
+
+    @property
+    def T(self) -> Incidence:  # noqa: N802 - as in NumPy
+        """The transposed matrix."""
+        ...
+
+    def __matmul__(self, dense: FloatArray, /) -> FloatArray: ...
+
+
+class Ones:
+    """An indicator matrix implemented in NumPy.
+
+    Args:
+        row: shape (n,), the rows of the ones.
+        column: shape (n,), their columns; a repeated pair counts twice.
+        shape: rows and columns.
+
+    Example:
+        >>> matrix = Ones(np.array([0, 0, 1]), np.array([0, 1, 1]), (2, 2))
+        >>> (matrix @ np.array([[1.0], [10.0]])).tolist(), (matrix.T @ np.array([[1.0], [10.0]])).tolist()
+        ([[11.0], [10.0]], [[1.0], [11.0]])
+    """
+
+    __slots__ = ("column", "row", "shape")
+
+    def __init__(self, row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]) -> None:
+        self.row, self.column, self.shape = row, column, shape
+
+    @property
+    def T(self) -> Ones:  # noqa: N802 - as in NumPy
+        """The transposed matrix."""
+        return Ones(self.column, self.row, self.shape[::-1])
+
+    def __matmul__(self, dense: FloatArray, /) -> FloatArray:
+        """Compute the product, shape (rows,) or (rows, k)."""
+        if dense.ndim == 1:
+            return np.bincount(self.row, dense[self.column], self.shape[0]).astype(np.float64)
+        sums = np.empty((self.shape[0], dense.shape[1]))
+        for k in range(dense.shape[1]):
+            sums[:, k] = np.bincount(self.row, dense[self.column, k], self.shape[0])
+        return sums
+
+
+def incidence(row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int]) -> Incidence:
+    """Build the matrix with ones at these positions, as a SciPy array if there are many."""
+    if row.size < MANY:
+        return Ones(row, column, shape)
+    # `scipy.sparse` is imported on first use, so that small studies do not spend time on the import.
+    matrix: Incidence = scipy.sparse.csr_array((np.ones(row.size), (row, column)), shape=shape)
+    return matrix
+
+
+def lure_sums(
+    item: NDArray[np.int64], strength: FloatArray, others: NDArray[np.int64], rest: NDArray[np.intp]
+) -> FloatArray:
+    """Compute the log of the sum of exp(strength) over all labels that may be the lure when a cell's label is the truth.
+
+    The truth itself cannot be the lure. Its term is not subtracted from the full sum, because it may dominate the sum
+    and cancel the other terms numerically (for example if fifty annotators agree).
+
+    Args:
+        item: shape (m,), the named cells' items, ascending.
+        strength: shape (m,), the evidence that a cell is the lure; 0 for labels without votes.
+        others: shape (items,), the number of labels without votes.
+        rest: the items with at least one label without votes.
+
+    Returns:
+        Shape (m + len(rest),): for named cells, then for "any other label".
+    """
+    total = np.full(others.size, -np.inf)
+    without_top = np.full(others.size, -np.inf)
+    top = np.zeros(item.size, dtype=np.bool_)
+    if item.size:
+        starts = np.flatnonzero(np.r_[True, item[1:] != item[:-1]])
+        named = item[starts]
+        total[named] = np.logaddexp.reduceat(strength, starts)
+        ranked = np.lexsort((strength, item))
+        top[ranked[np.r_[starts[1:], item.size] - 1]] = True
+        without_top[named] = np.logaddexp.reduceat(np.where(top, -np.inf, strength), starts)
+    with np.errstate(divide="ignore"):
+        unnamed, one_less = np.log(others), np.log(np.maximum(0, others - 1))
+        below = np.where(top, -1.0, strength - total[item])
+        left = np.where(top, without_top[item], total[item] + np.log1p(-np.exp(below)))
+    return np.concatenate((np.logaddexp(left, unnamed[item]), np.logaddexp(total[rest], one_less[rest])))
+
 
 #: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of these shares;
 #: how probable each share is, is estimated from the items with gold (Dirichlet prior, `PRIOR_LURES`). Items without gold have the share

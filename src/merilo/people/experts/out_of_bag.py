@@ -1,7 +1,7 @@
 """The guide's out-of-bag protocol: experts who wrote the questions answer those of the other experts.
 
-An expert who may have written a question marks and skips it; the other experts decide it by majority. The name comes
-from bagging, where a tree is evaluated on the rows that were not used to grow it.
+An expert who may have written a question marks and skips it; the other experts decide it by majority. The name comes from
+bagging, where a tree is evaluated on the rows that were not used to grow it.
 
 No question is left out. One that the rule does not decide gets the label with the most votes; if several have as many, late
 answers are counted too, and then the experts' skill decides. A question that is still open has no label and counts as wrong.
@@ -9,6 +9,7 @@ answers are counted too, and then the experts' skill decides. A question that is
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +19,54 @@ from typing import Final, Literal, TypeAlias
 import polars as pl
 
 from merilo.errors import DataError, UsageError
-from merilo.people.experts.marks import NOT_SHOWN, may_be_mine, spelling
+from merilo.people.spelling import canonical, rules_of
 from merilo.responses import Responses
+
+#: What stands in a table of answers for a question that was not shown to the expert who wrote it.
+NOT_SHOWN: Final = "не показан: вопрос придуман этим экспертом"
+
+#: Case, ё, quotation marks, dashes, white space and punctuation are ignored.
+_RULES: Final = rules_of(["words"])
+_PUNCTUATION: Final = re.compile(r"[^\w\s]+")
+
+#: The guide's wording and its variants, after `spelling`.
+_RUSSIAN: Final = re.compile(
+    r"(?:пропус\w+ )?(?:(?:этот )?вопрос )?(?:(?:так как|потому что|поскольку|тк) )?(?:(?:он|это|этот вопрос) )?"
+    r"(?:возможно|вероятно|может быть|может) (?:быть )?(?:(?:он|это|этот вопрос) )?(?:был )?"
+    r"(?:(?:придуман|написан|составлен|сочинен|создан) мно[йю]|мой|мой вопрос)"
+)
+_ENGLISH: Final = re.compile(
+    r"(?:(?:skip|skipped|skipping) )?(?:(?:this |the )?question )?(?:(?:as|because|since) )?"
+    r"(?:(?:it|this|this question|the question|this one) )?"
+    r"(?:maybe|perhaps|possibly|(?:it )?(?:may|might|could) (?:be|have been|well be)) "
+    r"(?:mine|my own|my question|my own question|(?:written|made up|invented|composed|created|authored) by me)"
+)
+
+
+def spelling(text: str) -> str:
+    """Normalise an answer: ignore case, ё, quotation marks and punctuation.
+
+    Example:
+        >>> spelling(" «Пропустить:  вопрос МОЁ». ")
+        'пропустить вопрос мое'
+    """
+    return " ".join(_PUNCTUATION.sub(" ", canonical(text, _RULES)).split())
+
+
+def may_be_mine(text: str) -> bool:
+    """Check whether an answer is the guide's option "skip the question, because it may be mine", in Russian or English, or `NOT_SHOWN`.
+
+    A bare "skip" does not count: it may also mean "I do not know".
+
+    Example:
+        >>> may_be_mine("Пропустить вопрос, так как он, возможно, был придуман мной")
+        True
+        >>> may_be_mine("Skip: this may be mine"), may_be_mine("skip"), may_be_mine("Мой дядя")
+        (True, False, False)
+    """
+    plain = spelling(text)
+    return text == NOT_SHOWN or bool(_RUSSIAN.fullmatch(plain) or _ENGLISH.fullmatch(plain))
+
 
 #: How an answer after the time limit is treated: ignored, counted, or counted as wrong.
 Late: TypeAlias = Literal["drop", "keep", "wrong"]
@@ -43,7 +90,7 @@ class OutOfBagDesign:
     """The settings of the protocol, fixed before the answers are seen.
 
     Attributes:
-        mine: answers that mean "may be mine", besides the guide's own wording (`marks.may_be_mine`).
+        mine: answers that mean "may be mine", besides the guide's own wording (`may_be_mine`).
         seconds: the time limit for a question, from the moment it is shown; `None` sets none.
         late: how answers after the limit are treated.
         min_answers: the rule decides no item with fewer remaining answers.

@@ -14,9 +14,9 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import Progress, Table, fold, read_header, read_table
-from merilo.people.labels import unify
 from merilo.people.platforms import abc_elementary, label_studio, label_studio_flat, mturk, plain, toloka
 from merilo.people.platforms.export import Columns, Export, SeveralAnswersError
+from merilo.people.spelling import unify
 from merilo.responses import INPUT_MARK, SCHEMA, Responses, lost_pages
 from merilo.wording import choices, listed
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from merilo.people.uncertainty.annotator_accuracy import mean_variance
-from merilo.people.uncertainty.few_annotators import (
+from merilo.people.uncertainty.annotator_accuracy import components, mean_variance
+from merilo.people.uncertainty.two_way import (
     LEAST_ANNOTATORS,
     GuessingVariance,
+    Influence,
     guessing_variance,
+    shared_part,
     widened,
 )
-from merilo.people.uncertainty.two_way import Influence, shared_part
-from merilo.people.uncertainty.variance_components import components
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.cluster_variance import cluster_count, cluster_design_effect

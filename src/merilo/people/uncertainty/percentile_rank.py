@@ -16,8 +16,13 @@ import numpy as np
 import scipy
 
 from merilo.errors import DataError
-from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, drawn_answer
-from merilo.people.uncertainty.variance_components import clustered_variance, components, person_effects
+from merilo.people.uncertainty.annotator_accuracy import (
+    MIN_ANSWERS,
+    clustered_variance,
+    components,
+    drawn_answer,
+    person_effects,
+)
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.cluster_variance import cluster_count

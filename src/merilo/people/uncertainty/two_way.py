@@ -19,19 +19,276 @@ from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.metrics.score import Score
-from merilo.people.uncertainty.ballots import Ballots
-from merilo.people.uncertainty.few_annotators import guessing_variance, widened
-from merilo.people.uncertainty.refitted import RefittedVariance
-from merilo.people.uncertainty.variance_components import cluster_effect_of
-from merilo.people.votes import Votes
+from merilo.people.uncertainty.annotator_accuracy import cluster_effect_of
+from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.crossed_difference import SharedPart
+from merilo.statistics.crossed_difference import SharedPart, heavy_tails
 from merilo.statistics.distributions import limited_freedom, student_quantile
 from merilo.statistics.intervals import RESAMPLES, Interval, wilson_form
 from merilo.statistics.resampling import resampled_means
 
-#: Scores closer than this to a bound of the metric are inside it, because sums have rounding errors.
+#: With fewer annotators no interval over annotators is reported, because they cannot show how much annotators differ.
+LEAST_ANNOTATORS: Final = 3
+#: How many annotators who guess are assumed in addition to those of the study.
+GUESSERS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class GuessingVariance:
+    """The variance of an estimate if some of its annotators might have guessed.
+
+    Attributes:
+        below: the variance caused by annotators whose guessing would lower the estimate.
+        above: the variance caused by annotators whose guessing would raise the estimate.
+    """
+
+    below: float
+    above: float
+
+
+def guessing_variance(
+    annotator: IntArray | NDArray[np.intp], change: FloatArray, annotators: int
+) -> GuessingVariance:
+    """Compute the variance of an estimate if each annotator were one who guesses with a small probability.
+
+    With P annotators the probability is q = 0.5 / (P + 0.5): half an annotator who guesses is added to those of the study.
+    If guessing changes the estimate by g_j for annotator j, the variance is q (1 - q) times the sum of g_j².
+
+    Args:
+        annotator: shape (n,), the annotator's code of each answer.
+        change: shape (n,), the change of the estimate if the answer were a random label.
+        annotators: the number of codes.
+
+    References:
+        H. Jeffreys (1946), An invariant form for the prior probability in estimation problems. Proceedings of the Royal
+        Society A 186, 453-461 (half an observation is added to each outcome).
+
+    Example:
+        >>> found = guessing_variance(np.arange(3), np.array([-0.1, -0.1, 0.0]), 3)
+        >>> round(found.below, 6), found.above
+        (0.002449, 0.0)
+    """
+    present = np.bincount(annotator, minlength=annotators) > 0
+    changes = np.bincount(annotator, weights=change, minlength=annotators)[present]
+    q = GUESSERS / (changes.shape[0] + GUESSERS)
+    below, above = np.minimum(changes, 0.0), np.maximum(changes, 0.0)
+    return GuessingVariance(q * (1 - q) * float(below @ below), q * (1 - q) * float(above @ above))
+
+
+def widened(
+    bounds: tuple[float, float],
+    guessing: GuessingVariance,
+    p: float,
+    effective: float,
+    *,
+    variances: tuple[float, float, float],
+    level: float,
+) -> tuple[float, float]:
+    """Move a bound outwards if annotators who guess would cause a larger variance than the study's annotators do.
+
+    The variance assumed for guessing is not estimated, so it does not reduce the degrees of freedom.
+
+    Args:
+        bounds: the interval of a proportion, in [0, 1].
+        guessing: the variance if annotators guess.
+        p: the proportion, in [0, 1].
+        effective: the effective number of items without shared annotators.
+        variances: the variance from items, the additional variance because items share annotators, and the denominator of
+            Satterthwaite's formula.
+        level: the nominal coverage, in (0, 1).
+    """
+    from_items, shared, doubt = variances
+    moved = []
+    for side, assumed in enumerate((guessing.below, guessing.above)):
+        both = from_items + max(assumed, shared)
+        t = student_quantile((1 + level) / 2, max(both**2 / doubt, 1.0))
+        moved.append(wilson_form(p, effective * from_items / both, t)[side] if assumed > shared else p)
+    return min(bounds[0], moved[0]), max(bounds[1], moved[1])
+
+
+#: Totals closer than this are a tie, because the rounding error of a sum depends on the order of its terms.
 _EQUAL: Final = 1e-9
+#: How many of an item's leading labels an answer is replaced by when its influence is computed.
+_ALTERNATIVES: Final = 8
+#: Upper limit of the cells processed at once, which bounds the memory of re-aggregation.
+_CELLS_AT_ONCE: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ballots:
+    """Votes as a matrix with one row an item and one column (slot) for each of the item's labels.
+
+    The last slot is a label that nobody gave: it has no votes, and its worth is that of an unseen label.
+
+    Attributes:
+        place: shape (n,), the row of each answer's item.
+        slot: shape (n,), the column of each answer's label.
+        weight: shape (n,), the weight of each answer.
+        totals: shape (rows, slots), the sum of weights of each label.
+        worth: shape (rows, slots), the score of the item if this label were its consensus.
+        answered: shape (rows,), the codes of the items.
+        items: the number of all items.
+    """
+
+    place: NDArray[np.intp]
+    slot: NDArray[np.intp]
+    weight: FloatArray
+    totals: FloatArray
+    worth: FloatArray
+    answered: NDArray[np.int64]
+    items: int
+
+    @staticmethod
+    def of(votes: Votes, worth: FloatArray, weight: FloatArray, unseen: FloatArray) -> Ballots:
+        """Build the matrix from votes; `worth` and `weight` have shape (n,), `unseen` has shape (items,)."""
+        cell = votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label
+        cells, cell_of = np.unique(cell, return_inverse=True)
+        _, first, place_of_cell = np.unique(
+            cells // max(votes.labels, 1), return_index=True, return_inverse=True
+        )
+        slot_of_cell = np.arange(cells.shape[0]) - first[place_of_cell]
+        shape = (first.shape[0], int(slot_of_cell.max(initial=-1)) + 2)
+        place, slot = place_of_cell[cell_of], slot_of_cell[cell_of]
+        totals = np.zeros(shape)
+        np.add.at(totals, (place, slot), weight)
+        answered = cells[first] // max(votes.labels, 1)
+        values = np.repeat(unseen[answered][:, None], shape[1], axis=1)
+        values[place, slot] = worth
+        return Ballots(place, slot, weight, totals, values, answered, votes.items)
+
+    def needed(self, min_votes: int | NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the number of votes that a consensus needs, shape (items with votes,); `None` for plurality."""
+        if not np.any(min_votes):
+            return None
+        return np.broadcast_to(min_votes, self.items)[self.answered]
+
+    @property
+    def _has_many(self) -> bool:
+        """Whether an item has so many labels that not all of them are tried."""
+        return bool(self.totals.shape[1] > _ALTERNATIVES + 2)
+
+    @staticmethod
+    def outcome(
+        totals: FloatArray, worth: FloatArray, needed: NDArray[np.int64] | None
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Compute the items' scores and which items count; labels are along the last axis."""
+        top = totals.max(axis=-1, keepdims=True)
+        leading = totals >= top - _EQUAL * np.abs(top)
+        leaders = leading.sum(axis=-1)
+        scores = (leading * worth).sum(axis=-1) / leaders
+        if needed is not None:
+            return scores, (leaders == 1) & (top[..., 0] >= needed - _EQUAL)
+        return scores, np.ones(scores.shape, dtype=np.bool_)
+
+    def pieces(self) -> list[slice]:
+        """Split the answers into slices whose re-aggregation fits in memory."""
+        slots = self.totals.shape[1]
+        step = max(1, _CELLS_AT_ONCE // (slots * min(slots, _ALTERNATIVES + 2)))
+        return [slice(start, start + step) for start in range(0, self.place.shape[0], step)]
+
+    def exchanged(
+        self, rows: slice, needed: NDArray[np.int64] | None
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Compute the outcomes with each answer replaced by every label tried, including its own and an unseen one."""
+        place, slot, weight = self.place[rows], self.slot[rows], self.weight[rows]
+        answers, slots = place.shape[0], self.totals.shape[1]
+        if self._has_many:
+            leading = np.argsort(-self.totals[place], axis=1, kind="stable")[:, :_ALTERNATIVES]
+            tried = np.column_stack([leading, slot, np.full(answers, slots - 1)])
+        else:
+            tried = np.broadcast_to(np.arange(slots), (answers, slots))
+        row = np.arange(answers)
+        without = self.totals[place]
+        without[row, slot] -= weight
+        without[np.abs(without) < _EQUAL] = 0.0
+        exchanged = np.repeat(without[:, None, :], tried.shape[1], axis=1)
+        exchanged[row[:, None], np.arange(tried.shape[1]), tried] += weight[:, None]
+        own = None if needed is None else needed[place][:, None]
+        scores, counted = self.outcome(exchanged, self.worth[place][:, None, :], own)
+        # Unused slots of an item act as the label that nobody gave, so they only repeat its outcome.
+        return scores, counted
+
+    def chances(self, rows: slice, labels: int) -> FloatArray:
+        """Compute the probability of each label that `exchanged` tries if every one of `labels` is equally probable."""
+        slots = self.totals.shape[1]
+        columns, most = (_ALTERNATIVES + 2, _ALTERNATIVES) if self._has_many else (slots, slots)
+        used = np.minimum((self.totals[self.place[rows]] > 0).sum(axis=1), most)
+        chances: FloatArray = (np.arange(columns) < used[:, None]) / max(labels, 1)
+        chances[:, -1] = 1 - chances[:, :-1].sum(axis=1)
+        return chances
+
+
+#: The number of groups of annotators, each left out once. More groups take longer and change the coverage little.
+GROUPS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RefittedVariance:
+    """The variance because items share annotators, from fits without groups of annotators.
+
+    Attributes:
+        variance: the variance of the estimate.
+        doubt: its square divided by its degrees of freedom, a term of Satterthwaite's formula.
+    """
+
+    variance: float
+    doubt: float
+
+
+def annotator_groups(votes: Votes, groups: int = GROUPS) -> NDArray[np.int64]:
+    """Divide annotators into groups with about equal numbers of answers.
+
+    Args:
+        votes: the answers.
+        groups: the largest number of groups.
+
+    Returns:
+        Shape (annotators,), the group of each annotator; -1 for annotators without answers.
+
+    Example:
+        >>> votes = Votes(*(np.array(c, np.int32) for c in ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 3], [0] * 6)), 3, 4, 1)
+        >>> annotator_groups(votes, 2).tolist()
+        [0, 1, -1, 1]
+    """
+    answered = np.bincount(votes.annotator, minlength=votes.annotators)
+    order = np.argsort(-answered, kind="stable")[: int((answered > 0).sum())]
+    groups = max(min(groups, order.shape[0]), 1)
+    # Dealt forwards and backwards in turn: the group of the busiest annotator does not get the busiest of each round.
+    dealt = np.concatenate([np.arange(groups), np.arange(groups)[::-1]])
+    found = np.full(votes.annotators, -1, dtype=np.int64)
+    found[order] = dealt[np.arange(order.shape[0]) % (2 * groups)]
+    return found
+
+
+def refitted_variance(change: FloatArray, annotators: int) -> RefittedVariance:
+    """Compute the grouped jackknife variance over annotators, without the chance in single items.
+
+    With G groups and D_gi the change of item i's score when group g is left out, the jackknife variance of the mean is
+    (G - 1) / G times the sum over g of (D_g - D)², divided by the square of the number of items; D_g is the sum over items
+    and D the mean of D_g. Products of two changes of the same item are left out, because the variance over items contains
+    them.
+
+    Args:
+        change: shape (groups, items), the score of each item minus its score without each group; groups at least 2.
+        annotators: the number of annotators.
+
+    References:
+        B. Efron, C. Stein (1981), The jackknife estimate of variance. Annals of Statistics 9, 586-596.
+        J. Shao, D. Tu (1995), The jackknife and bootstrap, section 2.3 (grouped jackknife).
+        A. Owen (2007), The pigeonhole bootstrap. Annals of Applied Statistics 1, 386-411.
+
+    Example:
+        >>> change = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> round(refitted_variance(change, 3).variance, 4)
+        0.1481
+    """
+    groups, items = change.shape
+    totals, squares = change.sum(axis=1), float((change**2).sum())
+    of_item = change.sum(axis=0)
+    within = float(totals @ totals) - squares
+    between = float(totals.sum()) ** 2 - float(totals @ totals) - (float(of_item @ of_item) - squares)
+    variance = max((within - between / (groups - 1)) * (groups - 1) / groups, 0.0) / items**2
+    return RefittedVariance(variance, variance**2 / (groups - 1) * heavy_tails(annotators))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +383,7 @@ def two_way(
     is the bootstrap variance over both, divided by the bootstrap variance over items. The interval is Wilson's with the
     number of items divided by the design effect and with Student's quantile. It stays inside `bounds` and does not shrink
     to a point if every item is right. Few annotators often include nobody who guesses: the degrees of freedom are at most
-    the number of annotators minus 1, and each bound allows for half an annotator more, who guesses (`few_annotators`).
+    the number of annotators minus 1, and each bound allows for half an annotator more, who guesses (`guessing_variance`).
 
     If items form clusters (`Votes.cluster`), clusters take the place of items: the variance over items is multiplied by
     `cluster_design_effect`, and two answers of one annotator tell how annotators differ only if they are to items of

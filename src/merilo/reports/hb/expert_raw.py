@@ -12,8 +12,8 @@ from merilo.baselines.experts import Marks, beside_people, outside_labels
 from merilo.baselines.pipeline import Baseline
 from merilo.errors import InputError
 from merilo.people.cost import cost
-from merilo.people.duplicates import settle
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.recoding import settle
 from merilo.reports.experts import basic_summary, comparison_json, out_of_bag_summary
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RawStudy

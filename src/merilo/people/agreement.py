@@ -1,0 +1,794 @@
+"""Inter-annotator agreement, corrected for chance: coefficients, and their intervals by the jackknife.
+
+The deletions of nominal coefficients have closed forms, so the time grows with the number of answers and not with its square. Only the
+ranks of the ordinal level are computed anew for each deletion, of groups of items or annotators if the study is large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from merilo.errors import UsageError
+from merilo.people.votes import Votes
+from merilo.settings import Level
+from merilo.statistics.arrays import FloatArray
+from merilo.statistics.cluster_variance import cluster_count
+from merilo.statistics.distributions import student_quantile
+from merilo.statistics.intervals import Interval
+
+
+def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayLike | None = None) -> float:
+    """Compute Krippendorff's alpha: 1 - observed disagreement / disagreement expected by chance.
+
+    Items may have any number of answers; those with fewer than two are left out. Time and
+    memory grow with the number of votes, not with items x labels or labels squared.
+
+    Args:
+        votes: the answers.
+        level: the distance between two labels: "nominal" (0 or 1), "ordinal" (by the answers between them, in the
+            order of the codes), "interval" (by the squared difference of `values`).
+        values: shape (labels,), the number behind each label, used for "interval" only; by default the codes
+            themselves.
+
+    Returns:
+        Alpha: 1 is full agreement, 0 what chance gives, below 0 systematic disagreement. NaN if it is not defined: no
+        item has two answers, or all comparable answers have the same label.
+
+    Raises:
+        UsageError: `level` is not one of the three, or `values` does not give one finite number per label.
+
+    References:
+        K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011).
+
+    Example:
+        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
+        >>> round(krippendorff_alpha(votes), 4)
+        0.4444
+    """
+    answers = np.bincount(votes.item, minlength=votes.items)
+    kept = answers[votes.item] >= 2
+    item, label = votes.item[kept], votes.label[kept]
+    totals = np.bincount(label, minlength=votes.labels).astype(np.float64)
+    n = totals.sum()
+    if n < 2 or np.count_nonzero(totals) < 2:
+        return float("nan")
+    if level == "nominal":
+        within = _nominal_disagreement(item, label, answers, votes.labels)
+        expected = n * n - float(totals @ totals)
+    else:
+        number = _numbers_of_labels(totals, level, values)
+        within = _interval_disagreement(item, number[label], answers)
+        expected = 2 * float(n * (totals @ number**2))
+    if expected == 0:
+        return float("nan")
+    return float(1 - within * (n - 1) / expected)
+
+
+def _nominal_disagreement(
+    item: NDArray[np.int32], label: NDArray[np.int32], answers: NDArray[np.intp], labels: int
+) -> float:
+    """Number of ordered pairs of different labels within an item, divided by its number of answers minus one."""
+    cell = item.astype(np.int64) * labels + label
+    if answers.size * labels <= 8 * cell.size + 1024:
+        same = np.bincount(cell)
+        cells = np.flatnonzero(same)
+        same = same[cells]
+    else:
+        cells, same = np.unique(cell, return_counts=True)
+    agreeing = np.bincount(cells // labels, weights=same.astype(np.float64) ** 2, minlength=answers.size)
+    pairable = answers >= 2
+    m = answers[pairable].astype(np.float64)
+    return float(((m * m - agreeing[pairable]) / (m - 1)).sum())
+
+
+def _interval_disagreement(item: NDArray[np.int32], number: FloatArray, answers: NDArray[np.intp]) -> float:
+    """Squared differences over ordered pairs within an item, divided by its number of answers minus one."""
+    pairable = answers >= 2
+    m = answers[pairable].astype(np.float64)
+    mean = np.bincount(item, weights=number, minlength=answers.size) / np.maximum(answers, 1)
+    # Centred on each item's mean, so that large equal numbers cancel exactly.
+    spread = np.bincount(item, weights=(number - mean[item]) ** 2, minlength=answers.size)[pairable]
+    return float((2 * m * spread / (m - 1)).sum())
+
+
+def _numbers_of_labels(totals: FloatArray, level: str, values: ArrayLike | None) -> FloatArray:
+    """Return the numbers whose squared differences are the distances of this level, centred on their mean."""
+    if level == "ordinal":
+        # Krippendorff's ordinal distance is the difference of the labels' middle ranks.
+        number = np.cumsum(totals) - totals / 2
+    elif level == "interval":
+        number = (
+            np.arange(totals.size, dtype=np.float64) if values is None else np.array(values, dtype=np.float64)
+        )
+    else:
+        raise UsageError(
+            f"there is no level of measurement '{level}' (choose from: nominal, ordinal, interval)"
+        )
+    if number.shape != totals.shape or not np.isfinite(number).all():
+        raise UsageError(f"the interval level needs one finite number for each of the {totals.size} labels")
+    centred: FloatArray = number - (totals @ number) / totals.sum()
+    return centred
+
+
+def fleiss_kappa(votes: Votes) -> float:
+    """Compute Fleiss' kappa, for any number of answers per item.
+
+    With p_a the mean over items (of two answers or more) of the share of agreeing pairs, and pi_k the mean over items
+    of the share of label k, kappa = (p_a - p_e) / (1 - p_e) with p_e = sum of pi_k squared. If all items have the
+    same number of answers, this is Fleiss' original formula.
+
+    Args:
+        votes: the answers.
+
+    Returns:
+        Kappa, or NaN if it is not defined: no item with two answers, or one label in all answers.
+
+    References:
+        J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76(5), 1971; for unequal
+        numbers of answers K. L. Gwet, Handbook of Inter-Rater Reliability, 4th edition (2014), chapter 2.
+
+    Example:
+        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
+        >>> round(fleiss_kappa(votes), 4)
+        0.3333
+    """
+    agreeing, shares = _agreement_and_shares(votes)
+    return beyond_chance(agreeing, float(shares @ shares))
+
+
+def gwet_ac1(votes: Votes) -> float:
+    """Compute Gwet's AC1: like kappa, but stable if nearly all answers have one label.
+
+    As `fleiss_kappa` with p_e = sum of pi_k (1 - pi_k) / (K - 1), where K counts all labels that can be given.
+
+    Args:
+        votes: the answers; `votes.labels` is K.
+
+    Returns:
+        AC1, or NaN if it is not defined: no item with two answers, or fewer than two labels that can be given.
+
+    References:
+        K. L. Gwet, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of
+        Mathematical and Statistical Psychology 61(1), 2008.
+
+    Example:
+        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
+        >>> round(gwet_ac1(votes), 4)
+        0.3333
+    """
+    if votes.labels < 2:
+        return float("nan")
+    agreeing, shares = _agreement_and_shares(votes)
+    return beyond_chance(agreeing, float(shares @ (1 - shares)) / (votes.labels - 1))
+
+
+def beyond_chance(observed: float, expected: float) -> float:
+    """Return (observed - expected) / (1 - expected); NaN if the expected agreement is 1."""
+    return (observed - expected) / (1 - expected) if 1 - expected > 1e-12 else float("nan")
+
+
+def _agreement_and_shares(votes: Votes) -> tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Compute the mean share of agreeing pairs over items with two answers, and each label's mean share over all items."""
+    tally = votes.tally()
+    answers = np.bincount(votes.item, minlength=votes.items).astype(np.float64)
+    pairs = np.bincount(tally.item, weights=tally.votes * (tally.votes - 1.0), minlength=votes.items)
+    pairable = answers >= 2
+    if not pairable.any():
+        return float("nan"), np.zeros(votes.labels)
+    agreeing = (pairs[pairable] / (answers[pairable] * (answers[pairable] - 1))).mean()
+    share = np.bincount(tally.label, weights=tally.votes / answers[tally.item], minlength=votes.labels)
+    return float(agreeing), share / np.count_nonzero(answers)
+
+
+def on_scale(
+    votes: Votes, names: Sequence[str], level: Level, order: Sequence[str] = ()
+) -> tuple[Votes, NDArray[np.float64] | None]:
+    """Return the votes with label codes in the order of the scale, and the numbers behind the labels.
+
+    An ordinal scale uses the dataset's order of labels if that includes every label. Otherwise it uses numeric order if all
+    labels are numbers, or alphabetical order.
+
+    Args:
+        votes: the answers.
+        names: the labels' names, by code.
+        level: the level of measurement.
+        order: the dataset's labels, lowest first.
+
+    Returns:
+        The votes, and the numbers of the labels by new code (`None` unless the level is interval).
+
+    Raises:
+        UsageError: the level is interval and a label is not a number.
+
+    Example:
+        >>> votes = Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 1, 2]]), 1, 3, 3)
+        >>> ordered, _ = on_scale(votes, ["1", "10", "9"], "ordinal")
+        >>> ordered.label.tolist()
+        [0, 2, 1]
+    """
+    if level == "nominal":
+        return votes, None
+    numbers = [_number(name) for name in names]
+    if level == "interval":
+        wrong = next((name for name, number in zip(names, numbers, strict=True) if number is None), None)
+        if wrong is not None:
+            raise UsageError(
+                f"agreement on the interval level needs numeric answers, but '{wrong}' is not a number"
+            )
+        return votes, np.array(numbers, dtype=np.float64)
+    place = {name: number for number, name in enumerate(order)}
+    if all(name in place for name in names):
+        keys = [float(place[name]) for name in names]
+    elif None not in numbers:
+        keys = [number for number in numbers if number is not None]
+    else:
+        keys = [float(rank) for rank in np.argsort(np.argsort(np.array(names, dtype=object)))]
+    # Names with the same value ("1" and "1.0") share a code.
+    _, code = np.unique(np.array(keys), return_inverse=True)
+    return replace(votes, label=code.astype(np.int32)[votes.label]), None
+
+
+def _number(name: str) -> float | None:
+    try:
+        number = float(name.replace(",", "."))
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+#: Alpha of ranks is computed again for every deletion. If that would visit more answers than this, groups are deleted.
+VISITED: Final = 10_000_000
+
+#: As many groups are deleted at least.
+FEWEST_GROUPS: Final = 20
+
+#: Pairs of an answer and a label of its item that are held at once.
+PAIRS_AT_ONCE: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """A coefficient of the studies that remain after deletions; NaN if nothing comparable remains.
+
+    Attributes:
+        items: shape (units,), one item deleted (or a group of items, or a cluster).
+        annotators: shape (units,), one annotator (or group of annotators) deleted.
+        answers: shape (n,), one answer deleted; if items form clusters, one annotator's answers to one cluster, shape (cells,).
+    """
+
+    items: FloatArray
+    annotators: FloatArray
+    answers: FloatArray
+
+    @property
+    def variance(self) -> tuple[float, float, float]:
+        """The jackknife variances over items, annotators and answers; NaN if a deletion leaves nothing comparable."""
+        return (
+            jackknife_variance(self.items),
+            jackknife_variance(self.annotators),
+            jackknife_variance(self.answers),
+        )
+
+
+def jackknife_variance(deleted: FloatArray) -> float:
+    """Compute the jackknife variance (G - 1) / G * sum of (deleted - mean)^2 from G estimates; NaN for fewer than 2.
+
+    Example:
+        The variance of the mean of 1, 2, 3 is 1 / 3:
+
+        >>> round(jackknife_variance(np.array([2.5, 2.0, 1.5])), 4)
+        0.3333
+    """
+    n = deleted.shape[0]
+    return float(((deleted - deleted.mean()) ** 2).sum() * (n - 1) / n) if n > 1 else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """Leave-one-out values of nominal coefficients, from sums over each item's answers.
+
+    Attributes:
+        votes: the answers.
+        m: shape (items,), the number of answers.
+        squares: shape (items,), the sum of squared votes over labels.
+        own: shape (n,), the votes for an answer's own label on its item.
+        cell_item: shape (cells,), the pairs of an item and a label given, sorted by item.
+        cell_label: shape (cells,).
+        cell_votes: shape (cells,).
+    """
+
+    votes: Votes
+    m: FloatArray
+    squares: FloatArray
+    own: FloatArray
+    cell_item: NDArray[np.int32]
+    cell_label: NDArray[np.int32]
+    cell_votes: FloatArray
+
+    @classmethod
+    def of(cls, votes: Votes) -> LeaveOneOut:
+        """Sum the answers of each item."""
+        tally = votes.tally()
+        count = tally.votes.astype(np.float64)
+        cell = tally.item.astype(np.int64) * max(votes.labels, 1) + tally.label
+        place = np.searchsorted(cell, votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label)
+        return cls(
+            votes,
+            np.bincount(votes.item, minlength=votes.items).astype(np.float64),
+            np.asarray(np.bincount(tally.item, weights=count**2, minlength=votes.items), np.float64),
+            count[place],
+            tally.item,
+            tally.label,
+            count,
+        )
+
+    def alpha(self) -> Deletions:
+        """Compute Krippendorff's alpha after each deletion."""
+        votes, m = self.votes, self.m
+        pairable = m >= 2
+        within = np.where(pairable, (m * m - self.squares) / np.maximum(m - 1, 1), 0.0)
+        of, k = m[votes.item], self.own
+        rest = (of - 1) ** 2 - (self.squares[votes.item] - 2 * k + 1)
+        after = np.where(of >= 3, rest / np.maximum(of - 2, 1), 0.0)
+        # Of two answers, the other one is no longer comparable if one is deleted.
+        whole, single = np.where(m == 2, 1.0, 0.0), np.where(m >= 3, 1.0, 0.0)
+        n, w = float(m[pairable].sum()), float(within.sum())
+
+        def coefficient(sums: FloatArray, squares: FloatArray) -> FloatArray:
+            left = n - sums[1]
+            expected = left**2 - squares
+            disagreement = w - sums[0]
+            return _ratio(disagreement * (left - 1), expected, left >= 2)
+
+        by_answer = np.stack(
+            [within[votes.item] - after, np.where(of == 2, 2.0, np.where(of >= 3, 1.0, 0.0))]
+        )
+        by_item = np.stack([within, np.where(pairable, m, 0.0)])
+        scale = np.where(pairable, 1.0, 0.0)
+        return self._deletions(by_item, by_answer, scale, (whole, single), (coefficient,))[0]
+
+    def kappas(self) -> tuple[Deletions, Deletions]:
+        """Compute Fleiss' kappa and Gwet's AC1 after each deletion."""
+        votes, m = self.votes, self.m
+        agreeing = np.where(m >= 2, (self.squares - m) / np.maximum(m * (m - 1), 1), 0.0)
+        of, k = m[votes.item], self.own
+        rest = self.squares[votes.item] - 2 * k + 1 - (of - 1)
+        after = np.where(of >= 3, rest / np.maximum((of - 1) * (of - 2), 1), 0.0)
+        share = np.where(m >= 2, -1 / np.maximum(m * (m - 1), 1), 0.0)
+        single = np.where(m >= 2, 1 / np.maximum(m - 1, 1), 1.0)
+        a, c, n = float(agreeing.sum()), float((m >= 2).sum()), float((m >= 1).sum())
+        labels = votes.labels
+
+        def kappa(sums: FloatArray, squares: FloatArray) -> FloatArray:
+            left = np.maximum(n - sums[2], 1)
+            observed = (a - sums[0]) / np.maximum(c - sums[1], 1)
+            return _ratio(1 - observed, 1 - squares / left**2, c - sums[1] >= 0.5)
+
+        def ac1(sums: FloatArray, squares: FloatArray) -> FloatArray:
+            left = np.maximum(n - sums[2], 1)
+            observed = (a - sums[0]) / np.maximum(c - sums[1], 1)
+            chance = (1 - squares / left**2) / max(labels - 1, 1)
+            return _ratio(1 - observed, 1 - chance, c - sums[1] >= 0.5)
+
+        by_answer = np.stack(
+            [agreeing[votes.item] - after, np.where(of == 2, 1.0, 0.0), np.where(of == 1, 1.0, 0.0)]
+        )
+        by_item = np.stack([agreeing, np.where(m >= 2, 1.0, 0.0), np.where(m >= 1, 1.0, 0.0)])
+        scale = 1 / np.maximum(m, 1)
+        of_kappa, of_ac1 = self._deletions(by_item, by_answer, scale, (share, single), (kappa, ac1))
+        return of_kappa, of_ac1
+
+    def _deletions(
+        self,
+        by_item: FloatArray,
+        by_answer: FloatArray,
+        scale: FloatArray,
+        lost: tuple[FloatArray, FloatArray],
+        coefficients: Sequence[Callable[[FloatArray, FloatArray], FloatArray]],
+    ) -> list[Deletions]:
+        """Compute coefficients after each deletion.
+
+        A coefficient depends on sums over items and on the squared length of the vector of label totals, in which an
+        item has the weight `scale` for each of its answers. If an answer is deleted, the vector loses lost[0] for each of
+        the item's answers and lost[1] for the answer itself.
+
+        Args:
+            by_item: shape (sums, items), what the sums lose with each item.
+            by_answer: shape (sums, n), what they lose with each answer.
+            scale: shape (items,).
+            lost: two of shape (items,).
+            coefficients: each computes a coefficient from the lost sums and the remaining squared length, per deletion.
+        """
+        votes = self.votes
+        weight = self.cell_votes * scale[self.cell_item]
+        totals = np.bincount(self.cell_label, weights=weight, minlength=votes.labels).astype(np.float64)
+        length = float(totals @ totals)
+        product = np.bincount(
+            self.cell_item, weights=self.cell_votes * totals[self.cell_label], minlength=votes.items
+        )
+        whole, single = lost[0][votes.item], lost[1][votes.item]
+        along = whole * product[votes.item] + single * totals[votes.label]
+
+        def without(codes: NDArray[np.signedinteger]) -> tuple[FloatArray, FloatArray]:
+            """Compute the lost sums and the remaining squared length without the answers of each code."""
+            sums = np.array([np.bincount(codes, weights=row) for row in by_answer], dtype=np.float64)
+            removed = np.bincount(codes, along)
+            return sums, np.asarray(length - 2 * removed + self._lengths(codes, whole, single))
+
+        present = np.bincount(votes.annotator, minlength=votes.annotators) > 0
+        people = (np.cumsum(present) - 1).astype(np.int32)[votes.annotator]
+        by_person = without(people)
+        if votes.cluster is None:
+            answered = self.m > 0
+            remaining = length - 2 * scale * product + scale**2 * self.squares
+            units = by_item[:, answered], remaining[answered]
+            own = whole**2 * self.squares[votes.item] + 2 * whole * single * self.own + single**2
+            each = by_answer, length - 2 * along + own
+        else:
+            units = self._without_clusters(by_item, scale, length, totals)
+            cells = votes.unit.astype(np.int64) * votes.annotators + people
+            each = without(np.unique(cells, return_inverse=True)[1])
+        return [
+            Deletions(coefficient(*units), coefficient(*by_person), coefficient(*each))
+            for coefficient in coefficients
+        ]
+
+    def _without_clusters(
+        self, by_item: FloatArray, scale: FloatArray, length: float, totals: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute the lost sums and the remaining squared length of label totals without each cluster of items."""
+        votes = self.votes
+        if votes.cluster is None:
+            raise ValueError("the items form no clusters")
+        answered = np.flatnonzero(self.m > 0)
+        clusters, code = np.unique(votes.cluster[answered], return_inverse=True)
+        of_item = np.zeros(votes.items, dtype=np.int64)
+        of_item[answered] = code
+        lost = np.array(
+            [np.bincount(code, row[answered], clusters.size) for row in by_item], dtype=np.float64
+        )
+        weight = self.cell_votes * scale[self.cell_item]
+        key = of_item[self.cell_item] * max(votes.labels, 1) + self.cell_label
+        given, place = np.unique(key, return_inverse=True)
+        removed = np.bincount(place, weight, given.size)
+        owner, label = np.divmod(given, max(votes.labels, 1))
+        change = np.bincount(owner, removed**2 - 2 * removed * totals[label], clusters.size)
+        return lost, np.asarray(length + change, dtype=np.float64)
+
+    def _lengths(self, codes: NDArray[np.signedinteger], whole: FloatArray, single: FloatArray) -> FloatArray:
+        """Compute the squared length of the vector of label totals that the answers of each code remove.
+
+        Args:
+            codes: shape (n,), 0 .. groups-1; the answers of one code are to different items.
+            whole: shape (n,), as in `_deletions`.
+            single: shape (n,).
+        """
+        votes = self.votes
+        groups = int(codes.max(initial=-1)) + 1
+        cells = np.bincount(self.cell_item, minlength=votes.items)
+        first = np.cumsum(cells) - cells
+        order = np.argsort(codes, kind="stable")
+        pairs = np.cumsum(cells[votes.item[order]] + 1)
+        person = codes[order]
+        squares = np.zeros(groups)
+        ends = np.flatnonzero(np.r_[person[1:] != person[:-1], True]) + 1
+        start = 0
+        while start < order.size:
+            limit = (pairs[start - 1] if start else 0) + PAIRS_AT_ONCE
+            fitting = ends[(ends > start) & (pairs[ends - 1] <= limit)]
+            stop = int(fitting[-1]) if fitting.size else int(ends[ends > start][0])
+            rows = order[start:stop]
+            start = stop
+            times = cells[votes.item[rows]]
+            of = np.repeat(rows, times)
+            place = np.repeat(first[votes.item[rows]] - (np.cumsum(times) - times), times) + np.arange(
+                of.size
+            )
+            who = np.r_[codes[of], codes[rows]].astype(np.int64)
+            key = who * votes.labels + np.r_[self.cell_label[place], votes.label[rows]]
+            amount = np.r_[whole[of] * self.cell_votes[place], single[rows]]
+            if groups * votes.labels <= 4 * key.size:
+                total = np.bincount(key, amount, groups * votes.labels)
+                squares += (total.reshape(groups, votes.labels) ** 2).sum(axis=1)
+            else:
+                given, which = np.unique(key, return_inverse=True)
+                total = np.bincount(which, amount, given.size)
+                squares += np.bincount(given // votes.labels, total**2, groups)
+        return squares
+
+
+def _ratio(disagreement: FloatArray, expected: FloatArray, comparable: NDArray[np.bool_]) -> FloatArray:
+    """1 - disagreement / expected: NaN if nothing comparable remains, 1 if one label remains (no disagreement)."""
+    defined = expected > 1e-9
+    value = np.where(defined, 1 - disagreement / np.where(defined, expected, 1.0), 1.0)
+    return np.where(comparable, value, np.nan)
+
+
+def alpha_of_numbers(votes: Votes, level: Level, values: ArrayLike | None) -> Deletions:
+    """Compute alpha of ranks or numbers after each deletion.
+
+    Items and annotators are deleted one at a time, or in groups, and alpha is computed again. Single answers are deleted
+    by a closed form in which the ranks stay as they are.
+    """
+    everything = np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2
+    label = votes.label[everything]
+    totals = np.bincount(label, minlength=votes.labels).astype(np.float64)
+    if level == "ordinal":
+        number = np.cumsum(totals) - totals / 2
+    else:
+        number = np.array(np.arange(votes.labels) if values is None else values, dtype=np.float64)
+    number = number - (totals @ number) / max(totals.sum(), 1)
+
+    def without(codes: NDArray[np.int32]) -> FloatArray:
+        units = np.unique(codes)
+        groups = min(units.size, max(VISITED // max(len(votes), 1), FEWEST_GROUPS))
+        order = np.arange(units.size)
+        if groups < units.size:
+            # Groups are random, because items at regular distances may be of one kind.
+            order = np.random.default_rng(0).permutation(units.size) % groups
+        group = order[np.searchsorted(units, codes)]
+        return np.array([_alpha_or_one(votes.where(group != one), level, values) for one in range(groups)])
+
+    answers = _without_answers(votes, number)
+    if votes.cluster is not None:
+        # To first order, several answers change alpha by the sum of the changes of each.
+        moved, _ = votes.cell_sums(answers - answers.mean())
+        answers = moved + answers.mean()
+    return Deletions(without(votes.unit), without(votes.annotator), answers)
+
+
+def _alpha_or_one(votes: Votes, level: Level, values: ArrayLike | None) -> float:
+    """Return alpha; 1 if all comparable answers are equal, NaN if there are none."""
+    if not (np.bincount(votes.item) >= 2).any():
+        return float("nan")
+    value = krippendorff_alpha(votes, level, values=values)
+    return 1.0 if np.isnan(value) else value
+
+
+def _without_answers(votes: Votes, number: FloatArray) -> FloatArray:
+    """Compute alpha of numbers after the deletion of each answer, shape (n,)."""
+    m = np.bincount(votes.item, minlength=votes.items).astype(np.float64)
+    x = number[votes.label]
+    s1 = np.bincount(votes.item, x, votes.items)
+    s2 = np.bincount(votes.item, x * x, votes.items)
+    within = np.where(m >= 2, 2 * (m * s2 - s1**2) / np.maximum(m - 1, 1), 0.0)
+    pairable = m >= 2
+    n, first, second = float(m[pairable].sum()), float(s1[pairable].sum()), float(s2[pairable].sum())
+    of, sum1, sum2 = m[votes.item], s1[votes.item], s2[votes.item]
+    after = np.where(of >= 3, 2 * ((of - 1) * (sum2 - x * x) - (sum1 - x) ** 2) / np.maximum(of - 2, 1), 0.0)
+    lost = (of == 2, of >= 3)
+    left = n - np.select(lost, [2.0, 1.0], 0.0)
+    one = first - np.select(lost, [sum1, x], 0.0)
+    two = second - np.select(lost, [sum2, x * x], 0.0)
+    disagreement = float(within.sum()) - (within[votes.item] - after)
+    return _ratio(disagreement * (left - 1), 2 * (left * two - one**2), left >= 2)
+
+
+#: As many annotators who answer at random are added to those of the study.
+RANDOM_ANNOTATOR: Final = 0.5
+
+
+def jackknife_intervals(
+    votes: Votes, *, level: Level = "nominal", values: ArrayLike | None = None, confidence: float = 0.95
+) -> dict[str, Interval]:
+    """Compute intervals of the agreement coefficients over items and annotators.
+
+    With A the coefficient, N the items with two answers and P the annotators:
+
+        variance = v(items) + v(annotators) - v(answers), at least the larger of the first two
+
+    v(...) are jackknife variances. Both of the first two contain the chance of single answers, so that part is subtracted
+    once. v(items) is at least (2 / N)^2, about what one more item without any agreement would add. The interval is Student's
+    with min(N, P) - 1 degrees of freedom, clipped to [-1, 1].
+
+    A few annotators often include none of the population's careless ones. The interval is therefore computed as if half an
+    annotator more, who answers at random, had taken part (as Jeffreys' prior adds half an observation). To first order, a
+    share e of annotators who answer at random changes A to (1 - e)^2 A, so the influence of this annotator is -2 A; it moves
+    the centre of the interval to A - A / (P + 1/2). The interval always holds A, and this annotator alone lowers the lower
+    bound to 0 at most. For this reason, a unanimous study has a lower bound below 1.
+
+    If items form clusters (`Votes.cluster`), a cluster takes the place of an item: it is left out as a whole, N is the number of
+    clusters, and v(answers) is over one annotator's answers to one cluster. With a single cluster there are no intervals.
+
+    If one of the two annotators of a study is deleted, no agreement remains. The interval is then over items alone, and
+    its method says so.
+
+    Args:
+        votes: the answers, at most one per annotator and item.
+        level: the level of measurement of Krippendorff's alpha.
+        values: shape (labels,), the numbers behind the labels, for the interval level.
+        confidence: the nominal coverage.
+
+    Returns:
+        name -> interval, of "krippendorff_alpha", "fleiss_kappa" and "gwet_ac1". A coefficient that is not defined is left
+        out; so are all of them if fewer than two items have two answers.
+
+    References:
+        B. Efron, C. Stein (1981), The jackknife estimate of variance. Annals of Statistics 9, 586-596.
+        K. L. Gwet (2008), Variance estimation of nominal-scale inter-rater reliability with random selection of raters.
+        Psychometrika 73, 407-430 (the variances over items and over raters are added).
+        A. C. Cameron, J. Gelbach, D. Miller (2011), Robust inference with multiway clustering. Journal of Business &
+        Economic Statistics 29, 238-249 (the variance over single answers is subtracted).
+
+    Example:
+        >>> item, annotator = np.divmod(np.arange(300, dtype=np.int32), 3)
+        >>> votes = Votes(item, annotator, item % 2, 100, 3, 2)
+        >>> round(jackknife_intervals(votes)["krippendorff_alpha"].low, 2)
+        0.0
+    """
+    several = np.bincount(votes.item, minlength=votes.items) >= 2
+    pairable = int(several.sum()) if votes.cluster is None else cluster_count(votes.cluster[several])
+    if pairable < 2:
+        return {}
+    people = int(np.unique(votes.annotator).size)
+    study = LeaveOneOut.of(votes)
+    alpha = study.alpha() if level == "nominal" else alpha_of_numbers(votes, level, values)
+    kappa, ac1 = study.kappas()
+    seen = {
+        "krippendorff_alpha": (krippendorff_alpha(votes, level, values=values), alpha),
+        "fleiss_kappa": (fleiss_kappa(votes), kappa),
+        "gwet_ac1": (gwet_ac1(votes), ac1),
+    }
+    return {
+        name: interval_from_variances(
+            value, deletions.variance, pairable, people, confidence, clustered=votes.cluster is not None
+        )
+        for name, (value, deletions) in seen.items()
+        if np.isfinite(value)
+    }
+
+
+def interval_from_variances(
+    value: float,
+    variances: tuple[float, float, float],
+    items: int,
+    people: int,
+    confidence: float = 0.95,
+    *,
+    clustered: bool = False,
+) -> Interval:
+    """Compute the interval of a coefficient from its jackknife variances, as `jackknife_intervals` describes.
+
+    Args:
+        value: the coefficient.
+        variances: over items, annotators and answers; over annotators NaN if it is not defined.
+        items: the number of items that have two answers or more, at least 2; or of their clusters.
+        people: the number of annotators.
+        confidence: the nominal coverage.
+        clustered: whether `items` counts clusters of items.
+    """
+    of_items, of_people, of_answers = variances
+    of_items = max(of_items, (2 / items) ** 2)
+    alone = not np.isfinite(of_people)
+    freedom = items - 1 if alone else min(items, people) - 1
+    t = student_quantile((1 + confidence) / 2, freedom)
+    if alone:
+        low, high = value - t * sqrt(of_items), value + t * sqrt(of_items)
+    else:
+        low = value - t * sqrt(_total(of_items, of_people, of_answers))
+        influence = -2 * max(value, 0.0)
+        more = people + RANDOM_ANNOTATOR
+        shift = RANDOM_ANNOTATOR * influence / more
+        squares = people * (people - 1) * of_people + people * shift**2
+        squares += RANDOM_ANNOTATOR * (influence - shift) ** 2
+        reach = t * sqrt(_total(of_items, squares / (more * (more - 1)), of_answers))
+        low = min(low, max(value + shift - reach, 0.0))
+        high = max(value, value + shift + reach)
+    over = f"{items} clusters of items" if clustered else "items"
+    units = f"{over} alone" if alone else f"{over} and annotators"
+    method = f"jackknife over {units}, t with {freedom} {'degree' if freedom == 1 else 'degrees'} of freedom"
+    # With very uneven overlaps a coefficient itself can lie below -1.
+    return Interval(max(low, min(-1.0, value)), min(high, 1.0), confidence, method)
+
+
+def _total(of_items: float, of_people: float, of_answers: float) -> float:
+    """Return the variance over items and annotators together."""
+    return max(of_items + of_people - of_answers, of_items, of_people)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement of the annotators. Coefficients that are not defined are NaN.
+
+    Attributes:
+        items: items with at least one answer.
+        answers: how many answers there are.
+        krippendorff_alpha: Krippendorff's alpha.
+        fleiss_kappa: Fleiss' kappa.
+        gwet_ac1: Gwet's AC1.
+        intervals: the coefficients' intervals by name, if they were requested and are defined.
+        majority_sizes: votes of an item's most frequent label -> items, the largest first.
+    """
+
+    items: int
+    answers: int
+    krippendorff_alpha: float
+    fleiss_kappa: float
+    gwet_ac1: float
+    intervals: dict[str, Interval]
+    majority_sizes: dict[int, int]
+
+
+def measure(
+    votes: Votes,
+    *,
+    level: Level = "nominal",
+    values: ArrayLike | None = None,
+    intervals: bool = True,
+) -> Agreement:
+    """Compute all agreement coefficients.
+
+    Args:
+        votes: the answers.
+        level: the level of measurement of Krippendorff's alpha; the other two take labels as names.
+        values: shape (labels,), the numbers behind the labels, for the interval level.
+        intervals: whether to compute intervals.
+
+    Example:
+        >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
+        >>> found = measure(votes, intervals=False)
+        >>> round(found.krippendorff_alpha, 3), found.majority_sizes
+        (0.444, {2: 2, 1: 1})
+    """
+    return Agreement(
+        items=int(np.unique(votes.item).size),
+        answers=len(votes),
+        krippendorff_alpha=krippendorff_alpha(votes, level, values=values),
+        fleiss_kappa=fleiss_kappa(votes),
+        gwet_ac1=gwet_ac1(votes),
+        intervals=jackknife_intervals(votes, level=level, values=values) if intervals else {},
+        majority_sizes=majority_sizes(votes),
+    )
+
+
+def majority_sizes(votes: Votes) -> dict[int, int]:
+    """Votes of an item's most frequent label -> how many items, the largest first; items without votes are left out."""
+    tally = votes.tally()
+    if not tally.item.size:
+        return {}
+    first = np.flatnonzero(np.r_[True, tally.item[1:] != tally.item[:-1]])
+    sizes, items = np.unique(np.maximum.reduceat(tally.votes, first), return_counts=True)
+    return {int(size): int(n) for size, n in zip(sizes[::-1], items[::-1], strict=True)}
+
+
+def agreement_by(
+    votes: Votes,
+    groups: Sequence[str | None],
+    *,
+    level: Level = "nominal",
+    values: ArrayLike | None = None,
+    intervals: bool = True,
+) -> dict[str, Agreement]:
+    """Compute all agreement coefficients within each group of items.
+
+    Args:
+        votes: the answers.
+        groups: a name for each item (its domain, or any other field), length `votes.items`; items with `None` are in
+            no group.
+        level: as for `measure`.
+        values: as for `measure`.
+        intervals: as for `measure`.
+
+    Returns:
+        group -> agreement, sorted by name; a group without answers is left out.
+
+    Raises:
+        UsageError: the number of names differs from the number of items.
+    """
+    if len(groups) != votes.items:
+        raise UsageError(f"expected one group name for each of the {votes.items} items, not {len(groups)}")
+    names = sorted({name for name in groups if name is not None})
+    code = {name: number for number, name in enumerate(names)}
+    group = np.array([-1 if name is None else code[name] for name in groups], dtype=np.int64)[votes.item]
+    found = {}
+    for name in names:
+        within = votes.where(group == code[name])
+        if len(within):
+            found[name] = measure(within, level=level, values=values, intervals=intervals)
+    return found

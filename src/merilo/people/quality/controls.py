@@ -1,0 +1,500 @@
+"""Control items: the accuracy of annotators on them, the exclusion that follows, and the controls' own known answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from merilo.errors import DataError, InputError, argument
+from merilo.files import read_table
+from merilo.people.quality.work import Work
+from merilo.responses import Responses, page_of
+from merilo.statistics.distributions import at_least, at_most
+from merilo.statistics.intervals import Interval, wilson
+
+
+@dataclass(frozen=True, slots=True)
+class ControlAccuracy:
+    """One annotator's accuracy on control items.
+
+    Attributes:
+        answers: answers to controls.
+        distinct: the number of distinct controls among them.
+        right: the number of correct answers.
+        accuracy: the share of correct answers, NaN without controls.
+        interval: Wilson's 95 % interval; `None` without controls.
+        guessing_odds: likelihood ratio of these answers under random guessing and under the pool's accuracy
+            on controls; NaN without controls.
+        guessing_p: p-value of the null hypothesis of random guessing: a small value means "better than guessing".
+        below_p: probability of as few correct answers or fewer at exactly the wanted accuracy: a small value means
+            "below it".
+        can_tell: whether answering all controls correctly would be significantly better than guessing at 5 %.
+    """
+
+    answers: int
+    distinct: int
+    right: int
+    accuracy: float
+    interval: Interval | None
+    guessing_odds: float
+    guessing_p: float
+    below_p: float
+    can_tell: bool
+
+
+def control_accuracy(work: Work, *, guess: float, wanted: float = 0.5) -> list[ControlAccuracy]:
+    """Compute the accuracy on controls of every annotator.
+
+    Args:
+        work: the answers, controls among them.
+        guess: the probability that a random guess is correct, 0 to 1: one over the number of options.
+        wanted: the accuracy below which an annotator is excluded.
+
+    Returns:
+        One `ControlAccuracy` per annotator, in the order of their codes.
+    """
+    rows = np.flatnonzero(work.control)
+    person = work.votes.annotator[rows]
+    people = work.votes.annotators
+    answers = np.bincount(person, minlength=people).tolist()
+    right = np.bincount(person, work.correct[rows], people).astype(np.int64).tolist()
+    pairs = np.unique(np.stack((person, work.votes.item[rows])), axis=1)
+    distinct = np.bincount(pairs[0], minlength=people).tolist()
+    # One correct and one wrong answer are added, so that in a perfect pool a single wrong answer does not look like
+    # guessing.
+    typical = (sum(right) + 1) / (sum(answers) + 2)
+    return [
+        _of_one(n, different, k, guess=guess, typical=typical, wanted=wanted)
+        for n, different, k in zip(answers, distinct, right, strict=True)
+    ]
+
+
+def _of_one(
+    n: int, distinct: int, right: int, *, guess: float, typical: float, wanted: float
+) -> ControlAccuracy:
+    nan = float("nan")
+    if n == 0:
+        return ControlAccuracy(0, 0, 0, nan, None, nan, nan, nan, can_tell=False)
+    return ControlAccuracy(
+        answers=n,
+        distinct=distinct,
+        right=right,
+        accuracy=right / n,
+        interval=wilson(right, n),
+        guessing_odds=_odds(right, n, guess, typical),
+        guessing_p=at_least(right, n, guess),
+        below_p=at_most(right, n, wanted),
+        can_tell=guess**n < 0.05,
+    )
+
+
+def _odds(right: int, n: int, guess: float, typical: float) -> float:
+    """Compute the likelihood ratio of these answers under random guessing and under the pool's accuracy."""
+    least = 1e-12
+    guess = min(1.0 - least, max(least, guess))
+    log_ratio = right * math.log(guess / typical) + (n - right) * math.log((1 - guess) / (1 - typical))
+    return math.exp(min(700.0, log_ratio))
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusionRule:
+    """Excludes annotators below an accuracy on control items, if they answered enough of them.
+
+    Attributes:
+        min_control_accuracy: the threshold, 0 to 1; an annotator exactly at the threshold is kept.
+        min_controls: annotators with fewer answers to controls are not judged by them, and are kept. Annotators
+        without control answers are never judged, even if this is 0.
+
+    Example:
+        >>> rule = ExclusionRule(0.5, min_controls=2)
+        >>> rule.excluded([0, 0, 1, 2], [1, 2, 2, 5]).tolist()
+        [False, True, False, True]
+    """
+
+    min_control_accuracy: float = 0.5
+    min_controls: int = 1
+
+    def judged(self, answers: ArrayLike) -> NDArray[np.bool_]:
+        """Return who has enough answers to controls to be judged.
+
+        Args:
+            answers: shape (annotators,), how many answers to controls each annotator gave.
+
+        Returns:
+            Shape (annotators,).
+        """
+        enough: NDArray[np.bool_] = np.asarray(answers, dtype=np.int64) >= max(1, self.min_controls)
+        return enough
+
+    def excluded(self, right: ArrayLike, answers: ArrayLike) -> NDArray[np.bool_]:
+        """Return who is excluded.
+
+        Args:
+            right: shape (annotators,), how many answers to controls are correct.
+            answers: shape (annotators,), how many answers to controls there are.
+
+        Returns:
+            Shape (people,).
+        """
+        total = np.asarray(answers, dtype=np.int64)
+        accuracy = np.asarray(right, dtype=np.float64) / np.maximum(1, total)
+        out: NDArray[np.bool_] = self.judged(total) & (accuracy < self.min_control_accuracy)
+        return out
+
+    def excludes(self, controls: ControlAccuracy) -> bool:
+        """Check whether an annotator with these controls is excluded."""
+        return bool(self.excluded([controls.right], [controls.answers])[0])
+
+    def __str__(self) -> str:
+        return f"below {self.min_control_accuracy:g} on {self.min_controls} or more controls"
+
+
+_ID_COLUMNS: Final = ("worker_id", "annotator", "respondent", "user_id", "id")
+_SKILL_COLUMNS: Final = ("skill_value", "skill", "value")
+
+
+def judged_annotators(
+    responses: Responses,
+    *,
+    min_control_accuracy: float,
+    min_controls: int = 1,
+    skills: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Judge every annotator on the control items.
+
+    An annotator with at least `min_controls` judged control answers and an accuracy on them below
+    `min_control_accuracy` is excluded with all answers (`ExclusionRule`). Annotators with fewer control answers
+    cannot be judged: they are kept, and `judged` is false.
+
+    Args:
+        responses: the responses, control items among them.
+        min_control_accuracy: the threshold, 0 to 1; an annotator exactly at it is kept.
+        min_controls: how many control answers are needed to judge an annotator.
+        skills: the platform's own skill values, columns `annotator` and `skill`; see `read_skills`.
+
+    Returns:
+        One row per annotator, sorted by id: `annotator`, `responses` (to test items), `controls`, `controls_correct`,
+        `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `judged` (has enough
+        control answers), `excluded`, `rule`.
+
+    Raises:
+        DataError: every annotator is excluded.
+    """
+    known_control = pl.col("is_control") & pl.col("control").is_not_null()
+    accuracy = pl.col("controls_correct") / pl.col("controls")
+    table = (
+        responses.table.with_columns(
+            (pl.col("page_seconds") / pl.len().over("file", page_of(), "respondent")).alias("seconds")
+        )
+        .group_by(pl.col("respondent").alias("annotator"))
+        .agg(
+            (~pl.col("is_control")).sum().alias("responses"),
+            known_control.sum().alias("controls"),
+            (known_control & (pl.col("answer") == pl.col("control"))).sum().alias("controls_correct"),
+            pl.col("seconds").median().alias("median_seconds"),
+        )
+        .sort("annotator")
+        .with_columns(pl.when(pl.col("controls") > 0).then(accuracy).alias("control_accuracy"))
+    )
+    rule = ExclusionRule(min_control_accuracy, min_controls)
+    answers, right = table["controls"].to_numpy(), table["controls_correct"].to_numpy()
+    below = pl.lit(f"control accuracy below {min_control_accuracy:g}")
+    table = table.with_columns(
+        pl.Series("judged", rule.judged(answers)), pl.Series("excluded", rule.excluded(right, answers))
+    ).with_columns(pl.when("excluded").then(below).alias("rule"))
+    known_skills = (
+        skills if skills is not None else pl.DataFrame(schema={"annotator": pl.String, "skill": pl.Float64})
+    )
+    table = table.join(known_skills, on="annotator", how="left", maintain_order="left")
+    if table.height and table["excluded"].all():
+        best = max(table["control_accuracy"].to_list())
+        raise DataError(
+            f"all {table.height} annotators are below {min_control_accuracy:g} on control items (the best has "
+            f"{best:.2f}): no answers are left to aggregate; check the control items' known answers, or lower "
+            f"{argument('min_control_accuracy')}"
+        )
+    return table.select(
+        "annotator",
+        "responses",
+        "controls",
+        "controls_correct",
+        "control_accuracy",
+        "skill",
+        "median_seconds",
+        "judged",
+        "excluded",
+        "rule",
+    )
+
+
+def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
+    """Read a platform's skills, such as Toloka's `worker_id|skill_value`.
+
+    Args:
+        path: a delimited file with a column of ids and a column of numbers.
+        encoding: the encoding, if it is not UTF-8 and has no byte order mark.
+
+    Returns:
+        Columns `annotator` and `skill`.
+
+    Raises:
+        InputError: a column is missing, a value is not a number, or an annotator occurs twice with different values.
+    """
+    table = read_table(path, encoding=encoding)
+    found = {}
+    for what, names in (("annotator", _ID_COLUMNS), ("skill", _SKILL_COLUMNS)):
+        found[what] = next((name for name in names if name in table.data.columns), None)
+        if found[what] is None:
+            raise InputError(
+                f"there is no column for the {what} (expected one of: {', '.join(names)})", file=path, row=1
+            )
+    data = table.data.select(
+        pl.col(str(found["annotator"])).str.strip_chars().alias("annotator"),
+        pl.col(str(found["skill"]))
+        .str.replace(",", ".", literal=True)
+        .cast(pl.Float64, strict=False)
+        .alias("skill"),
+    ).with_row_index("row", offset=2)
+    data = data.filter(pl.col("annotator").is_not_null() | pl.col("skill").is_not_null())
+    wrong = data.filter(
+        pl.col("annotator").is_null() | pl.col("skill").is_null() | ~pl.col("skill").is_finite()
+    )
+    if wrong.height:
+        nameless = wrong["annotator"][0] is None
+        raise InputError(
+            "has no annotator" if nameless else "is not a number",
+            file=path,
+            row=wrong["row"][0],
+            field=found["annotator" if nameless else "skill"],
+        )
+    first = pl.col("skill").first().over("annotator")
+    doubled = data.filter(pl.col("skill") != first).head(1)
+    if doubled.height:
+        raise InputError(
+            f"annotator {doubled['annotator'].item()} has two different skills",
+            file=path,
+            row=doubled["row"].item(),
+        )
+    return data.unique("annotator", maintain_order=True).select("annotator", "skill")
+
+
+#: Fewest good annotators who must give the same other answer for a control to be called suspect.
+FEWEST_IN_AGREEMENT: Final = 3
+
+#: Annotators judged on fewer controls than this are counted, because a single wrong answer can decide about them.
+FEW_CONTROLS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ControlItem:
+    """One control item and how it was answered.
+
+    Good annotators are those whose accuracy on the other controls is at or above the rule's threshold, judged on at least
+    the number of control items that the rule requires.
+
+    Attributes:
+        item: the item's number in the study.
+        known: its known answer.
+        answers: how many answers it got.
+        correct: how many of them equal the known answer.
+        most_common: the most frequent answer; in a tie the known answer, else the first in alphabetical order.
+        most_common_answers: how many annotators gave it.
+        other: the most common answer other than the known one; `None` if all are correct.
+        other_answers: how many gave it.
+        good_answers: how many answers are by good annotators.
+        good_correct: how many of those equal the known answer.
+        suspect: whether more than half of the answers by good annotators are the same other answer, of at least
+            `FEWEST_IN_AGREEMENT` annotators, and the known answer is not the most common one. Several different answers instead of the known one
+            show that an item is difficult, not that its known answer is wrong.
+    """
+
+    item: int
+    known: str
+    answers: int
+    correct: int
+    most_common: str
+    most_common_answers: int
+    other: str | None
+    other_answers: int
+    good_answers: int
+    good_correct: int
+    suspect: bool
+
+    @property
+    def share_correct(self) -> float:
+        """The share of correct answers, 0 to 1."""
+        return self.correct / self.answers
+
+    @property
+    def good_share_correct(self) -> float:
+        """The same among good annotators; NaN without any."""
+        return self.good_correct / self.good_answers if self.good_answers else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlHealth:
+    """The reliability of a study's control items.
+
+    Attributes:
+        controls: one row per control item with answers, suspect ones first, then by `share_correct`, the lowest
+            first.
+        annotators: how many annotators the study has.
+        without_controls: how many of them answered no control.
+        unjudged: how many were kept without being judged: too few answers to controls, or none.
+        judged_on_few: how many were judged on fewer than `FEW_CONTROLS` answers to controls.
+        excluded: how many are excluded.
+        excluded_on_few: how many of those were judged on fewer than `FEW_CONTROLS` answers.
+        newly_kept: the ids of annotators who are excluded now, and would be kept without suspect controls, sorted.
+        newly_excluded: the ids of annotators who are kept now, and would be excluded without them, sorted.
+    """
+
+    controls: tuple[ControlItem, ...]
+    annotators: int
+    without_controls: int
+    unjudged: int
+    judged_on_few: int
+    excluded: int
+    excluded_on_few: int
+    newly_kept: tuple[str, ...]
+    newly_excluded: tuple[str, ...]
+
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """The numbers of suspect control items, ascending."""
+        return tuple(sorted(one.item for one in self.controls if one.suspect))
+
+    @property
+    def judged_differently(self) -> int:
+        """The number of annotators for whom the exclusion would change without suspect controls."""
+        return len(self.newly_kept) + len(self.newly_excluded)
+
+
+def control_health(responses: Responses, annotators: pl.DataFrame, rule: ExclusionRule) -> ControlHealth:
+    """Check the known answers of control items against the annotators who are good on the other controls.
+
+    Args:
+        responses: the responses, control items among them; an annotator may have answered a control several times.
+        annotators: one row per annotator, as returned by `judged_annotators` under the same rule:
+            `annotator`, `controls`, `controls_correct`.
+        rule: the exclusion rule.
+
+    Returns:
+        The health of the controls; without control items it has no rows.
+    """
+    answered = _answered(responses)
+    rows = tuple(
+        sorted(_items(answered, rule), key=lambda one: (not one.suspect, one.share_correct, one.item))
+    )
+    names, answers = annotators["annotator"], annotators["controls"]
+    judged = pl.Series(rule.judged(answers.to_numpy()))
+    now = pl.Series(rule.excluded(annotators["controls_correct"].to_numpy(), answers.to_numpy()))
+    few = judged & (answers < FEW_CONTROLS)
+    suspects = [one.item for one in rows if one.suspect]
+    left = (
+        annotators.select("annotator")
+        .join(
+            answered.filter(~pl.col("item").is_in(suspects))
+            .group_by(pl.col("respondent").alias("annotator"))
+            .agg(pl.len().alias("answers"), pl.col("correct").sum()),
+            on="annotator",
+            how="left",
+            maintain_order="left",
+        )
+        .fill_null(0)
+    )
+    then = pl.Series(rule.excluded(left["correct"].to_numpy(), left["answers"].to_numpy()))
+    return ControlHealth(
+        controls=rows,
+        annotators=annotators.height,
+        without_controls=int((answers == 0).sum()),
+        unjudged=int((~judged).sum()),
+        judged_on_few=int(few.sum()),
+        excluded=int(now.sum()),
+        excluded_on_few=int((now & few).sum()),
+        newly_kept=tuple(sorted(names.filter(now & ~then).to_list())),
+        newly_excluded=tuple(sorted(names.filter(then & ~now).to_list())),
+    )
+
+
+def without_controls(responses: Responses, items: Collection[int]) -> Responses:
+    """Remove the known answers of some controls, so that they are not used to judge annotators.
+
+    The items remain control items and do not become test items.
+
+    Args:
+        responses: the responses.
+        items: the numbers of the controls, `ControlHealth.suspects` for instance.
+    """
+    known = pl.when(~pl.col("item").is_in(list(items))).then("control").alias("control")
+    return replace(responses, table=responses.table.with_columns(known))
+
+
+def _answered(responses: Responses) -> pl.DataFrame:
+    """Select the answers to controls with a known answer: `item`, `respondent`, `answer`, `control`, `correct`."""
+    return (
+        responses.table.filter(pl.col("is_control") & pl.col("control").is_not_null())
+        .select("item", "respondent", "answer", "control")
+        .with_columns((pl.col("answer") == pl.col("control")).fill_null(value=False).alias("correct"))
+    )
+
+
+def _items(answered: pl.DataFrame, rule: ExclusionRule) -> list[ControlItem]:
+    if not answered.height:
+        return []
+    person, pair = ["respondent"], ["respondent", "item"]
+    elsewhere = answered.select(
+        "item",
+        "respondent",
+        "answer",
+        (pl.col("correct").sum().over(person) - pl.col("correct").sum().over(pair)).alias("right"),
+        (pl.len().over(person) - pl.len().over(pair)).alias("answers"),
+    )
+    right, answers = elsewhere["right"].to_numpy(), elsewhere["answers"].to_numpy()
+    good = elsewhere.with_columns(pl.Series("good", rule.judged(answers) & ~rule.excluded(right, answers)))
+    of_good = good.filter("good")
+    counts, good_counts = _counts(answered), _counts(of_good)
+    good_people = _counts(of_good.unique(["item", "respondent", "answer"]))
+    known = dict(answered.group_by("item", maintain_order=True).agg(pl.col("control").first()).iter_rows())
+    found = []
+    for item, given in counts.items():
+        truth = known[item]
+        ranked = sorted(given, key=lambda answer: (-given[answer], answer != truth, answer))
+        other = next((answer for answer in ranked if answer != truth), None)
+        good_given = good_counts.get(item, {})
+        n = sum(good_given.values())
+        agreed = any(
+            2 * many > n and good_people[item][answer] >= FEWEST_IN_AGREEMENT
+            for answer, many in good_given.items()
+            if answer != truth
+        )
+        found.append(
+            ControlItem(
+                item=item,
+                known=truth,
+                answers=sum(given.values()),
+                correct=given.get(truth, 0),
+                most_common=ranked[0],
+                most_common_answers=given[ranked[0]],
+                other=other,
+                other_answers=given[other] if other is not None else 0,
+                good_answers=n,
+                good_correct=good_given.get(truth, 0),
+                suspect=agreed and ranked[0] != truth,
+            )
+        )
+    return found
+
+
+def _counts(answered: pl.DataFrame) -> dict[int, dict[str, int]]:
+    """Return how often each answer was given to each item."""
+    counts: dict[int, dict[str, int]] = {}
+    for item, answer, n in answered.group_by("item", "answer").len().iter_rows():
+        counts.setdefault(item, {})[answer] = n
+    return counts
