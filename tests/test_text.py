@@ -32,6 +32,7 @@ def placeholders(text: str) -> dict[str, list[str]]:
     for _, name, spec, _ in Formatter().parse(text):
         if name is not None:
             found.setdefault(name, []).append(spec or "")
+            found |= placeholders(spec or "")
     return found
 
 

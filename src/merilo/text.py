@@ -114,7 +114,7 @@ def joined(parts: Iterable[object], by: str = " ") -> Text:
         >>> joined([Text("{shown} and {more} more", shown="a", more=2), "", "b"], "; ").en
         'a and 2 more; b'
     """
-    held = {f"part{place}": part for place, part in enumerate(part for part in parts if part != "")}
+    held: dict[str, Any] = {f"part{place}": part for place, part in enumerate(part for part in parts if part != "")}
     between = by.replace("{", "{{").replace("}", "}}")
     return Text(between.join(f"{{{name}}}" for name in held), **held)
 
@@ -280,7 +280,7 @@ def _catalogue(language: Language) -> dict[str, str]:
     texts = {}
     for file in sorted((Path(__file__).parent / "locale" / language).glob("*.po")):
         with file.open("rb") as stream:
-            for message in read_po(stream):
+            for message in (one for one in read_po(stream) if one.id):
                 key = f"{message.context}{_CONTEXT_END}{message.id}" if message.context else str(message.id)
                 texts[key] = str(message.string)
     return texts

@@ -65,7 +65,7 @@ def test_what_is_not_known_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "told"), [(7.25, "$0.015"), (725.0, "$1.45"), (0.4, "$0.00080"), (50.0, "$0.10"), (0.0, "$0.00")]
+    ("total", "told"), [(7.25, "$0.015"), (725.0, "$1.45"), (0.4, "$0.00080"), (50.0, "$0.10"), (0.0, "$0")]
 )  # fmt: skip
 def test_an_answer_costs_at_least_two_digits(total: float, told: str) -> None:
     assert f"an answer cost {told} on average" in cost_report(

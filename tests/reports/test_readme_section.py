@@ -13,7 +13,8 @@ from every import every
 from report_contents import CONTENT, STUDY
 
 from merilo.reports.arms_report import study_of_arms
-from merilo.reports.readme_section import human_baseline_section, readme_with_section
+from merilo.reports.prose import human_baseline_section
+from merilo.reports.readme_section import readme_with_section
 
 PLAN: dict[str, Any] = {
     "study": "lcs-2026",
@@ -59,13 +60,13 @@ DETAILS = {
     "exclusion": ("ниже 50 % исключались вместе со всеми своими ответами: исключены 3 из 29 разметчиков", "below 50% on the control items were excluded with all their answers; this applied to 3 of 29 annotators"),
     "unchecked": ("Ещё учтён 1 разметчик, у которого", "Another 1 annotator had no or too few control answers and was kept"),
     "answers left": ("учтены 492 ответа: по 5 на 91 вопрос, по 4 на 8 вопросов, по 3 на 1 вопрос", "492 answers remain: 5 on 91 items, 4 on 8 items, 3 on 1 item"),
-    "aggregation": ("за который подано не менее 3 голосов", "A majority is at least 3 equal answers"),
+    "aggregation": ("Большинством считается не менее 3 голосов за один ответ", "A majority is at least 3 equal answers"),
     "ways": ("На 21 вопрос все ответили одинаково; большинством голосов — 33", "A consensus was reached on 21 items unanimously, on 33 by a majority"),
     "unresolved": ("Без согласованного ответа остался 1 вопрос; в метрику он не вошёл", "There is no consensus on 1 item, which was left out"),
     "threshold": ("не набралось на 20 вопросах из 100 (20 %) при допустимой доле 30 %", "lacking on 20 of 100 items (20%); up to 30% were allowed"),
-    "agreement": ("по 492 ответам: альфа Криппендорфа — 0,300 (95%-й доверительный интервал от 0,226 до 0,373)", "On 492 answers, Krippendorff's alpha is 0.300 (95% confidence interval 0.226 to 0.373)"),
+    "agreement": ("вычисленное по 492 ответам: альфа Криппендорфа — 0,300 (95%-й доверительный интервал от 0,226 до 0,373)", "on 492 answers: Krippendorff's alpha is 0.300 (95% confidence interval 0.226 to 0.373)"),
     "estimate": ("на 99 вопросах составляет 0,560 (95%-й доверительный интервал с учётом выбора вопросов и разметчиков — от 0,408 до 0,701", "is 0.560 on 99 items (95% confidence interval over items and annotators 0.408 to 0.701"),
-    "majority alone": ("получается 0,704 (на 54 вопросах", "it is 0.704 (54 items"),
+    "majority alone": ("получается 0,704 (на 54 вопросах", "it is 0.704 (on 54 items"),
     "dropped": ("Если считать ошибками 1 вопрос без согласованного ответа, получается 0,554", "If the 1 item without a consensus counted as wrong, it would be 0.554"),
     "single": ("в среднем составляет 0,460 (95%-й доверительный интервал с учётом выбора вопросов и разметчиков — от 0,331 до 0,595; 26 разметчиков, 492 ответа)", "0.460 on average (95% confidence interval over items and annotators 0.331 to 0.595; 26 annotators, 492 answers)"),
     "time": ("Медианное время ответа — 27 секунд", "median time of an answer is 27 seconds"),
@@ -104,7 +105,7 @@ def test_a_model_that_decides_all_items_is_named() -> None:
 
 def test_the_published_procedure_leaves_items_out() -> None:
     content = changed(provenance={"parameters": {"aggregator": "majority", "resolve": "none"}})
-    assert "Вопросы без такого ответа в метрику не входят." in russian(content)
+    assert "Вопросы без большинства в метрику не входят." in russian(content)
     assert "Items without a majority are left out of the metric." in english(content)
 
 
@@ -233,7 +234,7 @@ def test_an_expert_study_tells_both_groups_and_their_difference() -> None:
         "In this way 39 of 40 items were decided. The item that this rule did not decide was kept: 1 counts as wrong.",
         "The accuracy of the experts is 0.925 on 40 items (95% confidence interval over items alone 0.830 to 0.990; this rule decided 97.5% of the"
         " items). On the 39 items that this rule decided, it would be 0.949.",
-        "The annotation cost $640.00 for 171 pages, which is $112.28 per hour of measured time (5.7 hours in all).",
+        "The annotation cost $640 for 171 pages, which is $112.28 per hour of measured time (5.7 hours in all).",
         "On the 38 items that both groups decided",
         "The difference is 0.342 (95% confidence interval over items alone 0.170 to 0.500; p < 0.001, McNemar's exact test).",
         "By domain: physics 0.950 (20 items), law 0.900 (20 items).",

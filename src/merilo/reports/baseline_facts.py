@@ -8,7 +8,6 @@ from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import is_metric
-from merilo.reports.adaptive_prose import AdaptiveFacts, adaptive_facts
 from merilo.reports.json_record import (
     count_at,
     counts_at,
@@ -21,6 +20,7 @@ from merilo.reports.json_record import (
 )
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
+from merilo.text import LANGUAGES, Given, Language
 
 Span: TypeAlias = tuple[float, float]
 
@@ -90,7 +90,7 @@ class ConditionFacts:
     Attributes:
         planned: whether there is a plan.
         trained: whether people answered training items first, and with which share of right answers they were admitted.
-        restrictions: the rules, in the language of the text.
+        restrictions: the rules, without full stops.
         time_limit: seconds for an item.
         skip_own: whether people skipped items that they may have written.
         overlap: the planned number of answers an item.
@@ -102,7 +102,7 @@ class ConditionFacts:
 
     planned: bool = False
     trained: float | None = None
-    restrictions: tuple[str, ...] = ()
+    restrictions: tuple[Given, ...] = ()
     time_limit: float | None = None
     skip_own: bool = False
     overlap: int | None = None
@@ -133,6 +133,59 @@ class CostFacts:
     hours: float | None
     hourly: float | None
     seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptiveFacts:
+    """Adaptive overlap in the JSON of a baseline.
+
+    Attributes:
+        start: how many people answer an item at first.
+        limit: how many people answer it at most.
+        fixed_share: the share of items with fixed overlap.
+        fixed: how many items have it.
+        agreed: how many other items the first people agreed on.
+        answers_per_item: the mean number of answers to an item.
+        by_design: answers from which agreement and the scores of single people are computed.
+        decides_early: whether `start` equal answers are a majority of `limit`.
+        checked: items with fixed overlap on which the first people agreed.
+        changed: those of them on which all people decided for another answer.
+    """
+
+    start: int
+    limit: int
+    fixed_share: float
+    fixed: int
+    agreed: int
+    answers_per_item: float
+    by_design: int
+    decides_early: bool
+    checked: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleFacts:
+    """The sample of a dataset that people answered, and the metrics on the whole dataset.
+
+    Attributes:
+        items: the number of items of the dataset in strata with responses.
+        sampled: the number of items of the study.
+        fields: the fields that define the strata.
+        strata: the number of strata.
+        weights: the smallest and the largest weight of an item.
+        empty: the number of strata without responses.
+        values: mapping from main metric to its value, its interval over items and annotators, and the mean and interval of
+            single annotators, if they are known.
+    """
+
+    items: int
+    sampled: int
+    fields: tuple[str, ...]
+    strata: int
+    weights: Span
+    empty: int
+    values: Mapping[str, tuple[float, Span | None, float | None, Span | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +267,6 @@ def baseline_facts(
     content: Mapping[str, Json],
     plan: Mapping[str, Json] | None = None,
     *,
-    language: str = "en",
     role: Role = "people",
     platform: str | None = None,
 ) -> BaselineFacts:
@@ -223,7 +275,6 @@ def baseline_facts(
     Args:
         content: the JSON.
         plan: the content of `study.yaml`.
-        language: of the restrictions: `ru` or `en`.
         role: who answered; also the name of their arm in the plan.
         platform: the platform's code, such as `toloka`; by default the one that the baseline's command named.
     """
@@ -275,7 +326,58 @@ def baseline_facts(
         group_metric=_group_metric(content, groups),
         has_gold=content.get("gold") is not None or bool(mapping_at(content, "metrics")),
         cost=cost_facts(content),
-        conditions=_conditions(plan, role, language),
+        conditions=_conditions(plan, role),
+    )
+
+
+def adaptive_facts(content: Mapping[str, Json]) -> AdaptiveFacts | None:
+    """Take the adaptive overlap from the JSON of a baseline; `None` with fixed overlap."""
+    if not mapping_at(content, "adaptive"):
+        return None
+
+    def count(*keys: str) -> int:
+        return count_at(content, "adaptive", *keys) or 0
+
+    return AdaptiveFacts(
+        start=count("start"),
+        limit=count("limit"),
+        fixed_share=number_at(content, "adaptive", "fixed_share") or 0.0,
+        fixed=count("items", "fixed"),
+        agreed=count("items", "agreed"),
+        answers_per_item=number_at(content, "adaptive", "answers_per_item") or 0.0,
+        by_design=count("answers_by_design"),
+        decides_early=2 * count("start") > count("limit"),
+        checked=count("check", "items"),
+        changed=count("check", "changed"),
+    )
+
+
+def sample_facts(content: Mapping[str, Json]) -> SampleFacts | None:
+    """Take the facts from the JSON of a baseline; `None` if the items are not a sample of a larger dataset."""
+    population = mapping_at(content, "population")
+    items, sampled = count_at(population, "items_of_estimate"), count_at(population, "sampled")
+    least, most = number_at(population, "smallest_weight"), number_at(population, "largest_weight")
+    if items is None or sampled is None or least is None or most is None:
+        return None
+    values = {}
+    metrics = mapping_at(content, "metrics")
+    for name in metrics:
+        value = number_at(metrics, name, "dataset", "value")
+        if value is not None and "." not in name:
+            values[name] = (
+                value,
+                interval_at(metrics, name, "dataset", "ci95_items_and_annotators"),
+                number_at(metrics, name, "dataset", "single_person", "mean"),
+                interval_at(metrics, name, "dataset", "single_person", "ci95_items_and_annotators"),
+            )
+    return SampleFacts(
+        items=items,
+        sampled=sampled,
+        fields=tuple(one_line(str(one)) for one in list_at(population, "fields")),
+        strata=len(list_at(population, "strata")),
+        weights=(least, most),
+        empty=len(list_at(population, "without_responses")),
+        values=values,
     )
 
 
@@ -360,7 +462,7 @@ def _ways(content: Mapping[str, Json]) -> dict[str, int]:
     return {name: n for name, n in counts.items() if n > 0}
 
 
-def _conditions(plan: Mapping[str, Json] | None, role: Role, language: str) -> ConditionFacts:
+def _conditions(plan: Mapping[str, Json] | None, role: Role) -> ConditionFacts:
     if plan is None:
         return ConditionFacts()
     size, of = count_at(plan, "subset", "size"), count_at(plan, "subset", "of")
@@ -372,9 +474,7 @@ def _conditions(plan: Mapping[str, Json] | None, role: Role, language: str) -> C
     return ConditionFacts(
         planned=True,
         trained=number_at(plan, "training", "threshold"),
-        restrictions=tuple(
-            text for one in list_at(plan, "restrictions") if (text := _restriction(one, language))
-        ),
+        restrictions=tuple(filter(None, map(_restriction, list_at(plan, "restrictions")))),
         time_limit=number_at(plan, "arms", role, "time_limit"),
         skip_own=value_at(plan, "arms", role, "skip_own") is True,
         overlap=count_at(plan, "arms", role, "overlap"),
@@ -385,9 +485,12 @@ def _conditions(plan: Mapping[str, Json] | None, role: Role, language: str) -> C
     )
 
 
-def _restriction(one: Json, language: str) -> str | None:
-    if isinstance(one, str):
-        return one_line(one) or None
-    if not isinstance(one, dict):
-        return None
-    return one_line(text_at(one, language) or "") or None
+def _restriction(one: Json) -> Given | None:
+    """Return a rule of the plan without its full stop; `None` if it has no text."""
+    given = one if isinstance(one, dict) else {"ru": one, "en": one}
+    texts: dict[Language, str] = {
+        language: text.rstrip(".")
+        for language in LANGUAGES
+        if (text := one_line(text_at(given, language) or ""))
+    }
+    return Given(texts) if texts else None

@@ -10,13 +10,12 @@ from typing import Final
 
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
-from merilo.reports import baseline_prose_en as en
-from merilo.reports.adaptive_prose import adaptive_design
-from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
+from merilo.reports.baseline_facts import BaselineFacts, baseline_facts, sample_facts
 from merilo.reports.estimates import counted
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
-from merilo.reports.whole_dataset_prose import sample_facts, weighting
+from merilo.reports.prose import adaptive_design, seconds, weighting
 from merilo.strict_json import Json
+from merilo.text import Money, formatted, percent
 
 _AI: Final = re.compile(
     r"нейросет|языков\w+ модел|chatgpt|gpt|\bии\b|neural|\bai\b|\bllms?\b|language model", re.IGNORECASE
@@ -115,7 +114,7 @@ class StudyAnswers:
         )
         self._add("1.2", facts.items)
         method, sample = text_at(self._plan, "subset", "method"), sample_facts(self._content)
-        weighted = weighting(sample) if sample else ""
+        weighted = weighting(sample).en if sample else ""
         if planned.subset is None and self._plan is not None and method is not None:
             self._add_planned("1.2.1", "all items")
         elif planned.subset is not None:
@@ -229,7 +228,7 @@ class StudyAnswers:
                 trained and threshold
             ):  # without training, the platform may have screened people: the plan does not know
                 self._add_planned("2.3", "yes", "by training items")
-                rule = f"at least {en.percent(threshold)} correct answers to training items"
+                rule = f"at least {percent(threshold, 'en')} correct answers to training items"
                 self._add_planned("2.3.1", rule)
             self._add_planned("2.6", "yes" if trained else "no")
             feedback = value_at(self._plan, "training", "feedback") is not False
@@ -242,7 +241,11 @@ class StudyAnswers:
         if facts.cost.total is not None:
             self._add("2.7", "yes" if facts.cost.total > 0 else "no", _money(facts))
         if facts.cost.hourly is not None:
-            self._add("2.7.1", en.money(facts.cost.hourly, facts.cost.currency), "total pay by measured time")
+            self._add(
+                "2.7.1",
+                formatted(Money(facts.cost.hourly, facts.cost.currency), "", "en"),
+                "total pay by measured time",
+            )
         page = number_at(self._plan, "arms", "people", "pay", "per_page")
         if page is not None:
             self._add_planned("2.7.2", "no", "the plan pays by the page alone")
@@ -301,9 +304,7 @@ class StudyAnswers:
         )
         rules = facts.conditions.restrictions
         if rules:
-            self._add_planned(
-                "3.5", "partial", f"rules for people: {'; '.join(rule.rstrip('.') for rule in rules)}"
-            )
+            self._add_planned("3.5", "partial", f"rules for people: {'; '.join(rule.en for rule in rules)}")
             limit = facts.conditions.time_limit
             timed = f", and by a time limit of {counted(round(limit), 'second')} per item" if limit else ""
             self._add_planned("3.5.1", f"by the instruction{timed}")
@@ -356,8 +357,8 @@ class StudyAnswers:
         files = [str(name) for name in mapping_at(self._plan, "instruction").values()]
         self._add_planned("5.1.2", "yes" if files else None, ", ".join(files))
         if facts.cost.seconds is not None:
-            self._add("5.1.3", en.seconds(facts.cost.seconds), "median time of an answer")
-        if any(_AI.search(rule) for rule in facts.conditions.restrictions):
+            self._add("5.1.3", seconds(facts.cost.seconds).en, "median time of an answer")
+        if any(_AI.search(rule.en) for rule in facts.conditions.restrictions):
             self._add_planned(
                 "5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"
             )
@@ -385,4 +386,8 @@ class StudyAnswers:
 
 
 def _money(facts: BaselineFacts) -> str:
-    return "" if facts.cost.total is None else f"{en.money(facts.cost.total, facts.cost.currency)} in all"
+    return (
+        ""
+        if facts.cost.total is None
+        else f"{formatted(Money(facts.cost.total, facts.cost.currency), '', 'en')} in all"
+    )

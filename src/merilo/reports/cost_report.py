@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import fsum
 from typing import Final
 
 import polars as pl
 
-from merilo.baselines.warnings import counted
-from merilo.bilingual import BilingualText, Language
 from merilo.datasets import names
-from merilo.people.cost import cost, paid_work
-from merilo.reports import baseline_prose_en as en
-from merilo.reports import baseline_prose_ru as ru
-from merilo.reports.adaptive_prose import adaptive_design, adaptive_facts
-from merilo.reports.baseline_facts import dataset_title
-from merilo.reports.estimates import counted as counted_en
+from merilo.people.cost import cost
+from merilo.reports.baseline_facts import adaptive_facts, dataset_title
 from merilo.reports.json_record import count_at, counts_at, mapping_at, number_at, text_at
-from merilo.reports.readme_section import human_baseline_section
+from merilo.reports.prose import adaptive_design, hours, human_baseline_section, paid_for
 from merilo.responses import Responses
 from merilo.strict_json import Json
+from merilo.text import Language, Money, Text, joined
 
 #: Where the guide asks to send the report.
 RECIPIENT: Final = "mera@a-ai.ru"
 
-_ARMS: Final = {
-    "people": ("Базовый human baseline", "Basic human baseline"),
-    "experts": ("Экспертный human baseline", "Expert human baseline"),
-}  # fmt: skip
+#: Smaller amounts are rounding errors.
+_CENT: Final = 0.005
+
+_ARMS: Final = {"people": Text("Basic human baseline"), "experts": Text("Expert human baseline")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class CostLine:
     hours: float | None
     hourly: float | None
     published: tuple[float, float | None] | None = None
-    design: BilingualText | None = None
+    design: Text | None = None
     rows: int | None = None
 
     @property
@@ -175,30 +171,11 @@ def cost_report(
         plan: the content of `study.yaml`, with the platform's commission.
     """
     lines = [arm_cost(name, content) for name, content in arms.items()]
-    told = [_total(lines, language, _commissions(plan)), *(_arm(line, language) for line in lines)]
+    told = [_total(lines, _commissions(plan)), *map(_arm, lines)]
     if len(pools) > 1:
-        told.append("\n".join([_POOLS[language], "", *(f"- {_pool(line, language)}" for line in pools)]))
-        told += _in_no_pool(lines, pools, language)
-    return "\n\n".join(told)
-
-
-def _in_no_pool(lines: Sequence[CostLine], pools: Sequence[CostLine], language: Language) -> list[str]:
-    """Say what was paid for pages without a usable answer, which are in the total and in no pool."""
-    paid, counted_pools = totals(lines), totals(pools)
-    rest = {currency: total - counted_pools.get(currency, 0.0) for currency, total in paid.items()}
-    if paid.keys() != counted_pools.keys() or all(abs(amount) < _CENT for amount in rest.values()):
-        return []
-    if language == "ru":
-        shown = " и ".join(_money_ru(amount, currency) for currency, amount in rest.items())
-        return [f"За страницы без пригодных ответов, которые не вошли ни в один пул, выплачено {shown}."]
-    shown = " and ".join(_money_en(amount, currency) for currency, amount in rest.items())
-    return [f"Pages without a usable answer, which are in no pool, cost {shown}."]
-
-
-#: Smaller amounts are rounding errors.
-_CENT: Final = 0.005
-
-_POOLS: Final = {"ru": "По пулам:", "en": "By pool:"}
+        listed = joined((Text("- {pool}", pool=_pool(line)) for line in pools), "\n")
+        told += [joined([Text("By pool:"), listed], "\n\n"), *_in_no_pool(lines, pools)]
+    return "\n\n".join(text.in_language(language) for text in told)
 
 
 def cost_message(
@@ -224,141 +201,140 @@ def cost_message(
             datasets already; otherwise the author fills in the recipient.
     """
     people = arms.get("people", {})
-    recipient = RECIPIENT if submitted or text_at(people, "dataset") in names() else "…"
     title = dataset_title(people, plan)
-    section = human_baseline_section(
+    methodology = human_baseline_section(
         people, plan, language, experts=experts or arms.get("experts"), platform=platform
     )
-    body = cost_report(arms, language, pools=pools, plan=plan)
-    if language == "ru":
-        of = f" датасета {title}" if title else ""
-        return (
-            f"Кому: {recipient}\nТема: Human baseline{of}: затраты и методология\n\nЗдравствуйте!\n\n"
-            f"Сообщаем о затратах на human baseline{of} и о методологии.\n\n{body}\n\nМетодология\n\n{section}\n\n"
-            f"С уважением,\nавторы{of or ' датасета'}\n"
-        )
-    of = f" of {title}" if title else ""
-    return (
-        f"To: {recipient}\nSubject: Human baseline{of}: costs and methodology\n\nHello,\n\n"
-        f"this message reports the costs and the methodology of the human baseline{of}.\n\n{body}\n\nMethodology\n\n{section}\n\n"
-        f"Best regards,\nthe authors{of or ' of the dataset'}\n"
+    message = Text(
+        "To: {recipient}\nSubject: Human baseline{of}: costs and methodology\n\nHello,\n\n"
+        "this message reports the costs and the methodology of the human baseline{of}.\n\n"
+        "{costs}\n\nMethodology\n\n{methodology}\n\nBest regards,\nthe authors{of_dataset}\n",
+        recipient=RECIPIENT if submitted or text_at(people, "dataset") in names() else "…",
+        of=Text(" of {title}", title=title) if title else "",
+        of_dataset=Text(" of {title}", title=title) if title else Text(" of the dataset"),
+        costs=cost_report(arms, language, pools=pools, plan=plan),
+        methodology=methodology,
     )
+    return message.in_language(language)
+
+
+def _in_no_pool(lines: Sequence[CostLine], pools: Sequence[CostLine]) -> list[Text]:
+    """Say what was paid for pages without a usable answer, which are in the total and in no pool."""
+    paid, counted_pools = totals(lines), totals(pools)
+    rest = {currency: total - counted_pools.get(currency, 0.0) for currency, total in paid.items()}
+    if paid.keys() != counted_pools.keys() or all(abs(amount) < _CENT for amount in rest.values()):
+        return []
+    return [Text("Pages without a usable answer, which are in no pool, cost {total}.", total=_amounts(rest))]
 
 
 def _commissions(plan: Mapping[str, Json] | None) -> dict[str, float]:
     """Return the platform's commission of each kind of arm, as a share of the pay; arms without one are left out."""
     found = {}
-    for name in mapping_at(plan, "arms") if plan else ():
-        share = number_at(plan or {}, "arms", name, "pay", "commission")
+    for name in mapping_at(plan, "arms"):
+        share = number_at(plan, "arms", name, "pay", "commission")
         if share is not None:
-            found["experts" if text_at(plan or {}, "arms", name, "kind") == "expert" else "people"] = share
+            found["experts" if text_at(plan, "arms", name, "kind") == "expert" else "people"] = share
     return found
 
 
-def _total(lines: Sequence[CostLine], language: Language, commissions: Mapping[str, float]) -> str:
+def _total(lines: Sequence[CostLine], commissions: Mapping[str, float]) -> Text:
     """Say what the whole project cost, with the platform's commission if the plan has it for every arm that was paid."""
     paid = [line for line in lines if line.total is not None]
-    known = bool(paid) and all(line.name in commissions for line in paid)
-    if known:
-        lines = [replace(line, total=(line.total or 0.0) * (1 + commissions[line.name])) for line in paid]
-    found = totals(lines)
-    if not found:
-        return "Сведений об оплате нет." if language == "ru" else "There are no data on pay."
-    if language == "ru":
-        total = " и ".join(_money_ru(amount, name) for name, amount in found.items())
-        if known:
-            return f"Общие затраты на весь проект — {total}, вместе с комиссией платформы."
-        return f"Общие затраты на весь проект — {total}, без комиссии платформы: её в данных нет."
-    total = " and ".join(_money_en(amount, name) for name, amount in found.items())
-    if known:
-        return f"The total cost of the whole project is {total}, with the platform's commission."
-    return f"The total cost of the whole project is {total}, without the platform's commission, which is not in the data."
+    if not paid:
+        return Text("There are no data on pay.")
+    if all(line.name in commissions for line in paid):
+        paid = [replace(line, total=(line.total or 0.0) * (1 + commissions[line.name])) for line in paid]
+        return Text(
+            "The total cost of the whole project is {total}, with the platform's commission.",
+            total=_amounts(totals(paid)),
+        )
+    return Text(
+        "The total cost of the whole project is {total}, without the platform's commission, which is not in the data.",
+        total=_amounts(totals(paid)),
+    )
 
 
-def _money_ru(amount: float, currency: str | None) -> str:
-    return ru.money(amount, currency) + ("" if currency else " (валюта не указана)")
+def _amounts(totals: Mapping[str | None, float]) -> Text:
+    amounts = [_amount(amount, currency) for currency, amount in totals.items()]
+    return reduce(lambda first, second: Text("{first} and {second}", first=first, second=second), amounts)
 
 
-def _money_en(amount: float, currency: str | None) -> str:
-    return en.money(amount, currency) + ("" if currency else " (currency not known)")
+def _amount(amount: float, currency: str | None) -> Text:
+    if currency is None:
+        return Text("{amount} (currency not known)", amount=Money(amount, currency))
+    return joined([Money(amount, currency)])
 
 
-def _small(amount: float) -> int:
-    """Return how many digits show a cost per answer with two significant ones."""
+def _each(amount: float, currency: str | None) -> Money:
+    """Return a cost per answer with so many digits that two are significant."""
     digits = 2
     while amount and round(amount, digits) < 10 ** (1 - digits) and digits < 6:
         digits += 1
-    return digits
+    return Money(amount, currency, digits)
 
 
-def _arm(line: CostLine, language: Language) -> str:
-    name = _ARMS.get(line.name, (line.name, line.name))[language != "ru"]
+def _arm(line: CostLine) -> Text:
+    name = _ARMS.get(line.name, line.name)
     if line.total is None:
-        return (
-            f"{name}: сведений об оплате нет." if language == "ru" else f"{name}: there are no data on pay."
+        return Text("{arm}: there are no data on pay.", arm=name)
+    answers = (
+        Text(
+            "; with {n:# answer|# answers} to test items, an answer cost {each} on average{design}",
+            n=line.answers,
+            each=_each(line.per_answer, line.currency),
+            design=Text(" ({design})", design=line.design) if line.design else "",
         )
-    if language == "ru":
-        told = f"{name}: выплачено {_money_ru(line.total, line.currency)}"
-        told += f" за {paid_work(line.pages, line.rows).ru}" if line.pages else ""
-        if line.per_answer is not None and line.answers:
-            each = ru.money(line.per_answer, line.currency, _small(line.per_answer))
-            answers = counted(line.answers, "ответ", "ответа", "ответов")
-            told += f"; получено {answers} на вопросы теста, в среднем {each} за ответ"
-        told += f" ({line.design.ru})" if line.design else ""
-        return f"{told}. {_hourly_ru(line)}{_published_ru(line)}"
-    told = f"{name}: {_money_en(line.total, line.currency)} was paid"
-    told += f" for {paid_work(line.pages, line.rows).en}" if line.pages else ""
-    if line.per_answer is not None and line.answers:
-        each = en.money(line.per_answer, line.currency, _small(line.per_answer))
-        told += f"; with {counted_en(line.answers, 'answer')} to test items, an answer cost {each} on average"
-        told += f" ({line.design.en})" if line.design else ""
-    return f"{told}. {_hourly_en(line)}{_published_en(line)}"
+        if line.per_answer is not None and line.answers
+        else ""
+    )
+    paid = Text(
+        "{arm}: {total} was paid{pages}{answers}.",
+        arm=name,
+        total=_amount(line.total, line.currency),
+        pages=Text(" for {pages}", pages=paid_for(line.pages, line.rows)) if line.pages else "",
+        answers=answers,
+    )
+    return joined([paid, _hourly(line), *_published(line)])
 
 
-def _hourly_ru(line: CostLine) -> str:
+def _hourly(line: CostLine) -> Text:
     if line.hourly is None or line.hours is None:
-        return "Время работы не измерено, поэтому почасовая оплата неизвестна."
-    return f"Почасовая оплата по измеренному времени ({ru.hours(line.hours)}) составила {ru.money(line.hourly, line.currency)}."
-
-
-def _hourly_en(line: CostLine) -> str:
-    if line.hourly is None or line.hours is None:
-        return "Times were not measured, so the hourly pay is not known."
-    return f"The hourly pay by measured time ({line.hours:.1f} hours) was {en.money(line.hourly, line.currency)}."
-
-
-def _published_ru(line: CostLine) -> str:
-    if line.published is None:
-        return ""
-    total, hourly = line.published
-    rate = f" и {ru.money(hourly, line.currency)} за час" if hourly is not None else ""
-    return (
-        " Если считать так, как в опубликованных таблицах, где оплата страницы прибавляется за каждый вопрос теста на ней,"
-        f" получится {ru.money(total, line.currency)}{rate}."
+        return Text("Times were not measured, so the hourly pay is not known.")
+    return Text(
+        "The hourly pay by measured time ({hours}) was {hourly}.",
+        hours=hours(line.hours),
+        hourly=Money(line.hourly, line.currency),
     )
 
 
-def _published_en(line: CostLine) -> str:
+def _published(line: CostLine) -> list[Text]:
     if line.published is None:
-        return ""
+        return []
     total, hourly = line.published
-    rate = f" and {en.money(hourly, line.currency)} per hour" if hourly is not None else ""
-    return (
-        " The way of the published tables, which adds the pay of a page for every test item on it, gives"
-        f" {en.money(total, line.currency)}{rate}."
+    return [
+        Text(
+            "The way of the published tables, which adds the pay of a page for every test item on it, gives {total}{hourly}.",
+            total=Money(total, line.currency),
+            hourly=""
+            if hourly is None
+            else Text(" and {hourly} per hour", hourly=Money(hourly, line.currency)),
+        )
+    ]
+
+
+def _pool(line: CostLine) -> Text:
+    paid = Text(", {total} paid", total=_amount(line.total, line.currency)) if line.total is not None else ""
+    hourly = (
+        Text(
+            ", {hourly} per hour ({hours})", hourly=Money(line.hourly, line.currency), hours=hours(line.hours)
+        )
+        if line.hourly is not None and line.hours is not None
+        else ""
     )
-
-
-def _pool(line: CostLine, language: Language) -> str:
-    if language == "ru":
-        n = line.answers or 0
-        told = f"{line.name}: {counted(n, 'ответ', 'ответа', 'ответов')} на вопросы теста"
-        told += f", выплачено {_money_ru(line.total, line.currency)}" if line.total is not None else ""
-        if line.hourly is not None and line.hours is not None:
-            told += f", {ru.money(line.hourly, line.currency)} за час ({ru.hours(line.hours)})"
-        return f"{told}."
-    told = f"{line.name}: {counted_en(line.answers or 0, 'answer')} to test items"
-    told += f", {_money_en(line.total, line.currency)} paid" if line.total is not None else ""
-    if line.hourly is not None and line.hours is not None:
-        told += f", {en.money(line.hourly, line.currency)} per hour ({line.hours:.1f} hours)"
-    return f"{told}."
+    return Text(
+        "{pool}: {n:# answer|# answers} to test items{paid}{hourly}.",
+        pool=line.name,
+        n=line.answers or 0,
+        paid=paid,
+        hourly=hourly,
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from merilo.text import Text, joined
 
 #: Our metric -> display names that mean it, most usual first, without case, spaces and punctuation.
 _DISPLAYED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -32,83 +33,62 @@ _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
 _MARKS: Final = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class MetricTitle:
-    """What a metric is called in prose.
+_TITLES: Final[Mapping[str, Text]] = {
+    "acc": Text("accuracy"),
+    "em": Text("exact match"),
+    "f1": Text("token F1"),
+    "f1_macro": Text("macro F1"),
+    "mcc": Text("Matthews correlation coefficient"),
+    "grade_norm": Text("normalised grade"),
+    "j": Text("joint score J"),
+    "sta": Text("style transfer accuracy (STA)"),
+    "sim": Text("meaning preservation (SIM)"),
+    "fl": Text("fluency (FL)"),
+}
 
-    Attributes:
-        en: in English, to stand before "of the consensus".
-        ru: in Russian, nominative.
-        feminine: whether the Russian noun is feminine, for the verb that agrees with it.
-    """
-
-    en: str
-    ru: str
-    feminine: bool = True
-
-
-_TITLES: Final[Mapping[str, MetricTitle]] = {
-    "acc": MetricTitle("accuracy", "точность"),
-    "em": MetricTitle("exact match", "доля точных совпадений"),
-    "f1": MetricTitle("token F1", "F1-мера по токенам"),
-    "f1_macro": MetricTitle("macro F1", "макро-F1-мера"),
-    "mcc": MetricTitle("Matthews correlation coefficient", "корреляция Мэтьюза (MCC)"),
-    "grade_norm": MetricTitle("normalised grade", "нормированная оценка за экзамен"),
-    "j": MetricTitle("joint score J", "совместная оценка J"),
-    "sta": MetricTitle("style transfer accuracy (STA)", "точность переноса стиля (STA)"),
-    "sim": MetricTitle("meaning preservation (SIM)", "сохранность смысла (SIM)"),
-    "fl": MetricTitle("fluency (FL)", "естественность текста (FL)"),
+#: Groups of questions and criteria of the catalogue.
+_GROUPS: Final = {
+    "correct": Text("correct"),
+    "good": Text("good"),
+    "ethical": Text("ethical"),
+    "virtue": Text("virtue"),
+    "law": Text("law"),
+    "moral": Text("moral"),
+    "justice": Text("justice"),
+    "utilitarianism": Text("utilitarianism"),
+    "honest": Text("honest"),
+    "helpful": Text("helpful"),
+    "harmless": Text("harmless"),
 }
 
 
-#: Groups of questions and criteria of the catalogue, in Russian.
-_GROUPS_RU: Final = {
-    "correct": "правильно",
-    "good": "хорошо",
-    "ethical": "этично",
-    "virtue": "добродетель",
-    "law": "закон",
-    "moral": "мораль",
-    "justice": "справедливость",
-    "utilitarianism": "утилитаризм",
-    "honest": "честность",
-    "helpful": "полезность",
-    "harmless": "безвредность",
-}
-
-
-def group_ru(name: str) -> str:
-    """Return the Russian name of a group of items; a group that is not of the catalogue keeps its name.
+def group_title(name: str) -> Text:
+    """Return what a group of items is called in prose; a group that is not of the catalogue keeps its name.
 
     Example:
-        >>> group_ru("correct.law"), group_ru("acc.honest"), group_ru("anatomy")
-        ('правильно: закон', 'acc.честность', 'anatomy')
+        >>> group_title("correct.law").ru, group_title("honest").ru, group_title("anatomy").ru
+        ('правильно: закон', 'честность', 'anatomy')
     """
     parts = name.split(".")
-    between = ": " if _GROUPS_RU.keys() >= set(parts) else "."
-    return between.join(_GROUPS_RU.get(part, part) for part in parts)
+    if _GROUPS.keys() >= set(parts):
+        return joined((_GROUPS[part] for part in parts), ": ")
+    return joined([name])
 
 
-def metric_title(name: str) -> MetricTitle:
-    """Return what a metric is called in prose; a metric by group has the group behind it.
+def metric_title(name: str) -> Text:
+    """Return what a metric is called in prose, to stand before "of the consensus"; the group of a metric stands behind it.
 
     Example:
         >>> metric_title("acc").en, metric_title("acc.science").en, metric_title("pass@1").en
         ('accuracy', 'accuracy (science)', 'pass@1')
+        >>> metric_title("acc").ru, metric_title("acc.honest").ru, metric_title("correct.law").ru
+        ('точность', 'точность (честность)', 'правильно: закон')
     """
     base, _, group = name.partition(".")
-    title = _TITLES.get(base, MetricTitle(base, base))
-    return MetricTitle(f"{title.en} ({group})", f"{title.ru} ({group_ru(group)})") if group else title
-
-
-def metric_ru(name: str) -> str:
-    """Return what the Russian report calls a metric, or a group of a metric.
-
-    Example:
-        >>> metric_ru("acc"), metric_ru("acc.honest"), metric_ru("correct.law"), metric_ru("pass@1")
-        ('точность', 'точность (честность)', 'правильно: закон', 'pass@1')
-    """
-    return metric_title(name).ru if name.partition(".")[0] in _TITLES else group_ru(name)
+    title = _TITLES.get(base)
+    if title is None:
+        return group_title(name)
+    return Text("{metric} ({group})", metric=title, group=group_title(group)) if group else title
 
 
 def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str, str]:

@@ -25,24 +25,21 @@ from merilo.people.aggregation import Resolution
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
-from merilo.reports.adaptive_prose import adaptive_facts, adaptive_sentences
 from merilo.reports.asked import asked
 from merilo.reports.audit import doubtful_golds
-from merilo.reports.baseline_facts import baseline_facts
+from merilo.reports.baseline_facts import adaptive_facts
 from merilo.reports.charts import Chart, Dot, Segment
 from merilo.reports.controls import suspect_controls
 from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.environment import page_environment
 from merilo.reports.estimates import why_items_alone
-from merilo.reports.expert_prose import comparison_paragraph
-from merilo.reports.metric_names import metric_ru
+from merilo.reports.metric_names import metric_title
 from merilo.reports.paper_tables import arms_table
 from merilo.reports.plan_record import plan_record
+from merilo.reports.prose import adaptive_overlap, comparison, methods
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
-from merilo.reports.readme_section import paragraphs
 from merilo.reports.unresolved import unresolved
 from merilo.reports.verdict_prose import verdict_sentence
-from merilo.reports.whole_dataset_prose import sample_paragraph
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval, wilson
 from merilo.strict_json import Json
@@ -113,7 +110,7 @@ def page(
     environment.filters["sign"] = _sign
     environment.filters["form"] = form
     environment.filters["date_ru"] = date_ru
-    environment.filters["metric_ru"] = metric_ru
+    environment.filters["metric_ru"] = lambda name: metric_title(name).ru
     template = environment.get_template("report.html.j2")
     rendered = template.render(
         baseline=baseline,
@@ -133,9 +130,7 @@ def page(
         doubtful=_doubtful(baseline),
         fields=shown_fields(baseline.consensus),
         rows=_rows(content, baseline),
-        adaptive={language: adaptive_sentences(adaptive, language) for language in LANGUAGES}
-        if (adaptive := adaptive_facts(content))
-        else None,
+        adaptive=adaptive_overlap(adaptive) if (adaptive := adaptive_facts(content)) else (),
         alpha_defined=not isnan(baseline.alpha),
         alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
         coefficients=_coefficients(baseline),
@@ -152,8 +147,8 @@ def page(
         asked=asked(baseline, attachments),
         frozen=plan_record(attachments),
         arms=arms_table(experts) if experts else None,
-        arms_prose={language: comparison_paragraph(experts or {}, language) for language in LANGUAGES},
-        methods={language: _methods(content, plan, language) for language in LANGUAGES},
+        arms_prose=comparison(experts or {}),
+        methods=methods(content, plan),
         test_names=TESTS,
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
         comparisons=comparisons,
@@ -193,11 +188,6 @@ def _heaviest(baseline: Baseline) -> list[SampledStratum]:
     """Return the strata of the dataset with the largest weights; those without responses first."""
     strata = baseline.whole.strata if baseline.whole else ()
     return sorted(strata, key=lambda one: -(one.weight or float("inf")))[:MOST_ROWS]
-
-
-def _methods(content: Mapping[str, Json], plan: Mapping[str, Json] | None, language: Language) -> list[str]:
-    told = paragraphs(baseline_facts(content, plan, language=language), language)
-    return [*told, *filter(None, [sample_paragraph(content, language)])]
 
 
 def _own_aggregator(settings: Settings) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from merilo.bilingual import Language
 from merilo.reports.baseline_facts import MetricFacts, Span, dataset_title, metric_facts, metric_of
 from merilo.reports.bibliography import Source, bibtex, sources
 from merilo.reports.json_record import count_at, interval_at, mapping_at, number_at
 from merilo.reports.metric_names import metric_title
-from merilo.reports.readme_section import human_baseline_section
+from merilo.reports.prose import human_baseline_section
 from merilo.reports.text_escapes import csv_cell, latex, markdown
 from merilo.strict_json import Json
+from merilo.text import Language
 
 Format: TypeAlias = Literal["latex", "markdown", "csv"]
 SUFFIXES: Final[Mapping[Format, str]] = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}

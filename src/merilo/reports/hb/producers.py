@@ -15,7 +15,8 @@ from merilo.reports.dataset_card import built_metadata, dataset_card, metadata_t
 from merilo.reports.json_record import text_at
 from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark
 from merilo.reports.paper_tables import Format, paper_files
-from merilo.reports.readme_section import human_baseline_section, readme_with_section
+from merilo.reports.prose import human_baseline_section
+from merilo.reports.readme_section import readme_with_section
 from merilo.reports.report_source import Producer, ReportSource
 from merilo.reports.reporting_checklist import (
     checklist_json,
