@@ -1,10 +1,18 @@
 from dataclasses import replace
 
+from every import every
+
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.datasets.generators import generate_splits
 from merilo.items import Item
-from merilo.studies.known_answers import choose_controls, choose_examples, screen_known
+from merilo.studies.known_answers import (
+    choose_controls,
+    choose_examples,
+    screen_known,
+    spacing,
+    wanted_controls,
+)
 
 
 def test_solved_items_of_the_test_without_gold_or_repeated_are_not_used() -> None:
@@ -65,3 +73,8 @@ def test_a_closed_test_has_no_classes_but_controls_are_chosen() -> None:
     test, shots = generate_splits("bps", 60, seed=2, shots=60)
     closed = [replace(item, outputs=None) for item in test]
     assert len(choose_controls(shots.items, closed, dataset("bps"), wanted=10, seed=1).items) == 10
+
+
+@every("share", [0.05, 0.1, 0.2, 1 / 3, 0.5])
+def test_control_items_are_enough_for_a_person_who_answers_all_items(share: float) -> None:
+    assert wanted_controls(137, share) * (spacing(share) - 1) >= 137

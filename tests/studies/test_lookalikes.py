@@ -1,23 +1,16 @@
 import random
+import sys
 
-import numpy as np
 import pytest
 from every import every
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from merilo.datasets import CATALOGUE
 from merilo.datasets.bundled import examples
 from merilo.datasets.generators import GENERATORS, generate_splits
-from merilo.statistics.intervals import Interval
 from merilo.studies.known_answers import choose_controls, compare_controls, screen_known
 from merilo.studies.lookalikes import (
-    LookalikeCheck,
     LookalikeItem,
-    TellingFeature,
-    auc_of,
     check_lookalikes,
-    fit_logistic,
     not_checked,
 )
 
@@ -32,25 +25,6 @@ def questions(n: int, seed: int, words: str = "река город гора по
         )
         for _ in range(n)
     ]
-
-
-def test_the_classifier_is_that_of_scikit_learn() -> None:
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(200, 12))
-    labels = (table[:, 0] + rng.normal(size=200) > 1.2).astype(float)
-    ours = fit_logistic(table, labels, penalty=3.0)
-    theirs = LogisticRegression(C=1 / 3.0, class_weight="balanced", tol=1e-10, max_iter=1000).fit(
-        table, labels
-    )
-    assert ours[1:] == pytest.approx(theirs.coef_[0], abs=1e-4)
-    assert ours[0] == pytest.approx(theirs.intercept_[0], abs=1e-4)
-
-
-def test_the_auc_is_that_of_scikit_learn_with_equal_scores_too() -> None:
-    rng = np.random.default_rng(1)
-    labels, scores = rng.integers(0, 2, 80), rng.integers(0, 6, 80).astype(float)
-    ours = auc_of(scores[labels == 1], scores[labels == 0])
-    assert ours == pytest.approx(roc_auc_score(labels, scores))
 
 
 def test_controls_of_the_same_kind_are_seldom_told_apart() -> None:
@@ -92,11 +66,12 @@ def test_too_few_controls_are_not_judged() -> None:
     check = check_lookalikes(questions(100, 1), questions(7, 2), seed=0)
     assert not check.checked
     assert check.alike
+    assert not_checked(check).endswith("was not checked: too few control items (7)")
 
 
 def test_controls_from_shots_of_generated_datasets_look_like_the_test() -> None:
-    """The AUC's interval contains 0.5, but for the one case in twenty that chance gives it."""
-    outside = []
+    """The AUC's interval lies above 0.5 only as often as chance puts it there."""
+    told = []
     for name in sorted(GENERATORS):
         for seed in range(2):
             test, shots = generate_splits(name, 250, seed=seed, shots=50)
@@ -105,29 +80,30 @@ def test_controls_from_shots_of_generated_datasets_look_like_the_test() -> None:
             assert len(chosen.items) == 14
             whole = chosen.check.features[0]
             assert whole.name == "all"
-            if not whole.interval.low <= 0.5 <= whole.interval.high:
-                outside.append((name, seed))
-    assert len(outside) <= 2, outside
+            if whole.interval.low > 0.5:
+                told.append((name, seed))
+    assert len(told) <= 2, told
 
 
-@every("name", sorted(CATALOGUE))
-def test_bundled_shots_are_not_told_from_the_bundled_test(name: str) -> None:
-    splits = examples(CATALOGUE[name])
-    shots = splits["shots"].items if "shots" in splits else ()
-    check = compare_controls(shots, splits["test"].items, CATALOGUE[name], seed=0)
-    assert check.alike
-    enough = min(len(shots), len(splits["test"])) >= 8
-    assert check.checked <= enough
-    if enough and not check.checked:
-        assert check.features[0].interval.low == check.features[0].interval.high == 0.5
+def test_bundled_shots_are_seldom_told_from_the_bundled_test() -> None:
+    """Control items are never made of turns of a dialogue, whose turns share their words."""
+    told = []
+    for name, declared in CATALOGUE.items():
+        splits = examples(declared)
+        shots = splits["shots"].items if "shots" in splits else ()
+        check = compare_controls(shots, splits["test"].items, declared, seed=0)
+        assert check.checked == (min(len(shots), len(splits["test"])) >= 8), name
+        if not check.alike and not splits["test"].lengths:
+            told.append(name)
+    assert len(told) <= 1, told
 
 
-def test_an_interval_without_width_on_few_controls_counts_as_not_checked() -> None:
-    nothing_learned = TellingFeature("all", 0.5, Interval(0.5, 0.5))
-    few = LookalikeCheck(8, 100, (nothing_learned,))
-    assert not few.checked
-    assert not_checked(few).endswith("was not checked: too few control items (8)")
-    assert LookalikeCheck(40, 100, (nothing_learned,)).checked
-    assert LookalikeCheck(8, 100, (TellingFeature("all", 0.5, Interval(0.2, 0.8)),)).checked
-    # Eight control items that every fold tells apart are found although the interval has no width.
-    assert LookalikeCheck(8, 100, (TellingFeature("all", 1.0, Interval(1.0, 1.0)),)).checked
+def test_without_scikit_learn_the_check_is_left_out_and_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction", None)
+    check = check_lookalikes(questions(100, 1), questions(20, 2), seed=0)
+    assert not check.checked
+    assert not_checked(check).endswith(
+        "was not checked: scikit-learn is not installed (pip install 'merilo[studies]')"
+    )

@@ -35,13 +35,13 @@ def show_created(made: CreatedStudy) -> None:
         whole = made.controls.check.features[0]
         console.print(
             f"Controls: {len(made.controls.items)} items; a classifier distinguishes them from test items with AUC {whole.auc:.2f} "
-            f"({whole.interval.low:.2f} to {whole.interval.high:.2f}; 0.5 is chance)",
+            f"({whole.interval.low:.2f} to {whole.interval.high:.2f}; up to 0.5 is chance)",
             soft_wrap=True,
         )
     elif made.controls is not None:
         console.print(
-            f"Controls: {len(made.controls.items)} of {made.controls.wanted} items; not checked whether they look like test items: too few "
-            "controls",
+            f"Controls: {len(made.controls.items)} of {made.controls.wanted} items; not checked whether they look like test items: "
+            f"{escape(made.controls.check.why_unchecked)}",
             soft_wrap=True,
         )
     show_plan_figures(made.folder.plan, made.figures)
