@@ -31,6 +31,7 @@ LEVELS = {
     "answer_tables": 4,
     "responses": 3,
     "items": 3,
+    "records": 3,
     "strict_json": 2,
     "parquet_files": 2,
     "files": 1,

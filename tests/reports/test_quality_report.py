@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from simulated_pool import simulated_pool
 
+from merilo.baselines.audit import VERDICTS_RU
 from merilo.cli import main
 from merilo.people.audit.findings import FEWEST_EXPECTED, VERDICTS
 from merilo.people.quality.annotators import FLAGS
-from merilo.reports.audit import VERDICTS_RU
 from merilo.reports.quality import FLAGS_RU, TESTS
 
 

@@ -14,6 +14,7 @@ from merilo.api.reading import Source, read_responses
 from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
+from merilo.baselines.audit import audit_summary, contested_table, findings_table
 from merilo.baselines.declared import settings_for
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
@@ -22,7 +23,6 @@ from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError
 from merilo.people.audit.findings import StudyAudit, agreement_in, audit_study
 from merilo.people.audit.revision import read_revisions, revise
-from merilo.reports.audit import audit_summary, contested_table, findings_table
 from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.strict_json import Json

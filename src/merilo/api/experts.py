@@ -30,6 +30,7 @@ from merilo.baselines.experts import (
     require_marks,
 )
 from merilo.baselines.pipeline import Baseline, baseline
+from merilo.baselines.record import cost_record
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
@@ -39,7 +40,6 @@ from merilo.people.platforms import Columns
 from merilo.people.recoding import occurring, read_recoding, recoding_files, settle
 from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary
-from merilo.reports.summary import cost_summary
 from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses
 from merilo.settings import Settings
@@ -236,7 +236,12 @@ def expert_baseline(
         outside,
         guarded(expert_items(bag, scored, answers)) if bag else None,
         experts_summary(
-            content, untrained, comparison, settings.dataset, record, cost=cost_summary(cost(experts))
+            content,
+            untrained,
+            comparison,
+            settings.dataset,
+            record,
+            cost=cost_record(cost(experts)).to_json(),
         ),
         inputs,
     )

@@ -17,6 +17,7 @@ from merilo.baselines.estimates import Bounds, Estimate
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline, Settings, test_items
+from merilo.baselines.record import record_of
 from merilo.baselines.warnings import Status
 from merilo.errors import for_library
 from merilo.metrics.score import Score
@@ -156,9 +157,7 @@ class BaselineResult:
 
     @cached_property
     def _content(self) -> dict[str, Json]:
-        from merilo.reports.summary import summary  # noqa: PLC0415 - needed only for JSON
-
-        return summary(self.details, self.provenance, self.quality)
+        return record_of(self.details, self.provenance, self.quality).to_json()
 
     def to_dict(self) -> dict[str, Json]:
         """Return the baseline as JSON, as in the output of `merilo baseline --json` and in `baseline.json`."""

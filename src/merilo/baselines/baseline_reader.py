@@ -16,13 +16,7 @@ from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.stored_summary import (
-    cluster_field_of,
-    read_summary,
-    sampled_items,
-    settings_of,
-    status_of,
-)
+from merilo.baselines.record import BASELINE_FILE, read_record
 from merilo.errors import DataError, InputError, argument
 from merilo.items import Item, read_split
 from merilo.metrics.plain_dataset import PlainDataset
@@ -156,9 +150,9 @@ def read_stored_baseline(
         InputError: the folder is not a baseline folder.
         DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
-    content = read_summary(folder)
+    record = read_record(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
-    settings, declaration = settings_of(content, folder)
+    settings, declaration = record.settings(folder / BASELINE_FILE)
     _names(tables["consensus"].filter(pl.col("gold").is_not_null()), str(folder))
     consensus, items = (
         _with_data(tables["consensus"], data)
@@ -167,7 +161,10 @@ def read_stored_baseline(
     )
     fields = [tables["consensus"].drop(COLUMNS[1:], strict=False), fields_of(items)]
     clusters = find_clusters(
-        cluster, cluster_field_of(content), tables["consensus"]["item"].to_list(), fields
+        cluster,
+        record.clusters.field if record.clusters else None,
+        tables["consensus"]["item"].to_list(),
+        fields,
     )
     return _crowd(
         _Tables(
@@ -175,9 +172,10 @@ def read_stored_baseline(
             consensus,
             tables["responses"],
             tables["annotators"],
-            *status_of(content),
+            record.status,
+            record.reasons,
             clusters,
-            sampled_items(content),
+            record.sampled,
         ),
         items,
         declaration,

@@ -22,11 +22,12 @@ from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
-from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
+from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, TwoWay, interval_of_record
 from merilo.people.votes import Votes
 from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import Interval
+from merilo.text import Text
 
 NO_WHOLE_VARIANT: Final = "no annotator answered all 30 questions of a variant"
 
@@ -85,6 +86,20 @@ class Estimate:
     def published_interval(self) -> Interval | None:
         """Return the interval of record of `published`."""
         return interval_of_record(self.published, self.published_two_way) if self.published else None
+
+
+def why_items_alone(estimate: Estimate) -> Text | None:
+    """Say why there is no interval over items and annotators; `None` if there is one, or no interval at all."""
+    single = estimate.single
+    if estimate.two_way or (single is None and estimate.score.interval is None):
+        return None
+    if single is None or single.annotators >= LEAST_ANNOTATORS:
+        return Text("not defined for this metric")
+    return Text(
+        "not defined: it takes at least {least} annotators, and {n} answered",
+        least=LEAST_ANNOTATORS,
+        n=single.annotators,
+    )
 
 
 @dataclass(frozen=True, slots=True)

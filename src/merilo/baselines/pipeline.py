@@ -12,6 +12,7 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_estimates import DatasetEstimates, estimate_dataset
+from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.declared import consensus_scorer, declared, without_scorer
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
@@ -31,7 +32,7 @@ from merilo.baselines.steps import (
     test_items,
     with_quality,
 )
-from merilo.baselines.suspect_controls import ControlCheck, check_controls
+from merilo.baselines.suspect_controls import ControlCheck, SuspectControl, check_controls
 from merilo.baselines.warnings import BaselineWarning, Status
 from merilo.datasets.declaration import Dataset
 from merilo.metrics.plain_dataset import PlainDataset
@@ -45,8 +46,24 @@ from merilo.people.quality.controls import ControlHealth
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
 from merilo.settings import Resolve, Settings
+from merilo.text import Text
 
 __all__ = ["Baseline", "Resolve", "Settings", "baseline", "test_items"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """The items that are unresolved for one reason.
+
+    Attributes:
+        code: machine-readable code of the reason.
+        items: the number of items.
+        reason: the reason in words.
+    """
+
+    code: str
+    items: int
+    reason: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +182,22 @@ class Baseline:
     def without_suspects(self) -> Score | None:
         """Return the main metric without exclusion by suspect control items; `None` if there are none, or without gold."""
         return self.control_check.without_suspects
+
+    @property
+    def suspects(self) -> list[SuspectControl]:
+        """Return the suspect control items with the texts shown to annotators."""
+        return self.control_check.shown(self.responses.items)
+
+    @property
+    def unresolved(self) -> list[Unresolved]:
+        """Return the number of items without a consensus by reason; reasons that never occurred are left out."""
+        left = self.consensus.filter(pl.col("label").is_null())
+        empty = int((left["votes"] == 0).sum())
+        equal = Unresolved("equal", left.height - empty, Text("equal at every step"))
+        if by_majority_alone(self.settings):
+            equal = Unresolved("no_majority", equal.items, Text("no majority"))
+        no_answers = Unresolved("no_answers", empty, Text("no answer left after exclusion"))
+        return [one for one in (no_answers, equal) if one.items]
 
     @property
     def scores(self) -> dict[str, Score]:

@@ -12,10 +12,29 @@ from merilo.baselines.steps import Cleaned, Screened, decide_items, screen, with
 from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
-from merilo.people.quality.controls import ControlHealth, ExclusionRule, control_health, without_controls
+from merilo.people.quality.controls import (
+    ControlHealth,
+    ControlItem,
+    ExclusionRule,
+    control_health,
+    without_controls,
+)
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectControl:
+    """A suspect control item as people saw it.
+
+    Attributes:
+        control: the control item and its answers.
+        inputs: the texts shown to annotators, by field.
+    """
+
+    control: ControlItem
+    inputs: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +56,19 @@ class ControlCheck:
     def interval(self) -> Interval | None:
         """Return the interval of record of `without_suspects`; see `two_way.interval_of_record`."""
         return interval_of_record(self.without_suspects, self.two_way) if self.without_suspects else None
+
+    def shown(self, items: pl.DataFrame) -> list[SuspectControl]:
+        """Return the suspect control items with the texts shown to annotators.
+
+        Args:
+            items: all items: the number `item` and one text column per field.
+        """
+        inputs = {
+            int(row["item"]): {name: str(text) for name, text in row.items() if name != "item" and text}
+            for row in items.iter_rows(named=True)
+            if row["item"] in self.health.suspects
+        }
+        return [SuspectControl(one, inputs[one.item]) for one in self.health.controls if one.suspect]
 
 
 def check_controls(

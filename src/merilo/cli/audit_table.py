@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from merilo.baselines.audit import LEAST_PROBABLE, suspect_golds, tally
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import FEWEST_EXPECTED, NONE_OF_THESE, VERDICTS, Audit, Finding, StudyAudit
 from merilo.people.audit.typos import TYPING_ERRORS
-from merilo.reports.audit import LEAST_PROBABLE, suspect_golds, tally
 from merilo.responses import INPUT_MARK
 from merilo.wording import shortened
 

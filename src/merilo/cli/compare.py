@@ -17,7 +17,7 @@ from merilo.api.comparison import ComparisonResult, compare
 from merilo.api.dataset_comparisons import DatasetComparisons, compare_datasets
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.baselines.model_answers import BASELINE_FILE, run_outcomes, split_arguments
-from merilo.baselines.stored_summary import has_criteria
+from merilo.baselines.record import read_record
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import INPUT, OUTPUT
 from merilo.errors import UsageError
@@ -65,7 +65,9 @@ def people_against_models(
         raise UsageError("takes a file that ends in .csv, .json or .jsonl", field="--items")
     options = _Options(data, metric, margin, force, min_answers, tuple(by or ()), cluster, seed)
     one = len(baselines) == 1 and form is None and out is None
-    one = one and (metric is not None or not has_criteria(baselines[0]))
+    one = one and (
+        metric is not None or not read_record(baselines[0]).settings(baselines[0])[1].answer.criteria
+    )
     with working("Comparing people with models"):
         result = options.of_one(baselines[0], models) if one else options.of_several(baselines, models)
     if items_to is not None:

@@ -18,7 +18,6 @@ from merilo.people.collection_design import CollectedDesign
 from merilo.people.cost import paid_work
 from merilo.reports.controls import suspects_line
 from merilo.reports.estimates import counted, lines, record_text
-from merilo.reports.unresolved import unresolved
 from merilo.reports.whole_dataset import whole_dataset_lines
 from merilo.wording import shortened
 
@@ -133,7 +132,7 @@ def _unjudged(baseline: Baseline) -> str:
 
 def _items(baseline: Baseline) -> list[tuple[str, str]]:
     ways = ", ".join(f"{n} {_WAYS[way]}" for way, n in baseline.resolved_by.items() if n and way in _WAYS)
-    if reasons := ", ".join(f"{one.items} {one.en}" for one in unresolved(baseline)):
+    if reasons := ", ".join(f"{one.items} {one.reason.en}" for one in baseline.unresolved):
         ways = ways.replace(_WAYS[Resolution.UNRESOLVED], f"{_WAYS[Resolution.UNRESOLVED]} ({reasons})")
     return [
         ("items", f"{baseline.items}: {ways}"),

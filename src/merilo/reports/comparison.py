@@ -8,8 +8,8 @@ from typing import Final
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_comparison import Match, ModelComparison
+from merilo.baselines.record import cluster_record
 from merilo.reports.estimates import counted, interval_json
-from merilo.reports.summary import clusters_json
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.strict_json import Json
 
@@ -33,12 +33,13 @@ def comparison_summary(
         seed: random seed for all random draws.
         forced: whether items were left out because `force` was given.
     """
+    clusters = cluster_record(crowd.clusters)
     return {
         "baseline": crowd.folder,
         "metric": metric,
         "items": len(crowd.names),
         "annotators": len(crowd.annotators),
-        "clusters": clusters_json(crowd.clusters),
+        "clusters": clusters.to_json() if clusters else None,
         "forced": forced,
         "warnings": [*baseline_warnings(crowd)],
         "correction": f"Holm over {counted(len(comparisons), 'model')}, each kind of comparison by itself",

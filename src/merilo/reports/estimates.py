@@ -1,17 +1,13 @@
-"""The estimates of a study as JSON and as lines of text."""
+"""The estimates of a study as lines of text."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from merilo.baselines.decision_rule import by_majority_alone
-from merilo.baselines.estimates import Bounds, Estimate, Estimates
-from merilo.bilingual import BilingualText, form
+from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
 from merilo.metrics.score import Score
-from merilo.people.uncertainty.annotator_accuracy import Individuals, Person
-from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, TwoWay, interval_of_record
-from merilo.reports.json_numbers import rounded
-from merilo.settings import Settings
+from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
+from merilo.records import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 from merilo.text import Text
@@ -19,133 +15,6 @@ from merilo.text import Text
 #: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in column heads.
 OVER_BOTH: Final = Text("over items and annotators")
 OVER_ITEMS_ALONE: Final = Text("over items alone")
-
-
-def metrics_json(estimates: Estimates) -> dict[str, Json]:
-    """Return every metric by name, main metrics first; metrics that could not be computed have the reason."""
-    missing: dict[str, Json] = {
-        name: {"value": None, "n": 0, "ci95": None, "reason": reason}
-        for name, reason in estimates.missing.items()
-    }
-    return {name: _metric(one, estimates) for name, one in estimates.all().items()} | missing
-
-
-def human_benchmark_json(estimates: Estimates, settings: Settings) -> Json:
-    """Return the values for `human_benchmark` in a dataset's metadata and on which items they are; null without metrics.
-
-    The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on those with a majority is withheld
-    from a folder without gold answers.
-    """
-    chosen = {
-        name: one.published if settings.human_benchmark == "agreed" and one.published else one.score
-        for name, one in estimates.main.items()
-    }
-    if not chosen:
-        return None
-    agreed = settings.human_benchmark == "agreed" and (
-        by_majority_alone(settings) or all(one.published for one in estimates.main.values())
-    )
-    return {
-        "items": "agreed" if agreed else "all",
-        "metrics": {name: {"value": rounded(one.value), "n": one.n} for name, one in chosen.items()},
-    }
-
-
-def single_person_json(estimates: Estimates) -> Json:
-    """Return the main metric of single annotators; null if there is none."""
-    headline = estimates.headline
-    if headline is None or headline.single is None:
-        return None
-    return {"metric": headline.score.name, **_single(headline.single, estimates)}
-
-
-def _metric(estimate: Estimate, estimates: Estimates) -> dict[str, Json]:
-    content: dict[str, Json] = {**_score(estimate.score), **_crowd(estimate)}
-    if estimate.published:
-        content["by_majority_alone"] = {
-            **_score(estimate.published),
-            "ci95_items_and_annotators": interval_json(
-                estimate.published_two_way.interval if estimate.published_two_way else None
-            ),
-        }
-    if estimate.bounds:
-        content["with_dropped_items"] = _bounds(estimate.bounds)
-    if estimate.single:
-        content["single_person"] = _single(estimate.single, estimates)
-    elif estimate.no_single:
-        content["single_person"] = {"value": None, "reason": estimate.no_single}
-    return content
-
-
-def _score(score: Score) -> dict[str, Json]:
-    return {
-        "value": rounded(score.value),
-        "ci95": interval_json(score.interval),
-        "n": score.n,
-        "clusters": score.clusters,
-        "interval": score.interval.method if score.interval else None,
-    }
-
-
-def _crowd(estimate: Estimate) -> dict[str, Json]:
-    """Return the interval over items and annotators, and the sources of its width."""
-    crowd = estimate.two_way
-    if crowd is None:
-        reason = why_items_alone(estimate)
-        return (
-            {"ci95_items_and_annotators": None, "interval_items_and_annotators": reason.en} if reason else {}
-        )
-    return {
-        "ci95_items_and_annotators": interval_json(crowd.interval),
-        "interval_items_and_annotators": crowd.interval.method,
-        "annotators": crowd.annotators,
-        "design_effect": rounded(crowd.design_effect),
-        "cluster_design_effect": rounded(crowd.cluster_effect),
-        "standard_error": {
-            "items": rounded(crowd.item_error),
-            "annotators": rounded(crowd.annotator_error),
-        },
-    }
-
-
-def why_items_alone(estimate: Estimate) -> BilingualText | None:
-    """Say why there is no interval over items and annotators; `None` if there is one, or no interval at all."""
-    single = estimate.single
-    if estimate.two_way or (single is None and estimate.score.interval is None):
-        return None
-    if single is None or single.annotators >= LEAST_ANNOTATORS:
-        return BilingualText("not defined for this metric", "для этой метрики не определён")
-    n = single.annotators
-    return BilingualText(
-        f"not defined: it takes at least {LEAST_ANNOTATORS} annotators, and {n} answered",
-        f"не определён: нужно не меньше {LEAST_ANNOTATORS} разметчиков, а {form(n, 'ответил', 'ответили', 'ответили')} {n}",
-    )
-
-
-def _bounds(bounds: Bounds) -> dict[str, Json]:
-    return {
-        "n": bounds.n,
-        "dropped": bounds.dropped,
-        "dropped_counted_as_wrong": rounded(bounds.dropped_wrong),
-        "dropped_resolved_by_plurality": rounded(bounds.plurality),
-    }
-
-
-def _single(single: Individuals, estimates: Estimates) -> dict[str, Json]:
-    return {
-        "mean": rounded(single.mean),
-        "ci95": interval_json(single.interval),
-        "interval": single.interval.method,
-        "spread": rounded(single.spread),
-        "spread_ci95": interval_json(single.spread_interval),
-        "annotators": single.annotators,
-        "answers": single.answers,
-        "items": single.items,
-        "min_answers": single.min_answers,
-        "with_min_answers": len(single.people),
-        "best": _person(estimates, single.best),
-        "worst": _person(estimates, single.worst),
-    }
 
 
 def lines(estimates: Estimates) -> list[tuple[str, str]]:
@@ -226,19 +95,6 @@ def items_in_clusters(n: int, clusters: int | None) -> str:
 def interval_json(interval: Interval | None) -> Json:
     """Convert an interval to a pair; null without an interval."""
     return None if interval is None else [rounded(interval.low), rounded(interval.high)]
-
-
-def _person(estimates: Estimates, person: Person | None) -> Json:
-    if person is None:
-        return None
-    return {
-        "annotator": estimates.name(person.annotator),
-        "value": rounded(person.value),
-        "n": person.n,
-        "ci95": interval_json(person.interval),
-        "ci95_chosen_among_all": interval_json(person.simultaneous),
-        "shrunk": rounded(person.shrunk),
-    }
 
 
 def _brief(score: Score, crowd: TwoWay | None) -> str:

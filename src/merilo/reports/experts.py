@@ -10,12 +10,11 @@ from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.experts import Marks
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
+from merilo.baselines.record import cluster_record, ends_over_both, score_record
 from merilo.metrics.score import Score
 from merilo.people.experts.out_of_bag import ONE_DOMAIN, OutOfBag
 from merilo.people.uncertainty.two_way import TwoWay
-from merilo.reports.estimates import interval_json
-from merilo.reports.json_numbers import rounded, score_json
-from merilo.reports.summary import clusters_json
+from merilo.records import rounded
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
@@ -79,9 +78,9 @@ def out_of_bag_summary(
                 if name != ONE_DOMAIN
             },
         },
-        "clusters": clusters_json(scored.clusters),
+        "clusters": _clusters(scored),
         **_metrics(scored),
-        "decided_by_rule": score_json(scored.by_rule) if scored.by_rule else None,
+        "decided_by_rule": score_record(scored.by_rule).to_json() if scored.by_rule else None,
         "by_domain": {
             name: _over_both(score, scored.domain_two_ways.get(name))
             for name, score in scored.by_domain.items()
@@ -102,7 +101,7 @@ def basic_summary(baseline: Baseline, scored: LabelScores) -> dict[str, Json]:
         "annotators": baseline.annotators.height,
         "excluded": int(baseline.annotators["excluded"].sum()),
         "items": baseline.items,
-        "clusters": clusters_json(scored.clusters),
+        "clusters": _clusters(scored),
         **_metrics(scored),
     }
 
@@ -124,7 +123,7 @@ def experts_summary(
         comparison: the comparison of both baselines on the items that both decided.
         dataset: the dataset's name.
         provenance: the provenance of the result.
-        cost: the experts' pay and time; see `summary.cost_summary`.
+        cost: the experts' pay and time; see `CostRecord`.
     """
     return {
         "dataset": dataset,
@@ -196,12 +195,13 @@ def _metrics(scored: LabelScores) -> dict[str, Json]:
     }
 
 
+def _clusters(scored: LabelScores) -> Json:
+    found = cluster_record(scored.clusters)
+    return found.to_json() if found else None
+
+
 def _over_both(score: Score, crowd: TwoWay | None) -> dict[str, Json]:
-    """Return a score with its intervals over items, and over items and annotators (null if it is not defined)."""
-    return {
-        **score_json(score),
-        "ci95_items_and_annotators": interval_json(crowd.interval if crowd else None),
-    }
+    return score_record(score, over_both=ends_over_both(crowd)).to_json()
 
 
 def _counts(values: list[int]) -> dict[str, Json]:

@@ -10,9 +10,10 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.ability_scale import AbilityScale
+from merilo.baselines.audit import doubtful_golds
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
-from merilo.baselines.estimates import Estimate
+from merilo.baselines.estimates import Estimate, why_items_alone
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
@@ -26,19 +27,15 @@ from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
 from merilo.reports.asked import asked
-from merilo.reports.audit import doubtful_golds
 from merilo.reports.baseline_facts import adaptive_facts
 from merilo.reports.charts import Chart, Dot, Segment
-from merilo.reports.controls import suspect_controls
 from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.environment import page_environment
-from merilo.reports.estimates import why_items_alone
 from merilo.reports.metric_names import metric_title
 from merilo.reports.paper_tables import arms_table
 from merilo.reports.plan_record import plan_record
 from merilo.reports.prose import adaptive_overlap, comparison, methods
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
-from merilo.reports.unresolved import unresolved
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval, wilson
@@ -136,8 +133,8 @@ def page(
         coefficients=_coefficients(baseline),
         majority=majority_rule(baseline.decided.votes_needed),
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
-        suspects=suspect_controls(baseline),
-        unresolved=unresolved(baseline),
+        suspects=baseline.suspects,
+        unresolved=baseline.unresolved,
         few_controls=FEW_CONTROLS,
         most_rows=MOST_ROWS,
         quality=quality,

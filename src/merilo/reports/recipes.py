@@ -5,10 +5,10 @@ from __future__ import annotations
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.recipes.running import RecipeResult
+from merilo.baselines.record import resolved_by, score_record
 from merilo.metrics.score import Score
+from merilo.records import rounded
 from merilo.reports.experts import difference_summary
-from merilo.reports.json_numbers import rounded, score_json
-from merilo.reports.summary import resolved_by
 from merilo.strict_json import Json
 
 
@@ -59,7 +59,7 @@ def _question(name: str, made: Baseline, result: RecipeResult) -> dict[str, Json
         "excluded": int(made.annotators["excluded"].sum()),
         "responses": made.used.height,
         "items": made.items,
-        "resolved_by": resolved_by(made.resolved_by),
+        "resolved_by": resolved_by(made.resolved_by).to_json(),
         "answers": {str(label): int(n) for label, n in counts.iter_rows()},
         "krippendorff_alpha": rounded(made.alpha),
     }
@@ -79,4 +79,5 @@ def _kept(result: RecipeResult) -> dict[str, Json]:
 
 
 def _score(score: Score) -> dict[str, Json]:
-    return {**score_json(score), "interval": score.interval.method if score.interval else None}
+    method = score.interval.method if score.interval else None
+    return score_record(score, method=method).to_json()

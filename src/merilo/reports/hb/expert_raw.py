@@ -10,6 +10,7 @@ from typing import Final
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import Marks, beside_people, outside_labels
 from merilo.baselines.pipeline import Baseline
+from merilo.baselines.record import cost_record
 from merilo.errors import InputError
 from merilo.people.cost import cost
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
@@ -18,7 +19,6 @@ from merilo.reports.experts import basic_summary, comparison_json, out_of_bag_su
 from merilo.reports.hb.raw_reader import read_raw
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.json_record import list_at, mapping_at, number_at, text_at
-from merilo.reports.summary import cost_summary
 from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses
 from merilo.strict_json import Json
@@ -84,7 +84,7 @@ def experts_computed(
         },
         "people": untrained,
         "comparison": None if comparison is None else comparison_json(comparison),
-        "cost": cost_summary(cost(raw.responses, raw.settings.currency)),
+        "cost": cost_record(cost(raw.responses, raw.settings.currency)).to_json(),
     }
     return ExpertsComputed(bag, scored, responses, content)
 

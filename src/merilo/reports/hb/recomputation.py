@@ -13,12 +13,12 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline, baseline
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.quality import StudyQuality, study_quality
+from merilo.baselines.record import record_of
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import ModelSections, with_models
 from merilo.reports.page import page
 from merilo.reports.report_source import ReportSource
-from merilo.reports.summary import summary
 from merilo.strict_json import Json, as_text
 
 
@@ -92,7 +92,7 @@ def recompute(raw: RawStudy) -> Recomputed:
     record = raw.provenance or provenance("merilo baseline", [], raw.keywords)
     models = with_models(
         made,
-        summary(made, record, quality),
+        record_of(made, record, quality).to_json(),
         raw.models,
         common_items=raw.common_items,
         margin=raw.margin,

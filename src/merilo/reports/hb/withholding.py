@@ -18,6 +18,7 @@ from merilo.baselines.dataset_estimates import DatasetEstimates
 from merilo.baselines.estimates import Estimate, Estimates
 from merilo.baselines.groups import Group, field_values
 from merilo.baselines.pipeline import Baseline
+from merilo.baselines.record import record_of
 from merilo.bilingual import counted_en
 from merilo.errors import DataError, argument
 from merilo.people.aggregation import NO_LABEL
@@ -25,7 +26,6 @@ from merilo.people.gold import Gold
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.hb.recomputation import Recomputed, as_written, recompute
 from merilo.reports.model_sections import ModelSections
-from merilo.reports.summary import summary
 from merilo.strict_json import Json
 
 #: A total over fewer items of closed gold is not published: with a single item it would tell whether its consensus is right.
@@ -75,7 +75,7 @@ def withheld(made: Recomputed) -> Recomputed:
             open_baseline.diagnosis, status=full.status, reasons=full.reasons, by=_groups(full, open_baseline)
         ),
     )
-    content = as_written(summary(shown, made.made_by, unknown.quality))
+    content = as_written(record_of(shown, made.made_by, unknown.quality).to_json())
     if "models" in made.content:
         content["models"] = made.content["models"]
     models = ModelSections(content, made.comparisons, [])

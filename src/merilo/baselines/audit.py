@@ -15,7 +15,7 @@ from merilo.baselines.provenance import Provenance
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import NONE_OF_THESE, VERDICTS, Audit, Finding, GivenAnswer, StudyAudit
 from merilo.people.audit.revision import COLUMN
-from merilo.reports.json_numbers import rounded
+from merilo.records import rounded
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 

@@ -1,0 +1,1123 @@
+"""The record of a baseline: everything that `baseline.json` holds, typed. All renderers take it.
+
+`record_of` makes it from the pipeline's result, `to_json` writes it, and `read_record` reads a saved folder, also one of an earlier
+version. `docs/json.md` explains the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Final, Literal, get_args
+
+from pydantic import ConfigDict
+
+from merilo.baselines.audit import audit_in_short
+from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
+from merilo.baselines.decision_rule import by_majority_alone
+from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
+from merilo.baselines.groups import Group
+from merilo.baselines.item_clusters import ItemClusters
+from merilo.baselines.pipeline import Baseline
+from merilo.baselines.provenance import Provenance
+from merilo.baselines.quality import StudyQuality
+from merilo.baselines.suspect_controls import SuspectControl
+from merilo.errors import InputError
+from merilo.metrics.plain_dataset import PlainDataset, declaration_json, read_declaration_json
+from merilo.metrics.score import Score
+from merilo.people.aggregation import Resolution
+from merilo.people.agreement import Agreement
+from merilo.people.collection_design import CollectedDesign
+from merilo.people.cost import Cost
+from merilo.people.gold import Gold
+from merilo.people.quality.annotators import AnnotatorQuality
+from merilo.people.quality.controls import FEW_CONTROLS
+from merilo.people.uncertainty.annotator_accuracy import Person
+from merilo.people.uncertainty.dataset_estimate import DatasetValue
+from merilo.people.uncertainty.two_way import TwoWay
+from merilo.records import Ends, Number, Object, Record, Span, rounded
+from merilo.settings import Aggregator, Resolve, Settings
+from merilo.strict_json import Json, read_json
+
+#: The record in a folder of `merilo baseline --out`.
+BASELINE_FILE: Final = "baseline.json"
+#: The record in a folder of `merilo report --out`, in two files.
+METRICS_FILE: Final = "metrics.json"
+COSTS_FILE: Final = "costs.json"
+
+
+class ResponseCounts(Record):
+    """The rows of the exports: those read, those of control items, those that count, and the others by reason."""
+
+    total: int | None = None
+    control: int | None = None
+    used: int | None = None
+    dropped: dict[str, int] = {}
+
+
+class AnnotatorCounts(Record):
+    """How many annotators there are, and how many were checked and excluded by which threshold."""
+
+    total: int | None = None
+    used: int | None = None
+    with_controls: int | None = None
+    excluded: int | None = None
+    kept_without_controls: int | None = None
+    unjudged: int | None = None
+    min_control_accuracy: float | None = None
+
+    @property
+    def kept(self) -> int | None:
+        """Return the number of annotators who were not excluded; `None` if it is not known."""
+        return None if self.total is None else self.total - (self.excluded or 0)
+
+    @property
+    def unchecked(self) -> int:
+        """Return how many annotators had no or too few control answers and were kept; an earlier version lacks the latter."""
+        return max(self.kept_without_controls or 0, self.unjudged or 0)
+
+
+class ItemCounts(Record):
+    """How many items there are, how many have a consensus, and how many annotators answered them."""
+
+    total: int | None = None
+    consensus: int | None = None
+    overlap: dict[int, int] = {}
+    overlap_before_exclusion: dict[int, int] = {}
+
+
+class WidenedItems(Record):
+    """Items of adaptive overlap: with fixed overlap, agreed on by the first people, and others."""
+
+    fixed: int = 0
+    agreed: int = 0
+    widened: int = 0
+
+
+class EarlyDecisionCheck(Record):
+    """Items with fixed overlap on which the first people agreed, and those that all people decided differently."""
+
+    items: int = 0
+    changed: int = 0
+
+
+class AdaptiveRecord(Record):
+    """The adaptive overlap and what it took."""
+
+    start: int = 0
+    limit: int = 0
+    fixed_share: float = 0.0
+    seed: int = 0
+    items: WidenedItems = WidenedItems()
+    answers_per_item: Number = None
+    answers_by_design: int = 0
+    fewer_answers: int = 0
+    more_answers: int = 0
+    decided_early: bool = False
+    check: EarlyDecisionCheck = EarlyDecisionCheck()
+
+
+class ClusterRecord(Record):
+    """The clusters that the items form."""
+
+    field: str | None = None
+    given_by: Literal["dataset", "option"] | None = None
+    items: int | None = None
+    clusters: int | None = None
+    items_without_field: int | None = None
+    block: int | None = None
+
+
+class ResolvedBy(Record):
+    """How many items each step decided; `majority` includes unanimous answers and most votes."""
+
+    majority: int = 0
+    skill: int = 0
+    top_skill: int = 0
+    glad: int = 0
+    unresolved: int = 0
+    unanimous: int = 0
+    plurality: int = 0
+    each_answer: int = 0
+    dawid_skene: int = 0
+    one_coin: int = 0
+    medoid: int = 0
+
+
+class StandardErrors(Record):
+    """The two parts of a standard error."""
+
+    items: Number = None
+    annotators: Number = None
+
+
+class PersonRecord(Record):
+    """The metric of one annotator."""
+
+    annotator: str
+    value: Number
+    n: int
+    over_items: Ends = None
+    ci95_chosen_among_all: Ends = None
+    shrunk: Number = None
+
+
+class SinglePerson(Record):
+    """The metric if one answer is drawn at random for every item; only `reason` if it is not defined."""
+
+    metric: str | None = None
+    value: None = None
+    reason: str | None = None
+    mean: Number = None
+    ci95: Ends = None
+    method: str | None = None
+    spread: Number = None
+    spread_ci95: Ends = None
+    annotators: int = 0
+    answers: int = 0
+    items: int = 0
+    min_answers: int = 0
+    with_min_answers: int = 0
+    best: PersonRecord | None = None
+    worst: PersonRecord | None = None
+
+
+class DroppedItems(Record):
+    """The metric if no item were left out: those without a majority count as wrong, or are decided by most votes."""
+
+    n: int = 0
+    dropped: int = 0
+    dropped_counted_as_wrong: Number = None
+    dropped_resolved_by_plurality: Number = None
+
+
+class SingleOnDataset(Record):
+    """The metric of single answers on the whole dataset."""
+
+    mean: Number = None
+    n: int = 0
+    over_both: Ends = None
+    method_over_both: str | None = None
+    standard_error: StandardErrors = StandardErrors()
+
+
+class OnDataset(Record):
+    """A metric on the whole dataset, of which the items are a sample; only `reason` if it is not defined."""
+
+    value: Number = None
+    reason: str | None = None
+    items: int = 0
+    n: int = 0
+    over_items: Ends = None
+    method: str | None = None
+    over_both: Ends = None
+    method_over_both: str | None = None
+    standard_error: StandardErrors = StandardErrors()
+    single: SingleOnDataset | None = None
+
+    @property
+    def interval(self) -> Span | None:
+        """Return the interval of record: over items and annotators, or over items alone if that is not defined."""
+        return self.over_both or self.over_items
+
+
+class MetricRecord(Record):
+    """A metric of the consensus with its intervals, and of single annotators; only `reason` if it could not be computed."""
+
+    value: Number = None
+    over_items: Ends = None
+    n: int = 0
+    clusters: int | None = None
+    method: str | None = None
+    over_both: Ends = None
+    method_over_both: str | None = None
+    annotators: int | None = None
+    design_effect: Number = None
+    cluster_design_effect: Number = None
+    standard_error: StandardErrors | None = None
+    by_majority: MetricRecord | None = None
+    with_dropped: DroppedItems | None = None
+    single: SinglePerson | None = None
+    dataset: OnDataset | None = None
+    reason: str | None = None
+
+    @property
+    def interval(self) -> Span | None:
+        """Return the interval of record: over items and annotators, or over items alone if that is not defined."""
+        return self.over_both or self.over_items
+
+    @property
+    def by_other_majority(self) -> MetricRecord | None:
+        """Return the metric by majorities alone, if they leave items out."""
+        other = self.by_majority
+        return other if other and other.value is not None and other.n and other.n != self.n else None
+
+
+class HumanBenchmark(Record):
+    """The values for `human_benchmark` in a dataset's metadata, on items with a majority ("agreed") or all that are decided."""
+
+    items: Literal["agreed", "all"] = "all"
+    metrics: dict[str, MetricRecord] = {}
+
+
+class StratumRecord(Record):
+    """A stratum of the whole dataset; the weight is null without a used item."""
+
+    stratum: str = ""
+    items: int = 0
+    sampled: int = 0
+    used: int = 0
+    weight: Number = None
+
+
+class PopulationRecord(Record):
+    """The whole dataset in strata, of which the items are a sample."""
+
+    source: str = ""
+    fields: tuple[str, ...] = ()
+    items: int = 0
+    items_of_estimate: int | None = None
+    sampled: int = 0
+    used: int = 0
+    smallest_weight: Number = None
+    largest_weight: Number = None
+    design_effect_of_weights: Number = None
+    effective_items: Number = None
+    strata: tuple[StratumRecord, ...] = ()
+    without_responses: tuple[str, ...] = ()
+
+
+class ModelOfAnnotators(Record):
+    """The model of annotators that was fitted, and its convergence."""
+
+    name: str
+    converged: bool = True
+    iterations: int = 0
+    tolerance: float | None = None
+    log_likelihood: tuple[Number, ...] = ()
+    anchored_items: int = 0
+    error_correlation: Number = None
+
+
+class AgreementRecord(Record):
+    """Coefficients of agreement with their intervals, and items by the size of their majority.
+
+    The agreement of a whole study also counts items without a majority, and how many equal votes make one.
+    """
+
+    krippendorff_alpha: Number = None
+    krippendorff_alpha_ci95: Ends = None
+    fleiss_kappa: Number = None
+    fleiss_kappa_ci95: Ends = None
+    gwet_ac1: Number = None
+    gwet_ac1_ci95: Ends = None
+    method: str | None = None
+    majority_sizes: dict[int, int] = {}
+    level: str | None = None
+    low_agreement: int | None = None
+    low_agreement_share: Number = None
+    max_low_agreement: float | None = None
+    min_votes: int | str | None = None
+    votes_needed: dict[int, int] = {}
+    n: int | None = None
+
+
+class GroupRecord(Record):
+    """The items with one value of a field, with a key for each metric."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, MetricRecord]
+
+    items: int = 0
+    answers: int | None = None
+    agreement: AgreementRecord | None = None
+
+    @property
+    def metrics(self) -> Mapping[str, MetricRecord]:
+        """Return the metrics by name, the main one first."""
+        return self.__pydantic_extra__
+
+
+class PublishedCost(Record):
+    """Money as published tables compute it."""
+
+    total: float | None = None
+    hourly: float | None = None
+
+
+class CostRecord(Record):
+    """Money and time."""
+
+    total: float | None = None
+    pages: int | None = None
+    answers: int | None = None
+    hours: float | None = None
+    hourly: float | None = None
+    currency: str | None = None
+    median_seconds_per_answer: float | None = None
+    published_way: PublishedCost = PublishedCost()
+
+
+class GoldRecord(Record):
+    """Where the gold answers come from, and the items and rows without their counterpart."""
+
+    source: str = ""
+    column: str | None = None
+    matched: int = 0
+    items_without_gold: tuple[int, ...] = ()
+    unsolved: tuple[int, ...] = ()
+    rows_without_item: tuple[int, ...] = ()
+    withheld: bool = False
+
+
+class SuspectRecord(Record):
+    """A control item whose known answer may be wrong."""
+
+    item: int
+    inputs: dict[str, str] = {}
+    known: str = ""
+    answers: int = 0
+    correct: int = 0
+    most_common: str = ""
+    most_common_answers: int = 0
+    good_annotators_answers: int = 0
+    good_annotators_correct: int = 0
+
+
+class WithoutSuspects(Record):
+    """The annotators judged differently, and the main metric, if suspect control items do not count."""
+
+    judged_differently: int = 0
+    newly_kept: tuple[str, ...] = ()
+    newly_excluded: tuple[str, ...] = ()
+    metric: str | None = None
+    value: Number = None
+    over_items: Ends = None
+    over_both: Ends = None
+    n: int = 0
+
+
+class ControlHealthRecord(Record):
+    """The quality of the control items; see `merilo.people.quality.control_health.ControlHealth`."""
+
+    controls: int = 0
+    suspects: tuple[SuspectRecord, ...] = ()
+    annotators: int = 0
+    without_controls: int = 0
+    unjudged: int = 0
+    few_controls: int = FEW_CONTROLS
+    judged_on_few: int = 0
+    excluded: int = 0
+    excluded_on_few: int = 0
+    without_suspects: WithoutSuspects = WithoutSuspects()
+
+
+class AnnotatorRecord(Record):
+    """The quality of one annotator's work."""
+
+    annotator: str
+    answers: int = 0
+    controls: Object = {}
+    agreement: Object = {}
+    pace: Object = {}
+    repetition: Object = {}
+    drift: Object = {}
+    ability: dict[str, Number] = {}
+    flags: tuple[str, ...] = ()
+    excluded_by: str | None = None
+
+
+class ScreeningRecord(Record):
+    """A test applied to every annotator, with the number of findings that chance explains."""
+
+    test: str
+    tested: int = 0
+    below_level: int = 0
+    expected_by_chance: Number = None
+    flagged: int = 0
+
+
+class DriftOfAll(Record):
+    """Learning or fatigue of all annotators together."""
+
+    annotators: int = 0
+    z: Number = None
+    p: Number = None
+
+
+class QualityRecord(Record):
+    """The quality of the annotators: one row each, and the tests."""
+
+    annotators: tuple[AnnotatorRecord, ...] = ()
+    tests: tuple[ScreeningRecord, ...] = ()
+    level: float | None = None
+    correction: str = ""
+    guess: Number = None
+    drift_of_all: DriftOfAll = DriftOfAll()
+
+
+class SensitivityValue(Record):
+    """The baseline for one threshold and one procedure."""
+
+    min_control_accuracy: float
+    aggregator: str
+    annotators: int = 0
+    answers: int = 0
+    consensus: int = 0
+    metric: str | None = None
+    value: Number = None
+    n: int = 0
+    over_items: Ends = None
+    over_both: Ends = None
+
+
+class SensitivityRecord(Record):
+    """The estimate for other thresholds and procedures, and procedures that were not computed with the reason."""
+
+    rows: tuple[SensitivityValue, ...] = ()
+    left_out: dict[str, str] = {}
+
+
+class BaselineRecord(Record):
+    """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
+
+    The comparisons with `models` and the `scale` are those of `merilo compare` and `merilo scale`; they are given only with models.
+    """
+
+    dataset: str | None = None
+    simulated: bool = False
+    status: str = ""
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    responses: ResponseCounts = ResponseCounts()
+    annotators: AnnotatorCounts = AnnotatorCounts()
+    control_health: ControlHealthRecord = ControlHealthRecord()
+    items: ItemCounts = ItemCounts()
+    adaptive: AdaptiveRecord | None = None
+    clusters: ClusterRecord | None = None
+    resolved_by: ResolvedBy = ResolvedBy()
+    unresolved: dict[str, int] = {}
+    metrics: dict[str, MetricRecord] = {}
+    human_benchmark: HumanBenchmark | None = None
+    population: PopulationRecord | None = None
+    single_person: SinglePerson | None = None
+    model: ModelOfAnnotators | None = None
+    agreement: AgreementRecord = AgreementRecord()
+    by: dict[str, dict[str, GroupRecord]] = {}
+    cost: CostRecord = CostRecord()
+    declaration: Object | None = None
+    gold: GoldRecord | None = None
+    normalisation: dict[str, str] = {}
+    normalisation_rules: Object = {}
+    quality: QualityRecord | None = None
+    sensitivity: SensitivityRecord | None = None
+    dataset_quality: Object | None = None
+    provenance: Object | None = None
+    models: Object | None = None
+    scale: Object | None = None
+
+    @property
+    def main_metrics(self) -> dict[str, MetricRecord]:
+        """Return the metrics that have a value, without those of groups of items."""
+        return {name: one for name, one in self.metrics.items() if one.value is not None and "." not in name}
+
+    @property
+    def parameters(self) -> Object:
+        """Return the parameters with which the baseline was computed; empty if they are not known."""
+        given = (self.provenance or {}).get("parameters")
+        return given if isinstance(given, dict) else {}
+
+    @property
+    def programs(self) -> bool:
+        """Return whether the answers are programs, which have no consensus."""
+        return self.resolved_by.each_answer > 0
+
+    @property
+    def sampled(self) -> tuple[int, int] | None:
+        """Return the number of items of the study and of the dataset from which they were sampled, if they are a sample."""
+        return (self.population.sampled, self.population.items) if self.population else None
+
+    def settings(self, file: Path | None = None) -> tuple[Settings, PlainDataset]:
+        """Return the settings by which the items were decided, and the dataset's declaration.
+
+        Args:
+            file: the file of the record, for messages.
+
+        Raises:
+            InputError: one of them is missing or invalid.
+        """
+        given, field = self.parameters, "provenance.parameters"
+        if not given:
+            raise InputError("the settings of the baseline are missing", file=file, field=field)
+        votes, rules, adaptive = given.get("min_votes"), given.get("normalise"), given.get("adaptive")
+        aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
+        resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
+        if not (isinstance(votes, int) or votes == "majority") or aggregator is None or resolve is None:
+            raise InputError("min_votes, aggregator or resolve is missing or invalid", file=file, field=field)
+        declaration = read_declaration_json(self.declaration)
+        if declaration is None:
+            raise InputError(
+                "the dataset's declaration is missing or invalid: the folder may come from another version of Merilo",
+                file=file,
+                field="declaration",
+            )
+        return Settings(
+            min_votes=votes if isinstance(votes, int) else "majority",
+            aggregator=aggregator,
+            resolve=resolve,
+            normalise=tuple(map(str, rules)) if isinstance(rules, list) else (),
+            adaptive=adaptive if isinstance(adaptive, str) else None,
+        ), declaration
+
+
+def read_record(folder: Path) -> BaselineRecord:
+    """Read the record of a baseline that was saved by any version.
+
+    Args:
+        folder: a folder of `merilo baseline --out` or `merilo report --out`.
+
+    Raises:
+        InputError: the folder holds no record of a baseline, or a key of it has a value of a wrong type.
+    """
+    path = next((folder / name for name in (BASELINE_FILE, METRICS_FILE) if (folder / name).is_file()), None)
+    if path is None:
+        raise InputError("is not a baseline folder: baseline.json is missing", file=folder)
+    content, costs = read_json(path), folder / COSTS_FILE
+    if not isinstance(content, dict):
+        raise InputError("is not the summary of a baseline", file=path)
+    if path.name == METRICS_FILE and costs.is_file():
+        paid = read_json(costs)
+        content = {**(paid if isinstance(paid, dict) else {}), **content}
+    return BaselineRecord.of_json(content, path)
+
+
+def record_of(
+    baseline: Baseline, provenance: Provenance, quality: StudyQuality | None = None
+) -> BaselineRecord:
+    """Return the record of a baseline.
+
+    Args:
+        baseline: the baseline.
+        provenance: the provenance of the baseline.
+        quality: the quality of its annotators; left out if not given.
+    """
+    annotators, estimates, resolved = baseline.annotators, baseline.estimates, baseline.resolved_by
+    record = BaselineRecord(
+        dataset=baseline.settings.dataset,
+        simulated=baseline.simulated,
+        status=baseline.status,
+        reasons=tuple(reason.en for reason in baseline.reasons),
+        warnings=tuple(warning.en for warning in baseline.warnings),
+        responses=_responses(baseline),
+        annotators=AnnotatorCounts(
+            total=annotators.height,
+            used=baseline.used["respondent"].n_unique(),
+            with_controls=int((annotators["controls"] > 0).sum()),
+            excluded=int(annotators["excluded"].sum()),
+            kept_without_controls=int((annotators["controls"] == 0).sum()),
+            unjudged=int((~annotators["judged"]).sum()),
+            min_control_accuracy=baseline.settings.min_control_accuracy,
+        ),
+        control_health=_control_health(baseline),
+        items=ItemCounts(
+            total=baseline.items,
+            consensus=0 if baseline.programs else baseline.items - resolved[Resolution.UNRESOLVED],
+            overlap=dict(baseline.diagnosis.overlap),
+            overlap_before_exclusion=dict(baseline.diagnosis.overlap_before),
+        ),
+        adaptive=_adaptive(baseline.diagnosis.adaptive),
+        clusters=cluster_record(baseline.clusters),
+        resolved_by=resolved_by(resolved),
+        unresolved={one.code: one.items for one in baseline.unresolved},
+        metrics=_metrics(estimates, baseline.whole),
+        human_benchmark=_human_benchmark(estimates, baseline.settings),
+        population=None if baseline.whole is None else population_record(baseline.whole),
+        single_person=_headline_person(estimates),
+        model=_model(baseline),
+        agreement=_agreement(baseline),
+        by={
+            field: {value: _group(group) for value, group in groups.items()}
+            for field, groups in baseline.by.items()
+        },
+        cost=cost_record(baseline.cost),
+        declaration=declaration_json(baseline.declaration),
+        gold=None if baseline.gold is None else _gold(baseline.gold),
+        normalisation=dict(baseline.responses.renamed or {}),
+        normalisation_rules=dict(baseline.cleaned.normalisation.changed),
+        provenance=provenance.to_json(),
+    )
+    return record if quality is None else record.model_copy(update=_quality(quality))
+
+
+def cluster_record(clusters: ItemClusters | None) -> ClusterRecord | None:
+    """Return the field of the items' clusters and their number; `None` if no field is named."""
+    if clusters is None:
+        return None
+    return ClusterRecord(
+        field=clusters.field,
+        given_by="dataset" if clusters.declared else "option",
+        items=clusters.items,
+        clusters=clusters.clusters,
+        items_without_field=clusters.without,
+        block=clusters.block,
+    )
+
+
+def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
+    """Return how many items were resolved in each way; ways that are not of every baseline are given only if they occur.
+
+    Example:
+        >>> counts = resolved_by({Resolution.UNANIMOUS: 22, Resolution.PLURALITY: 58, Resolution.SKILL: 15})
+        >>> counts.majority, counts.unanimous, counts.skill, counts.glad
+        (80, 22, 15, 0)
+    """
+
+    def count(*names: Resolution) -> int:
+        return sum(ways.get(name, 0) for name in names)
+
+    rare = (Resolution.EACH_ANSWER, Resolution.DAWID_SKENE, Resolution.ONE_COIN, Resolution.MEDOID)
+    return ResolvedBy(
+        majority=count(Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.PLURALITY),
+        skill=count(Resolution.SKILL),
+        top_skill=count(Resolution.TOP_SKILL),
+        glad=count(Resolution.GLAD),
+        unresolved=count(Resolution.UNRESOLVED),
+        unanimous=count(Resolution.UNANIMOUS),
+        plurality=count(Resolution.PLURALITY),
+        **{one.name.lower(): count(one) for one in rare if count(one)},
+    )
+
+
+def population_record(whole: DatasetEstimates) -> PopulationRecord:
+    """Return the dataset, its strata and the weights of their items."""
+    weights = [one.weight for one in whole.strata if one.weight is not None]
+    return PopulationRecord(
+        source=PurePath(whole.population.source).name,
+        fields=whole.population.fields,
+        items=whole.population.items,
+        items_of_estimate=whole.items,
+        sampled=len(whole.population.of),
+        used=int(whole.sample.stratum.shape[0]),
+        smallest_weight=min(weights),
+        largest_weight=max(weights),
+        design_effect_of_weights=whole.sample.design_effect,
+        effective_items=whole.sample.effective_items,
+        strata=tuple(
+            StratumRecord(
+                stratum=one.name, items=one.items, sampled=one.asked, used=one.used, weight=one.weight
+            )
+            for one in whole.strata
+        ),
+        without_responses=tuple(one.name for one in whole.empty),
+    )
+
+
+def estimate_on_dataset(one: DatasetEstimate, whole: DatasetEstimates) -> OnDataset:
+    """Return a metric on the whole dataset."""
+    crowd, single = one.crowd, one.single
+    return OnDataset(
+        value=crowd.value,
+        items=whole.items,
+        n=crowd.n,
+        over_items=Span.of(crowd.interval),
+        method=crowd.interval.method if crowd.interval else None,
+        over_both=Span.of(crowd.both),
+        method_over_both=crowd.both.method if crowd.both else None,
+        standard_error=_errors(crowd),
+        single=None
+        if single is None
+        else SingleOnDataset(
+            mean=single.value,
+            n=single.n,
+            over_both=Span.of(single.both),
+            method_over_both=single.both.method if single.both else None,
+            standard_error=_errors(single),
+        ),
+    )
+
+
+def score_record(score: Score, **more: object) -> MetricRecord:
+    """Return the value of a score, its 95 % interval, its number of items, and more fields."""
+    return MetricRecord.model_validate(
+        {"value": score.value, "over_items": Span.of(score.interval), "n": score.n, **more}
+    )
+
+
+def ends_over_both(crowd: TwoWay | None) -> Span | None:
+    """Return the interval over items and annotators; `None` if it is not defined."""
+    return Span.of(crowd.interval if crowd else None)
+
+
+def cost_record(cost: Cost) -> CostRecord:
+    """Return the cost of a group of annotators."""
+    return CostRecord(
+        total=cost.total,
+        pages=cost.pages,
+        answers=cost.answers,
+        hours=cost.hours,
+        hourly=cost.hourly,
+        currency=cost.currency,
+        median_seconds_per_answer=cost.median_seconds,
+        published_way=PublishedCost(total=cost.published_total, hourly=cost.published_hourly),
+    )
+
+
+def annotator_record(one: AnnotatorQuality) -> AnnotatorRecord:
+    """Return the quality of one annotator's work."""
+    controls, peers, pace, drift = one.controls, one.peers, one.pace, one.drift
+    interval = Span.of(controls.interval)
+    return AnnotatorRecord(
+        annotator=one.annotator,
+        answers=one.answers,
+        controls={
+            "answers": controls.answers,
+            "distinct": controls.distinct,
+            "right": controls.right,
+            "accuracy": rounded(controls.accuracy),
+            "ci95": [*interval] if interval else None,
+            "guessing_odds": rounded(controls.guessing_odds),
+            "guessing_p": rounded(controls.guessing_p),
+            "below_threshold_p": rounded(controls.below_p),
+        },
+        agreement={
+            "items": peers.items,
+            "value": rounded(peers.agreement),
+            "expected": rounded(peers.expected),
+            "p": rounded(peers.p),
+        },
+        pace={
+            "pages": pace.pages,
+            "median_seconds": rounded(pace.seconds),
+            "times_faster": rounded(pace.times_faster),
+            "z": rounded(pace.z),
+            "fast_pages": rounded(pace.fast_pages),
+            "characters_per_second": rounded(pace.characters_per_second),
+        },
+        repetition={
+            "favourite_share": rounded(one.repetition.share),
+            "favourite_p": rounded(one.repetition.share_p),
+            "longest_run": one.repetition.run,
+            "longest_run_p": rounded(one.repetition.run_p),
+        },
+        drift={
+            "answers": drift.answers,
+            "early": rounded(drift.early),
+            "late": rounded(drift.late),
+            "z": rounded(drift.z),
+            "p": rounded(drift.p),
+        },
+        ability=dict(one.ability),
+        flags=one.flags,
+        excluded_by=one.excluded_by,
+    )
+
+
+def _responses(baseline: Baseline) -> ResponseCounts:
+    responses = baseline.responses
+    control = int(responses.table["is_control"].sum())
+    left = responses.table.height - control - baseline.used.height
+    return ResponseCounts(
+        total=responses.rows_read,
+        control=control,
+        used=baseline.used.height,
+        dropped={**responses.dropped, **({"excluded_annotator": left} if left > 0 else {})},
+    )
+
+
+def _control_health(baseline: Baseline) -> ControlHealthRecord:
+    health, score, crowd = (
+        baseline.control_health,
+        baseline.without_suspects,
+        baseline.control_check.two_way,
+    )
+    return ControlHealthRecord(
+        controls=len(health.controls),
+        suspects=tuple(map(_suspect, baseline.suspects)),
+        annotators=health.annotators,
+        without_controls=health.without_controls,
+        unjudged=health.unjudged,
+        few_controls=FEW_CONTROLS,
+        judged_on_few=health.judged_on_few,
+        excluded=health.excluded,
+        excluded_on_few=health.excluded_on_few,
+        without_suspects=WithoutSuspects(
+            judged_differently=health.judged_differently,
+            newly_kept=health.newly_kept,
+            newly_excluded=health.newly_excluded,
+            metric=score.name if score else None,
+            value=score.value if score else None,
+            over_items=Span.of(score.interval if score else None),
+            over_both=ends_over_both(crowd),
+            n=score.n if score else 0,
+        ),
+    )
+
+
+def _suspect(one: SuspectControl) -> SuspectRecord:
+    control = one.control
+    return SuspectRecord(
+        item=control.item,
+        inputs=one.inputs,
+        known=control.known,
+        answers=control.answers,
+        correct=control.correct,
+        most_common=control.most_common,
+        most_common_answers=control.most_common_answers,
+        good_annotators_answers=control.good_answers,
+        good_annotators_correct=control.good_correct,
+    )
+
+
+def _adaptive(collected: CollectedDesign | None) -> AdaptiveRecord | None:
+    if collected is None:
+        return None
+    overlap = collected.design.overlap
+    return AdaptiveRecord(
+        start=overlap.start,
+        limit=overlap.limit,
+        fixed_share=overlap.fixed_share,
+        seed=collected.design.seed,
+        items=WidenedItems(fixed=collected.fixed, agreed=collected.agreed, widened=collected.widened),
+        answers_per_item=collected.answers_per_item,
+        answers_by_design=collected.by_design,
+        fewer_answers=collected.fewer,
+        more_answers=collected.more,
+        decided_early=overlap.decides_early,
+        check=EarlyDecisionCheck(items=collected.checked, changed=collected.changed),
+    )
+
+
+def _metrics(estimates: Estimates, whole: DatasetEstimates | None) -> dict[str, MetricRecord]:
+    """Return every metric by name, main metrics first; metrics that could not be computed have the reason."""
+    metrics = {name: _metric(one, estimates) for name, one in estimates.all().items()} | {
+        name: MetricRecord(value=None, over_items=None, n=0, reason=reason)
+        for name, reason in estimates.missing.items()
+    }
+    if whole is None:
+        return metrics
+    on_dataset = {name: estimate_on_dataset(one, whole) for name, one in whole.metrics.items()}
+    on_dataset |= {name: OnDataset(value=None, reason=reason) for name, reason in whole.missing.items()}
+    return {
+        name: one.model_copy(update={"dataset": on_dataset[name]}) if name in on_dataset else one
+        for name, one in metrics.items()
+    }
+
+
+def _metric(estimate: Estimate, estimates: Estimates) -> MetricRecord:
+    more: dict[str, object] = {}
+    crowd, published, bounds, single = (
+        estimate.two_way,
+        estimate.published,
+        estimate.bounds,
+        estimate.single,
+    )
+    if crowd:
+        more = {
+            "over_both": Span.of(crowd.interval),
+            "method_over_both": crowd.interval.method,
+            "annotators": crowd.annotators,
+            "design_effect": crowd.design_effect,
+            "cluster_design_effect": crowd.cluster_effect,
+            "standard_error": StandardErrors(items=crowd.item_error, annotators=crowd.annotator_error),
+        }
+    elif reason := why_items_alone(estimate):
+        more = {"over_both": None, "method_over_both": reason.en}
+    if published:
+        other = estimate.published_two_way
+        more["by_majority"] = _scored(published, over_both=ends_over_both(other))
+    if bounds:
+        more["with_dropped"] = DroppedItems(
+            n=bounds.n,
+            dropped=bounds.dropped,
+            dropped_counted_as_wrong=bounds.dropped_wrong,
+            dropped_resolved_by_plurality=bounds.plurality,
+        )
+    if single or estimate.no_single:
+        more["single"] = _single(estimate, estimates)
+    return _scored(estimate.score, **more)
+
+
+def _scored(score: Score, **more: object) -> MetricRecord:
+    method = score.interval.method if score.interval else None
+    return score_record(score, clusters=score.clusters, method=method, **more)
+
+
+def _headline_person(estimates: Estimates) -> SinglePerson | None:
+    """Return the main metric of single annotators; `None` if there is none."""
+    headline = estimates.headline
+    if headline is None or headline.single is None:
+        return None
+    return _single(headline, estimates).model_copy(update={"metric": headline.score.name})
+
+
+def _single(estimate: Estimate, estimates: Estimates) -> SinglePerson:
+    single = estimate.single
+    if single is None:
+        return SinglePerson(value=None, reason=estimate.no_single)
+    return SinglePerson(
+        mean=single.mean,
+        ci95=Span.of(single.interval),
+        method=single.interval.method,
+        spread=single.spread,
+        spread_ci95=Span.of(single.spread_interval),
+        annotators=single.annotators,
+        answers=single.answers,
+        items=single.items,
+        min_answers=single.min_answers,
+        with_min_answers=len(single.people),
+        best=_person(estimates, single.best),
+        worst=_person(estimates, single.worst),
+    )
+
+
+def _person(estimates: Estimates, person: Person | None) -> PersonRecord | None:
+    if person is None:
+        return None
+    return PersonRecord(
+        annotator=estimates.name(person.annotator),
+        value=person.value,
+        n=person.n,
+        over_items=Span.of(person.interval),
+        ci95_chosen_among_all=Span.of(person.simultaneous),
+        shrunk=person.shrunk,
+    )
+
+
+def _human_benchmark(estimates: Estimates, settings: Settings) -> HumanBenchmark | None:
+    """Return the values for a dataset's metadata; `None` without metrics.
+
+    The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on those with a majority is withheld
+    from a folder without gold answers.
+    """
+    main = estimates.main
+    chosen = {
+        name: one.published if settings.human_benchmark == "agreed" and one.published else one.score
+        for name, one in main.items()
+    }
+    if not chosen:
+        return None
+    agreed = settings.human_benchmark == "agreed" and (
+        by_majority_alone(settings) or all(one.published for one in main.values())
+    )
+    return HumanBenchmark(
+        items="agreed" if agreed else "all",
+        metrics={name: MetricRecord(value=one.value, n=one.n) for name, one in chosen.items()},
+    )
+
+
+def _model(baseline: Baseline) -> ModelOfAnnotators | None:
+    fit = baseline.model
+    if fit is None:
+        return None
+    return ModelOfAnnotators(
+        name=fit.model,
+        converged=fit.converged,
+        iterations=fit.iterations,
+        tolerance=fit.tolerance,
+        log_likelihood=tuple(fit.log_likelihood),
+        anchored_items=fit.anchored,
+        error_correlation=fit.error_correlation,
+    )
+
+
+def _agreement(baseline: Baseline) -> AgreementRecord:
+    return _coefficients(baseline.agreement).model_copy(
+        update={
+            "level": baseline.settings.level,
+            "low_agreement": baseline.low_agreement,
+            "low_agreement_share": rounded(baseline.low_agreement_share),
+            "max_low_agreement": baseline.settings.max_low_agreement,
+            "min_votes": baseline.settings.min_votes,
+            "votes_needed": dict(baseline.decided.votes_needed),
+            "n": baseline.agreement.answers,
+        }
+    )
+
+
+def _coefficients(agreement: Agreement) -> AgreementRecord:
+    alpha = agreement.intervals.get("krippendorff_alpha")
+    return AgreementRecord(
+        krippendorff_alpha=agreement.krippendorff_alpha,
+        krippendorff_alpha_ci95=Span.of(alpha),
+        fleiss_kappa=agreement.fleiss_kappa,
+        fleiss_kappa_ci95=Span.of(agreement.intervals.get("fleiss_kappa")),
+        gwet_ac1=agreement.gwet_ac1,
+        gwet_ac1_ci95=Span.of(agreement.intervals.get("gwet_ac1")),
+        method=alpha.method if alpha else None,
+        majority_sizes=agreement.majority_sizes,
+    )
+
+
+def _group(group: Group) -> GroupRecord:
+    metrics = {
+        score.name: score_record(
+            score, clusters=score.clusters, over_both=ends_over_both(group.two_ways.get(score.name))
+        )
+        for score in group.scores.values()
+    }
+    if group.agreement is None:
+        return GroupRecord.model_validate({"items": group.items, **metrics})
+    agreement = _coefficients(group.agreement)
+    return GroupRecord.model_validate(
+        {"items": group.items, "answers": group.agreement.answers, "agreement": agreement, **metrics}
+    )
+
+
+def _gold(gold: Gold) -> GoldRecord:
+    return GoldRecord(
+        source=gold.source,
+        column=gold.column,
+        matched=gold.answers.height,
+        items_without_gold=gold.without_gold,
+        unsolved=gold.unsolved,
+        rows_without_item=gold.unused,
+        **({"withheld": True} if gold.withheld else {}),
+    )
+
+
+def _quality(quality: StudyQuality) -> dict[str, Record | dict[str, Json] | None]:
+    people = quality.people
+    return {
+        "quality": QualityRecord(
+            annotators=tuple(map(annotator_record, people.annotators)),
+            tests=tuple(
+                ScreeningRecord(
+                    test=test.flag,
+                    tested=test.tested,
+                    below_level=test.below_level,
+                    expected_by_chance=test.expected_by_chance,
+                    flagged=test.flagged,
+                )
+                for test in people.tests
+            ),
+            level=people.level,
+            correction="Holm, over the people of one test",
+            guess=people.guess,
+            drift_of_all=DriftOfAll(
+                annotators=people.pooled_drift.annotators, z=people.pooled_drift.z, p=people.pooled_drift.p
+            ),
+        ),
+        "sensitivity": SensitivityRecord(
+            rows=tuple(
+                SensitivityValue(
+                    min_control_accuracy=row.threshold,
+                    aggregator=row.aggregator,
+                    annotators=row.annotators,
+                    answers=row.answers,
+                    consensus=row.consensus,
+                    metric=row.score.name if row.score else None,
+                    value=row.score.value if row.score else None,
+                    n=row.score.n if row.score else 0,
+                    over_items=Span.of(row.score.interval if row.score else None),
+                    over_both=ends_over_both(row.two_way),
+                )
+                for row in quality.sensitivity
+            ),
+            left_out=dict(quality.left_out),
+        ),
+        "dataset_quality": audit_in_short(quality.dataset) if quality.dataset else None,
+    }
+
+
+def _errors(value: DatasetValue) -> StandardErrors:
+    return StandardErrors(items=value.item_error, annotators=value.annotator_error)
