@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from merilo.api.experts import expert_baseline as expert_baseline
     from merilo.api.item_response import item_response as item_response
     from merilo.api.planning import power as power
-    from merilo.api.reading import read_responses as read_responses
     from merilo.api.recipes import run_recipe as run_recipe
     from merilo.api.report import read_raw as read_raw
     from merilo.api.report import report as report
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from merilo.errors import MissingPartError as MissingPartError
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
+    from merilo.people.reading import read_responses as read_responses
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
     from merilo.runs.run_scores import score_run as score_run
@@ -55,7 +55,7 @@ _HOMES = {
     "merilo.runs.model_run": ("run",),
     "merilo.api.planning": ("power",),
     "merilo.runs.program_scores": ("score_programs",),
-    "merilo.api.reading": ("read_responses",),
+    "merilo.people.reading": ("read_responses",),
     "merilo.api.recipes": ("run_recipe",),
     "merilo.api.report": ("read_raw", "report", "verify"),
     "merilo.runs.run_scores": ("score_run",),

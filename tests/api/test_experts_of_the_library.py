@@ -9,7 +9,7 @@ import pytest
 from command import merilo as run
 
 import merilo
-from merilo.api.reading import StudyResponses
+from merilo.people.reading import StudyResponses
 
 EXPERTS = ["ann", "bob", "cat", "dan", "eve"]
 HEADER = ["question", "annotator", "answer", "own"]

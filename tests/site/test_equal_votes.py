@@ -4,11 +4,11 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.api.reading import read_responses
 from merilo.baselines.declared import declared, settings_for
 from merilo.baselines.steps import clean
 from merilo.datasets import dataset
 from merilo.items import Item
+from merilo.people.reading import read_responses
 from merilo.settings import Settings
 from merilo.site.equal_votes import EqualVotes
 from merilo.studies.instruction_text import SKIP_OWN

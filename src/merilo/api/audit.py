@@ -10,7 +10,6 @@ from typing import Final
 import polars as pl
 
 from merilo.api.baseline import DEFAULTS
-from merilo.api.reading import Source, read_responses
 from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
@@ -23,6 +22,7 @@ from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError
 from merilo.people.audit.findings import StudyAudit, agreement_in, audit_study
 from merilo.people.audit.revision import read_revisions, revise
+from merilo.people.reading import Source, read_responses
 from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.strict_json import Json

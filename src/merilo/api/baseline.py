@@ -13,7 +13,6 @@ from merilo.api.population_input import (
     population_files,
     population_name,
 )
-from merilo.api.reading import Source
 from merilo.api.result import BaselineResult
 from merilo.api.study_input import IN_MEMORY, GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.baselines import pipeline
@@ -25,6 +24,7 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.people import pseudonyms
+from merilo.people.reading import Source
 from merilo.reports.planned_margin import planned_margin
 from merilo.responses import Responses
 from merilo.settings import Settings

@@ -15,7 +15,6 @@ from merilo.api.population_input import (
     population_files,
     population_name,
 )
-from merilo.api.reading import Origin, Source, StudyResponses, read_responses, recode_texts
 from merilo.api.saved_folder import save_folder
 from merilo.api.study_input import IN_MEMORY, GoldSource, StudyInput, find_gold, recoding_inputs, study_input
 from merilo.atomic_write import guarded
@@ -37,6 +36,7 @@ from merilo.errors import UsageError, argument
 from merilo.people.cost import cost
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.platforms import Columns
+from merilo.people.reading import Origin, Source, StudyResponses, read_responses, recode_texts
 from merilo.people.recoding import occurring, read_recoding, recoding_files, settle
 from merilo.people.recoding import recode as recode_answers
 from merilo.reports.experts import basic_summary, expert_items, experts_summary, out_of_bag_summary

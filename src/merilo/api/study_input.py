@@ -10,13 +10,13 @@ from typing import Final, TypeAlias
 import polars as pl
 
 from merilo.api.gold_answers import gold_in_memory, gold_of
-from merilo.api.reading import Origin, Source, StudyResponses, read_responses
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
 from merilo.people.frames import Frame, is_frame, polars_of
 from merilo.people.gold import Gold
 from merilo.people.quality.controls import read_skills
+from merilo.people.reading import Origin, Source, StudyResponses, read_responses
 from merilo.people.recoding import recoding_files
 from merilo.responses import Responses
 from merilo.strict_json import Json

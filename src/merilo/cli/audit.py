@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from merilo.api.audit import audit as find_wrong_golds
-from merilo.api.reading import read_responses
 from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.procedure_options import takes_settings
@@ -31,6 +30,7 @@ from merilo.cli.study_options import (
     RecodeOption,
     SkillsOption,
 )
+from merilo.people.reading import read_responses
 from merilo.people.recoding import recoding_files
 from merilo.settings import Settings
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from merilo.api.baseline import baseline
-from merilo.api.reading import read_responses
 from merilo.baselines.declared import settings_for
 from merilo.baselines.model_verdicts import Margin
 from merilo.cli.exports import reading
@@ -43,6 +42,7 @@ from merilo.cli.study_options import (
 )
 from merilo.datasets import dataset
 from merilo.errors import for_command_line
+from merilo.people.reading import read_responses
 from merilo.people.recoding import recoding_files
 from merilo.reports.comparison import sentences
 from merilo.settings import Settings

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from merilo.api.experts import Protocol, expert_baseline
-from merilo.api.reading import StudyResponses, read_responses
 from merilo.atomic_write import refuse_existing
 from merilo.baselines.experts import told
 from merilo.cli.exports import reading
@@ -21,6 +20,7 @@ from merilo.items import Split, read_split, write_splits
 from merilo.people.experts.out_of_bag import Decision, Late
 from merilo.people.experts.sampling import QUESTIONS_AN_HOUR, plan, sample_questions
 from merilo.people.platforms import Platform
+from merilo.people.reading import StudyResponses, read_responses
 from merilo.people.recoding import recoding_files
 from merilo.settings import Settings
 
