@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from merilo.api.item_response import item_response as item_response
     from merilo.api.planning import power as power
     from merilo.api.recipes import run_recipe as run_recipe
-    from merilo.api.report import read_raw as read_raw
-    from merilo.api.report import report as report
-    from merilo.api.report import verify as verify
     from merilo.api.scoring import score as score
     from merilo.datasets import dataset as dataset
     from merilo.errors import BackendError as BackendError
@@ -37,6 +34,9 @@ if TYPE_CHECKING:
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
     from merilo.people.reading import read_responses as read_responses
+    from merilo.reports.hb.building import report as report
+    from merilo.reports.hb.raw_study import read_raw as read_raw
+    from merilo.reports.hb.verification import verify as verify
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
     from merilo.runs.run_scores import score_run as score_run
@@ -57,8 +57,10 @@ _HOMES = {
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
     "merilo.api.recipes": ("run_recipe",),
-    "merilo.api.report": ("read_raw", "report", "verify"),
     "merilo.runs.run_scores": ("score_run",),
+    "merilo.reports.hb.building": ("report",),
+    "merilo.reports.hb.raw_study": ("read_raw",),
+    "merilo.reports.hb.verification": ("verify",),
     "merilo.api.scoring": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from typer.core import TyperGroup
 
-from merilo.api.report import report, verify
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.bilingual import Language, counted_en
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import ForceOption, JsonOption
-from merilo.reports.hb.verification import Verification
+from merilo.reports.hb.building import report
+from merilo.reports.hb.verification import Verification, verify
 
 #: The subcommand that is meant if the first word is a folder.
 _DEFAULT: Final = "make"

@@ -11,7 +11,7 @@ from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import InputError
 from merilo.reports.baseline_facts import metric_of
-from merilo.reports.hb.manifest import COSTS_FILE, METRICS_FILE
+from merilo.reports.hb.verification import COSTS_FILE, METRICS_FILE
 from merilo.strict_json import Json, read_json
 from merilo.wording import shown
 

@@ -12,8 +12,7 @@ from polars.testing import assert_frame_equal
 import merilo
 from merilo.atomic_write import guarded, unguarded, write_files
 from merilo.errors import InputError
-from merilo.reports.hb.raw_reader import read_raw
-from merilo.reports.hb.raw_study import RawStudy
+from merilo.reports.hb.raw_study import RawStudy, read_raw
 from merilo.responses import Responses
 from merilo.settings import Settings
 

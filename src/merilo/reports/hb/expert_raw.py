@@ -16,8 +16,7 @@ from merilo.people.cost import cost
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.recoding import settle
 from merilo.reports.experts import basic_summary, comparison_json, out_of_bag_summary
-from merilo.reports.hb.raw_reader import read_raw
-from merilo.reports.hb.raw_study import RawStudy
+from merilo.reports.hb.raw_study import RawStudy, read_raw
 from merilo.reports.json_record import list_at, mapping_at, number_at, text_at
 from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses

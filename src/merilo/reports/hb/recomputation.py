@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
-
-import polars as pl
 
 from merilo.atomic_write import guarded
 from merilo.baselines.model_comparison import ModelComparison
@@ -14,11 +13,11 @@ from merilo.baselines.pipeline import Baseline, baseline
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.quality import StudyQuality, study_quality
 from merilo.baselines.record import record_of
+from merilo.reports.cost_report import CostLine, cost_json, pool_costs
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import ModelSections, with_models
 from merilo.reports.page import page
-from merilo.reports.report_source import ReportSource
 from merilo.strict_json import Json, as_text
 
 
@@ -50,16 +49,22 @@ class Recomputed:
         """Return how the baseline was first computed."""
         return self.raw.provenance or provenance("merilo baseline", [], self.raw.keywords)
 
-    def page(self, source: ReportSource | None = None) -> str:
-        """Return the report page; with a source, its plan, instruction and experts are shown too."""
+    def page(
+        self,
+        *,
+        plan: Mapping[str, Json] | None,
+        attachments: Mapping[str, bytes],
+        experts: Mapping[str, Json] | None,
+    ) -> str:
+        """Return the report page with the study's plan, instruction and experts."""
         return page(
             self.baseline,
             self.content,
             self.quality,
             self.comparisons,
-            plan=source.plan if source else None,
-            attachments=source.attachments if source else None,
-            experts=source.experts if source else None,
+            plan=plan,
+            attachments=attachments,
+            experts=experts,
             disagreements=self.models.disagreements,
             scale=self.models.scale,
         )
@@ -69,9 +74,9 @@ class Recomputed:
         return item_browser(self.baseline, self.models.answered)
 
     def tables(self) -> dict[str, bytes]:
-        """Return the annotators and the consensus as CSV files, by name."""
-        found = {"annotators.csv": self.baseline.annotators, "consensus.csv": self.baseline.consensus}
-        return {name: csv_of(table) for name, table in found.items()}
+        """Return the annotators and the consensus as CSV files, guarded against formulas, by name."""
+        tables = {"annotators.csv": self.baseline.annotators, "consensus.csv": self.baseline.consensus}
+        return {name: guarded(table).write_csv().encode() for name, table in tables.items()}
 
 
 def recompute(raw: RawStudy) -> Recomputed:
@@ -105,6 +110,21 @@ def as_written(content: dict[str, Json]) -> dict[str, Json]:
     return cast("dict[str, Json]", json.loads(as_text(content)))
 
 
-def csv_of(table: pl.DataFrame) -> bytes:
-    """Return a table as CSV, guarded against formulas."""
-    return guarded(table).write_csv().encode()
+def arms(content: Mapping[str, Json], experts: Mapping[str, Json] | None) -> dict[str, Mapping[str, Json]]:
+    """Return the JSON of each group of people that was asked."""
+    return {"people": content, **({"experts": experts} if experts else {})}
+
+
+def pools(made: Recomputed) -> list[CostLine]:
+    """Return the cost of each pool of answers."""
+    return pool_costs(made.raw.responses.table, made.baseline.cost.currency)
+
+
+def cost_details(made: Recomputed, experts: Mapping[str, Json] | None) -> dict[str, Json]:
+    """Return the costs by group of people and by pool.
+
+    Args:
+        made: the baseline.
+        experts: the JSON of `merilo experts baseline`.
+    """
+    return cost_json(arms(made.content, experts), pools(made))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
@@ -13,14 +14,12 @@ from merilo.errors import DataError, InputError
 from merilo.items import Item, read_split
 from merilo.reports.hb.expert_raw import experts_again
 from merilo.reports.hb.figures import compare_figures, figures_of
-from merilo.reports.hb.producers import CARD_FILES
-from merilo.reports.hb.raw_reader import read_raw
-from merilo.reports.hb.raw_study import RAW, RawStudy
+from merilo.reports.hb.raw_study import RAW, RawStudy, read_raw
 from merilo.reports.hb.recomputation import Recomputed, recompute
 from merilo.reports.hb.withholding import experts_without_gold, gold_is_closed, withheld, without_gold
 from merilo.reports.json_record import list_at
+from merilo.reports.metadata_card import META_FILE
 from merilo.reports.plan_record import CHANGES_FILE
-from merilo.reports.report_source import ReportSource
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
 from merilo.studies.freezing import changes_since_freeze
@@ -34,6 +33,9 @@ _ATTACHED: Final = (
     STUDY_FILE, FROZEN_FILE, "instruction*", "plan.json", "plan.md", "subset.csv", "subset.svg", WEIGHTS_FILE,
 )  # fmt: skip
 
+#: The files of a dataset that a report completes.
+CARD_FILES: Final = (META_FILE, "raw_readme_ru.json", "raw_readme_en.json")
+
 #: The items of a dataset, in its folder.
 TEST_FILE: Final = "test.json"
 
@@ -46,9 +48,43 @@ _COMPARED: Final = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSource:
+    """A baseline with everything that a report is made from. Annotators are named by their pseudonyms.
+
+    Attributes:
+        folder: the folder that was given: a baseline's, or a study's.
+        made: the baseline, computed again from its raw answers.
+        plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
+        attachments: the files of the plan by name: `study.yaml`, `frozen.json`, instructions.
+        frozen: the record of the frozen plan, the content of `frozen.json`; `None` if the plan was not frozen.
+        experts: the JSON of `merilo experts baseline`; `None` if experts were not asked.
+        expert_raw: the experts' raw answers: the files of `RawStudy` by name; empty if they are not known.
+        platform: the code of the platform that collected the answers; `None` if it is not known or there are several.
+        cards: the dataset's own files by name: `raw_dataset_meta.json`, `raw_readme_ru.json`, `raw_readme_en.json`.
+        test: the items of the dataset's own test, if it stands beside these files; `None` if it does not.
+    """
+
+    folder: Path
+    made: Recomputed
+    plan: Mapping[str, Json] | None = None
+    attachments: Mapping[str, bytes] = field(default_factory=dict)
+    frozen: Mapping[str, Json] | None = None
+    experts: Mapping[str, Json] | None = None
+    expert_raw: Mapping[str, bytes] = field(default_factory=dict)
+    platform: str | None = None
+    cards: Mapping[str, bytes] = field(default_factory=dict)
+    test: tuple[Item, ...] | None = None
+
+    @property
+    def content(self) -> Mapping[str, Json]:
+        """Return the baseline as JSON; docs/json.md explains its keys."""
+        return self.made.content
+
+
 def read_source(
     folder: Path, *, experts: Path | None = None, cards: Path | None = None, with_gold: bool = False
-) -> tuple[ReportSource, Recomputed]:
+) -> ReportSource:
     """Read the folder of a baseline, or of a study whose baseline was made, and compute the baseline again.
 
     Args:
@@ -63,40 +99,34 @@ def read_source(
         InputError: the folder is neither, or its files are damaged.
         DataError: values in `baseline.json` differ from those recomputed from the raw answers.
     """
-    own = folder / "experts"
-    given = experts or (own if (own / EXPERTS_FILE).is_file() else None)
-    found = _experts(given)
+    experts = experts or (folder / "experts" if (folder / "experts" / EXPERTS_FILE).is_file() else None)
+    content = _experts(experts)
     dataset_files = _cards(cards)
-    plan = folder / STUDY_FILE
-    place = _baseline_folder(folder, studied=plan.is_file())
+    planned = (folder / STUDY_FILE).is_file()
+    place = _baseline_folder(folder, studied=planned)
     made = recompute(_raw(place))
     _refuse_other_figures(place / "baseline.json", made)
-    expert_raw = _expert_raw(given, found, made) if given else None
-    attachments = _attachments(folder) if plan.is_file() else {}
+    expert_raw = _expert_raw(experts, content, made) if experts else None
+    attachments = _attachments(folder) if planned else {}
     if gold_is_closed(made.raw) and not with_gold:
         strata = made.raw.population
         made = withheld(made)
-        found = None if found is None else experts_without_gold(found)
+        content = None if content is None else experts_without_gold(content)
         expert_raw = None if expert_raw is None else without_gold(expert_raw)
         if strata is not None and made.raw.population is None:
             attachments.pop(WEIGHTS_FILE, None)
     return ReportSource(
         folder=folder,
-        content=made.content,
-        responses=made.raw.responses.table,
-        annotators=made.baseline.annotators,
-        consensus=made.baseline.consensus,
-        items=made.raw.responses.items,
-        dataset=made.raw.dataset,
-        plan=_plan(plan) if plan.is_file() else None,
+        made=made,
+        plan=_plan(folder / STUDY_FILE) if planned else None,
         attachments=attachments,
-        frozen=_object(folder / FROZEN_FILE) if plan.is_file() and (folder / FROZEN_FILE).is_file() else None,
-        experts=found,
+        frozen=object_of(folder / FROZEN_FILE) if planned and (folder / FROZEN_FILE).is_file() else None,
+        experts=content,
         expert_raw={} if expert_raw is None else expert_raw.to_files(),
-        platform=(_platform(folder) if plan.is_file() else None) or made.raw.platform,
+        platform=(_platform(folder) if planned else None) or made.raw.platform,
         cards=dataset_files,
         test=_test(cards),
-    ), made
+    )
 
 
 def _baseline_folder(folder: Path, *, studied: bool) -> Path:
@@ -133,16 +163,16 @@ def _raw(place: Path) -> RawStudy:
 
 def _refuse_other_figures(path: Path, made: Recomputed) -> None:
     """Refuse a baseline whose JSON was changed, or whose raw answers were."""
-    content = _object(path)
+    content = object_of(path)
     published, recomputed = (
         {
             name: value
-            for name, value in figures_of({key: one[key] for key in _COMPARED if key in one}).items()
+            for name, value in figures_of({key: whole[key] for key in _COMPARED if key in whole}).items()
             if not name.endswith(".annotator")
         }
-        for one in (content, made.content)
+        for whole in (content, made.content)
     )
-    moved = [one for one in compare_figures(published, recomputed) if not one.follows]
+    moved = [figure for figure in compare_figures(published, recomputed) if not figure.follows]
     if moved:
         first = moved[0]
         raise DataError(
@@ -161,7 +191,8 @@ def _plan(path: Path) -> Mapping[str, Json]:
     return cast("dict[str, Json]", json.loads(json.dumps(content, ensure_ascii=False, default=str)))
 
 
-def _object(path: Path) -> dict[str, Json]:
+def object_of(path: Path) -> dict[str, Json]:
+    """Read a JSON file that holds an object."""
     content = read_json(path)
     if not isinstance(content, dict):
         raise InputError("is not an object", file=path)
@@ -172,7 +203,7 @@ def _experts(path: Path | None) -> dict[str, Json] | None:
     if path is None:
         return None
     file = path / EXPERTS_FILE if path.is_dir() else path
-    content = _object(file)
+    content = object_of(file)
     if not isinstance(content.get("experts"), dict):
         raise InputError("is not the result of merilo experts baseline", file=file, field="experts")
     return content
@@ -200,7 +231,7 @@ def _platform(folder: Path) -> str | None:
     """Return the platform from which a study's answers were imported, if it is only one."""
     if not (folder / IMPORTS_FILE).is_file():
         return None
-    files = list_at(_object(folder / IMPORTS_FILE), "files")
+    files = list_at(object_of(folder / IMPORTS_FILE), "files")
     found = {one.get("platform") for one in files if isinstance(one, dict) and one.get("arm") == "people"}
     (name,) = found if len(found) == 1 else (None,)
     return name if isinstance(name, str) else None

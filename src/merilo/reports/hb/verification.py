@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from merilo.errors import InputError, MeriloError
 from merilo.reports.hb.expert_raw import EXPERTS_RAW, experts_again
 from merilo.reports.hb.figures import ABSENT, Figure, compare_figures, figures_of, table_figures
-from merilo.reports.hb.manifest import COSTS_FILE, METRICS_FILE, FileCheck, read_manifest
-from merilo.reports.hb.producers import cost_details
-from merilo.reports.hb.raw_reader import read_raw
-from merilo.reports.hb.raw_study import RAW
-from merilo.reports.hb.recomputation import Recomputed, recompute
-from merilo.reports.hb.sources import EXPERTS_FILE
-from merilo.strict_json import Json, read_json
+from merilo.reports.hb.raw_study import RAW, read_raw
+from merilo.reports.hb.recomputation import Recomputed, cost_details, recompute
+from merilo.reports.hb.sources import EXPERTS_FILE, object_of
+from merilo.strict_json import Json, indented, read_json
+from merilo.version import __version__
 
-TABLES: Final = ("annotators.csv", "consensus.csv")
+MANIFEST: Final = "manifest.json"
+
+#: The baseline as JSON: everything but money, and money.
+METRICS_FILE: Final = "metrics.json"
+COSTS_FILE: Final = "costs.json"
 
 #: The keys of the baseline's JSON that stand in `costs.json`; the others stand in `metrics.json`.
 COST_KEYS: Final = ("cost",)
 
 #: The key of the costs by group of people and by pool, in `costs.json` only.
 DETAILS_KEY: Final = "cost_details"
+
+_TABLES: Final = ("annotators.csv", "consensus.csv")
+
+_KIND: Final = "merilo hb"
+_FORMAT: Final = 1
+
+#: What programs leave in a folder that they open.
+_IGNORED: Final = frozenset({".ipynb_checkpoints", ".DS_Store", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """What happened to the files of a folder since its manifest was written.
+
+    Attributes:
+        changed: files whose SHA-256 is another.
+        missing: files of the manifest that are not there.
+        extra: files that the manifest does not name.
+    """
+
+    changed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +80,7 @@ class Verification:
     @property
     def moved(self) -> tuple[Figure, ...]:
         """Return the figures that do not follow from the raw answers."""
-        return tuple(one for one in self.figures if not one.follows)
+        return tuple(figure for figure in self.figures if not figure.follows)
 
     @property
     def ok(self) -> bool:
@@ -66,8 +94,8 @@ class Verification:
             "folder": str(self.folder),
             "verified": self.ok,
             "figures": {"total": len(self.figures), "follow": len(self.figures) - len(self.moved)},
-            "follows": {one.name: one.follows for one in self.figures},
-            "moved": [one.to_json() for one in self.moved],
+            "follows": {figure.name: figure.follows for figure in self.figures},
+            "moved": [figure.to_json() for figure in self.moved],
             "files": {
                 "changed": [*self.files.changed],
                 "missing": [*self.files.missing],
@@ -80,33 +108,39 @@ class Verification:
         }
 
 
-def verify_folder(folder: Path) -> Verification:
-    """Compute every figure of a folder `hb/` again from its raw answers, and compare the files with the manifest.
+def verify(folder: str | Path) -> Verification:
+    """Recompute every published value of a folder `hb/`, and compare its files with the manifest, as `merilo report verify` does.
+
+    Args:
+        folder: a folder that `report` wrote.
+
+    Returns:
+        Every value as published and as recomputed, and the files that changed; `ok` if there is no difference.
 
     Raises:
-        InputError: the folder is not a folder of `merilo report`.
+        InputError: the folder is not such a folder.
     """
-    manifest = read_manifest(folder)
-    files = manifest.check(folder)
-    published, faults = _published(folder)
+    place = Path(folder)
+    files = _check_files(place)
+    published, faults = _published(place)
     try:
-        made = recompute(read_raw(folder / RAW))
-        experts = _experts(folder)
-        again = experts_again(folder / RAW / EXPERTS_RAW, experts, made.baseline)
+        made = recompute(read_raw(place / RAW))
+        experts = object_of(place / EXPERTS_FILE) if (place / EXPERTS_FILE).is_file() else None
+        again = experts_again(place / RAW / EXPERTS_RAW, experts, made.baseline)
     except MeriloError as error:
-        return Verification(folder, (), files, (*faults, f"nothing can be recomputed: {error}"))
-    recomputed = recomputed_figures(made, experts if again is None else again)
+        return Verification(place, (), files, (*faults, f"nothing can be recomputed: {error}"))
+    recomputed = _recomputed(made, experts if again is None else again)
     if experts is not None and again is not None:
-        published = {**published, **expert_figures({key: experts.get(key) for key in again})}
-        recomputed |= expert_figures(again)
+        published = {**published, **_expert_figures({key: experts.get(key) for key in again})}
+        recomputed |= _expert_figures(again)
     figures = compare_figures(published, recomputed)
-    hashed = (f"{EXPERTS_RAW}.json",) if experts is not None and again is None else ()
+    hashed = (EXPERTS_FILE,) if experts is not None and again is None else ()
     taken = (_verdicts_taken(made),) if made.baseline.programs else ()
     unknown: list[str] = []
     if made.raw.gold is not None and made.raw.gold.withheld:
         unknown = [one.name for one in figures if one.needs_gold and one.published != ABSENT]
         figures = [one for one in figures if not one.needs_gold]
-    return Verification(folder, tuple(figures), files, tuple(faults), hashed, tuple(unknown), taken)
+    return Verification(place, tuple(figures), files, tuple(faults), hashed, tuple(unknown), taken)
 
 
 def _verdicts_taken(made: Recomputed) -> str:
@@ -117,43 +151,29 @@ def _verdicts_taken(made: Recomputed) -> str:
     )
 
 
-def recomputed_figures(made: Recomputed, experts: Mapping[str, Json] | None = None) -> dict[str, Json]:
-    """Return every figure that follows from the raw answers, by name.
-
-    Args:
-        made: the recomputed baseline.
-        experts: the JSON of `merilo experts baseline`, whose cost is published beside it.
-    """
-    tables = {
-        name: value
-        for file, content in made.tables().items()
-        for name, value in table_figures(file, content).items()
-    }
-    details: Json = cost_details(made.content, made.raw.responses.table, experts)
-    return {**figures_of({**made.content, DETAILS_KEY: details}), **tables}
+def _recomputed(made: Recomputed, experts: Mapping[str, Json] | None) -> dict[str, Json]:
+    """Return every figure that follows from the raw answers, by name."""
+    figures = figures_of({**made.content, DETAILS_KEY: cost_details(made, experts)})
+    for file, content in made.tables().items():
+        figures |= table_figures(file, content)
+    return figures
 
 
-def expert_figures(content: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the figures of `experts.json` by name."""
-    return {f"{EXPERTS_RAW}.json, {name}": value for name, value in figures_of(content).items()}
+def _expert_figures(content: Mapping[str, Json]) -> dict[str, Json]:
+    return {f"{EXPERTS_FILE}, {name}": value for name, value in figures_of(content).items()}
 
 
-def _experts(folder: Path) -> dict[str, Json] | None:
-    path = folder / EXPERTS_FILE
-    return _object(path) if path.is_file() else None
-
-
-def _published(folder: Path) -> tuple[Mapping[str, Json], list[str]]:
+def _published(folder: Path) -> tuple[dict[str, Json], list[str]]:
     """Return the published figures, and a sentence for each file that cannot be read."""
     content: dict[str, Json] = {}
     tables: dict[str, Json] = {}
     faults = []
     for name in (METRICS_FILE, COSTS_FILE):
         try:
-            content |= _object(folder / name)
+            content |= object_of(folder / name)
         except InputError as error:
             faults.append(str(error))
-    for name in TABLES:
+    for name in _TABLES:
         try:
             tables |= table_figures(name, (folder / name).read_bytes())
         except InputError as error:
@@ -163,8 +183,83 @@ def _published(folder: Path) -> tuple[Mapping[str, Json], list[str]]:
     return {**figures_of(content), **tables}, faults
 
 
-def _object(path: Path) -> dict[str, Json]:
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise InputError("is not an object", file=path)
-    return found
+def manifest_file(files: Mapping[str, bytes], made_by: Json, drawn_with: Sequence[str]) -> bytes:
+    """Return the manifest of a folder.
+
+    Args:
+        files: the contents of its other files by name.
+        made_by: the provenance of the baseline: command, inputs, parameters, versions.
+        drawn_with: the libraries that drew the plots.
+    """
+    libraries = {name: version(name) for name in ("numpy", "polars", "scipy", *drawn_with)}
+    content: dict[str, Json] = {
+        "kind": _KIND,
+        "format": _FORMAT,
+        "versions": {"merilo": __version__, **libraries},
+        "baseline": made_by,
+        "files": {name: _entry(name, data) for name, data in sorted(files.items())},
+    }
+    return f"{indented(content)}\n".encode()
+
+
+def _entry(name: str, content: bytes) -> dict[str, Json]:
+    """Return the manifest's entry of a file; that of a notebook has the hash of its cells without outputs too."""
+    entry: dict[str, Json] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    if name.endswith(".ipynb"):
+        entry["code_sha256"] = hashlib.sha256(_cells(content)).hexdigest()
+    return entry
+
+
+def _cells(notebook: bytes) -> bytes:
+    """Return the cells of a notebook without outputs and counts, which running it changes."""
+    try:
+        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(notebook)["cells"]]
+    except (ValueError, TypeError, KeyError):
+        return notebook
+    return json.dumps(cells, ensure_ascii=False).encode()
+
+
+def _check_files(folder: Path) -> FileCheck:
+    """Compare a folder's files with its manifest; a notebook that was run counts as unchanged."""
+    entries = _manifest_entries(folder)
+    changed, extra, there = [], [], set()
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder)
+        name = place.as_posix()
+        if path.is_dir() or name == MANIFEST or _IGNORED.intersection(place.parts):
+            continue
+        there.add(name)
+        if name not in entries:
+            extra.append(name)
+            continue
+        try:
+            entry = _entry(name, path.read_bytes())
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+        key = "code_sha256" if "code_sha256" in entries[name] else "sha256"
+        if entry.get(key) != entries[name].get(key):
+            changed.append(name)
+    return FileCheck(tuple(changed), tuple(name for name in entries if name not in there), tuple(extra))
+
+
+def _manifest_entries(folder: Path) -> dict[str, dict[str, Json]]:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(f"is not a folder of merilo report: {MANIFEST} is missing", file=folder)
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("kind") != _KIND:
+        raise InputError("is not a manifest of merilo report", file=path)
+    if content.get("format") != _FORMAT:
+        raise InputError(
+            f"has the format {content.get('format')}; this version of Merilo reads {_FORMAT}",
+            file=path,
+            field="format",
+        )
+    files = content.get("files")
+    if (
+        not isinstance(files, dict)
+        or not isinstance(content.get("versions"), dict)
+        or not isinstance(content.get("baseline"), dict)
+    ):
+        raise InputError("must have the objects files, versions and baseline", file=path)
+    return {name: entry for name, entry in files.items() if isinstance(entry, dict)}
