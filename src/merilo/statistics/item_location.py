@@ -23,8 +23,8 @@ TOO_EASY: Final = 0.95
 _FARTHEST: Final = 12.0
 _METHOD: Final = "items and the people who define the scale (Student)"
 #: Quadrature of expectations over people.
-_NODE, _WEIGHT = np.polynomial.hermite_e.hermegauss(41)
-_WEIGHT = _WEIGHT / _WEIGHT.sum()
+_NODE, _HERMITE_WEIGHT = np.polynomial.hermite_e.hermegauss(41)
+_WEIGHT = _HERMITE_WEIGHT / _HERMITE_WEIGHT.sum()
 
 
 @dataclass(frozen=True, slots=True)

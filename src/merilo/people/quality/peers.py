@@ -181,8 +181,8 @@ def _at_most(total: int, draws: Sequence[Sequence[tuple[int, float]]]) -> float:
     return min(1.0, float(chances[: total + 1].sum()))
 
 
-#: Up to this many answers the rank-sum distribution is exact; beyond, normal with a correction for ties.
-EXACT_ANSWERS = 20
+#: Up to this many answers of an annotator the rank-sum distribution is exact; beyond, normal with a correction for ties.
+EXACT_RANKS = 20
 
 FEWEST_ANSWERS = 6
 
@@ -268,7 +268,7 @@ def _of_one(order: FloatArray, good: NDArray[np.bool_]) -> tuple[Drift, float, f
     spread = math.sqrt(k * (n - k) / (n - 1) * float((doubled / 2).var())) if 0 < k < n else 0.0
     if n < FEWEST_ANSWERS or spread == 0.0:
         return Drift(n, early, late, 0.0, float("nan")), 0.0, 0.0
-    if n <= EXACT_ANSWERS:
+    if n <= EXACT_RANKS:
         p = _exact(tuple(doubled.tolist()), k, int(doubled[good].sum()))
     else:
         p = 2 * normal_below(-max(0.0, abs(excess) - 0.5) / spread)
