@@ -19,9 +19,9 @@ from pathlib import Path
 
 from merilo.models.asked_datasets import asked_datasets, item_sources
 from merilo.models.asking import Abilities, ModelReply
-from merilo.models.prompter import PromptSettings
 from merilo.models.run_folder import AskedModel, RunRecord, write_record
 from merilo.models.run_log import encoded, log_path
+from merilo.settings import RunSettings
 
 ALLOWED_SECONDS = 30.0
 ROUNDS = 2
@@ -54,9 +54,9 @@ def build(folder: Path, items: int, samples: int) -> Path:
     (folder / "rummlu.json").write_text(
         json.dumps({"data": {"test": written}}, ensure_ascii=False), encoding="utf-8"
     )
-    settings = PromptSettings(shots=0, temperature=1.0)
+    settings = RunSettings(shots=0, temperature=1.0, samples=samples)
     abilities = Abilities(frozenset({"generate"}))
-    (asked,) = asked_datasets(item_sources(["rummlu"], folder), settings, abilities, samples=samples)
+    (asked,) = asked_datasets(item_sources(["rummlu"], folder), settings, abilities)
     run = folder / "run"
     model = AskedModel(name="benchmark", backend="local", args={})
     write_record(run, RunRecord(model=model, settings=settings, datasets={"rummlu": asked.record()}))

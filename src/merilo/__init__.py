@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
     from merilo.runs.run_scores import score_run as score_run
+    from merilo.settings import RunSettings as RunSettings
     from merilo.settings import Settings as Settings
 
 #: Module -> its public names.
@@ -72,7 +73,7 @@ _HOMES = {
         "OutputError",
         "UsageError",
     ),
-    "merilo.settings": ("Settings",),
+    "merilo.settings": ("RunSettings", "Settings"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""The settings of a baseline: each with its type, default, bounds and help, declared once.
+"""The settings of a baseline and of a run: each with its type, default, bounds and help, declared once.
 
 The options of the commands, the keyword arguments of the library, the section `baseline` of a study's plan, the parameters of a result
 and the reference of the commands follow from these classes.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,17 @@ from merilo.strict_json import Json
 PROCEDURE: Final = "Procedure"
 GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
+PROMPT: Final = "Prompt"
+LIMITS: Final = "Limits"
 
 Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=1)]
 Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
 #: A share that is neither 0 nor 1.
 Probability: TypeAlias = Annotated[float, Strict(), Field(gt=0, lt=1, allow_inf_nan=False)]
+Positive: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+#: A number of at least 0, such as a price or a temperature.
+Amount: TypeAlias = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 Flag: TypeAlias = Annotated[bool, Strict()]
 Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
 
@@ -42,6 +47,8 @@ Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
 Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
 #: The level of measurement: labels are names, ranks, or numbers with meaningful differences.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+#: How a model is asked: "auto" compares log-likelihoods if the answers are closed and the backend continues a text.
+AskedMode: TypeAlias = Literal["auto", "generate", "loglikelihood"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +169,52 @@ class AdaptiveDesign:
         return np.array([self.overlap.in_fixed_slice(self.seed, item) for item in items], dtype=np.bool_)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedSettings:
+    """Settings whose values are checked by their declarations."""
+
+    def __post_init__(self) -> None:
+        for name in (one.name for one in fields(self)):
+            try:
+                _check(name).validate_python(getattr(self, name))
+            except ValidationError as error:
+                raise UsageError(f"{argument(name)} {one_text(error.errors(include_url=False))}") from error
+
+    @classmethod
+    def of(cls, chosen: Mapping[str, object], settings: Self | None = None) -> Self:
+        """Return settings with some values chosen, as keyword arguments of the library give them.
+
+        Args:
+            chosen: name of a setting -> value; a sequence of texts stands for a tuple.
+            settings: the other values; by default, the defaults.
+
+        Raises:
+            UsageError: there is no such setting, or a value is impossible.
+
+        Example:
+            >>> Settings.of({"min_votes": 3, "by": ["domain"]}).by
+            ('domain',)
+        """
+        known = [one.name for one in fields(cls) if help_of(one.name)]
+        for name in chosen:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean '{near[0]}'?" if near else f"choose from: {', '.join(known)}"
+                raise UsageError(f"there is no setting '{name}' ({hint})")
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list | tuple) else value for name, value in chosen.items()
+        }
+        return replace(settings or cls(), **values)
+
+    def parameters(self) -> dict[str, Json]:
+        """Return the settings that a user chooses, as the parameters of a result; the dataset's are left out."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if help_of(one.name)}
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 # fmt: off
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnalysisSettings:
+class AnalysisSettings(CheckedSettings):
     """The settings that the plan of a study decides before answers are seen; `help_of` tells what each one means."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -208,13 +258,6 @@ class AnalysisSettings:
     repeats: Annotated[Repeats, Help(
         "What to do if an annotator answered an item twice, differently.")] = "refuse"
 
-    def __post_init__(self) -> None:
-        for name in (one.name for one in fields(self)):
-            try:
-                _check(name).validate_python(getattr(self, name))
-            except ValidationError as error:
-                raise UsageError(f"{argument(name)} {one_text(error.errors(include_url=False))}") from error
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedAnalysis(AnalysisSettings):
@@ -255,43 +298,69 @@ class Settings(AnalysisSettings):
         """Return the adaptive overlap; `None` for a fixed one."""
         return None if self.adaptive is None else AdaptiveDesign.of(self.adaptive)
 
-    @classmethod
-    def of(cls, chosen: Mapping[str, object], settings: Settings | None = None) -> Settings:
-        """Return settings with some values chosen, as keyword arguments of the library give them.
 
-        Args:
-            chosen: name of a setting -> value; a sequence of texts stands for a tuple.
-            settings: the other values; by default, the defaults.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings(CheckedSettings):
+    """The settings of a run; `help_of` tells what each one means. `None` means the default of the dataset and its kind of answer."""
 
-        Raises:
-            UsageError: there is no such setting, or a value is impossible.
+    limit: Annotated[Count | None, Help("Ask only the first N items of each dataset.", INPUT)] = None
+    shots: Annotated[Whole | None, Help(
+        "Solved items before each question. Default: as many as the dataset declares.", PROMPT)] = None
+    shots_as_turns: Annotated[Flag, Help("Give solved items as turns of the conversation.", PROMPT)] = False
+    system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None
+    as_people: Annotated[Flag, Help(
+        "Ask exactly what people saw: no shots, each item with its instruction.", PROMPT)] = False
+    mode: Annotated[AskedMode, Help(
+        "How closed answers are asked; auto compares log-likelihoods if the backend continues a text.", PROMPT)] = "auto"
+    stop: Annotated[tuple[Text, ...] | None, Help(
+        "A string that ends an answer, \\n for a line break; may be given several times. Default: those of the dataset, none for chat.",
+        PROMPT)] = None
+    max_tokens: Annotated[Count | None, Help(
+        "The most tokens of an answer, thought included. Default: by kind of answer.", PROMPT)] = None
+    temperature: Annotated[Amount | None, Help(
+        "The temperature of sampling, 0 for greedy decoding. Default: 0.6 for programs, else 0.", PROMPT)] = None
+    top_p: Annotated[Annotated[float, Strict(), Field(gt=0, le=1)] | None, Help(
+        "The share of probability that is sampled from.", PROMPT)] = None
+    seed: Annotated[Whole, Help("The random seed of the choice of shots and of sampling.", PROMPT)] = 0
+    samples: Annotated[Count | None, Help("Answers to each item. Default: 10 programs, else 1.", PROMPT)] = None
+    price_in: Annotated[Amount | None, Help("The price of a million tokens of requests.", LIMITS, "USD")] = None
+    price_out: Annotated[Amount | None, Help("The price of a million tokens of answers.", LIMITS, "USD")] = None
+    max_usd: Annotated[Amount | None, Help(
+        "Stop before the run costs more, earlier commands included.", LIMITS, "USD")] = None
+    max_requests: Annotated[Count | None, Help(
+        "Stop after N requests, earlier commands included.", LIMITS)] = None
+    requests_per_minute: Annotated[Positive | None, Help("The most requests a minute.", LIMITS)] = None
+    tokens_per_minute: Annotated[Positive | None, Help("The most tokens a minute.", LIMITS)] = None
+    device: Annotated[str | None, Help("Where local weights are put: cpu, cuda:0.", LIMITS)] = None
+    contamination: Annotated[Flag, Help(
+        "Also ask for the continuation of each item's text, and report verbatim overlap.", "Output")] = False
 
-        Example:
-            >>> Settings.of({"min_votes": 3, "by": ["domain"]}).by
-            ('domain',)
-        """
-        known = [one.name for one in fields(cls) if help_of(one.name)]
-        for name in chosen:
-            if name not in known:
-                near = get_close_matches(name, known, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"choose from: {', '.join(known)}"
-                raise UsageError(f"there is no setting '{name}' ({hint})")
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list | tuple) else value for name, value in chosen.items()
-        }
-        return replace(settings or cls(), **values)
+    def __post_init__(self) -> None:
+        super(RunSettings, self).__post_init__()
+        if self.as_people and self.shots:
+            raise UsageError(f"people saw no shots: leave out {argument('shots')} or {argument('as_people')}")
+        if (self.price_in is None) != (self.price_out is None):
+            raise UsageError(f"{argument('price_in')} and {argument('price_out')} need each other")
+        if self.max_usd is not None and self.price_in is None:
+            raise UsageError(
+                f"needs the price of a million tokens: {argument('price_in')} and {argument('price_out')}",
+                field=argument("max_usd"))
 
-    def parameters(self) -> dict[str, Json]:
-        """Return the settings that a user chooses, as the parameters of a result; the dataset's are left out."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if help_of(one.name)}
-        return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
+    def of_requests(self) -> dict[str, Json]:
+        """Return the settings that every request of a run depends on, which must not change when the run is resumed."""
+        names = ("shots", "shots_as_turns", "system", "as_people", "mode", "stop", "max_tokens", "temperature", "top_p", "seed")
+        chosen = self.parameters()
+        return {name: chosen[name] for name in names}
 # fmt: on
+
+#: The classes that declare settings.
+_DECLARING: Final = (PlannedAnalysis, Settings, RunSettings)
 
 
 @cache
 def _annotations() -> dict[str, Any]:
     """Return the annotation of every setting; a name means the same in every class."""
-    hints = [get_type_hints(one, include_extras=True) for one in (PlannedAnalysis, Settings)]
+    hints = [get_type_hints(one, include_extras=True) for one in _DECLARING]
     return {name: kind for one in hints for name, kind in one.items()}
 
 
@@ -314,4 +383,4 @@ def help_of(name: str) -> Help | None:
 
 def type_of(name: str) -> Any:  # noqa: ANN401 - types of Python have no better type
     """Return the plain type of a setting, without its bounds."""
-    return get_type_hints(Settings)[name]
+    return next(hints[name] for hints in map(get_type_hints, _DECLARING) if name in hints)

@@ -221,9 +221,9 @@ def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:
     import tracemalloc
 
     from merilo.models.asked_datasets import asked_datasets, item_sources
-    from merilo.models.prompter import PromptSettings
     from merilo.models.run_log import open_log
     from merilo.models.runner import ask_all
+    from merilo.settings import RunSettings
 
     class Forgetful(LocalBackend):
         async def ask(self, requests: list[Request]) -> list[ModelReply]:
@@ -231,9 +231,8 @@ def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:
 
     def peak(samples: int) -> int:
         backend = Forgetful()
-        (asked,) = asked_datasets(
-            item_sources(["lcs"]), PromptSettings(temperature=1.0), backend.abilities, samples=samples
-        )
+        settings = RunSettings(temperature=1.0, samples=samples)
+        (asked,) = asked_datasets(item_sources(["lcs"]), settings, backend.abilities)
         with open_log(tmp_path / str(samples)) as log:
             tracemalloc.start()
             ask_all(backend, asked.requests({}), log)

@@ -15,9 +15,10 @@ from merilo.metrics.scoring import RATED, score
 from merilo.models.answer_extraction import extract
 from merilo.models.asking import Request
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
-from merilo.models.prompter import Prompter, PromptSettings
+from merilo.models.prompter import Prompter
 from merilo.sandbox.extraction import Stub
 from merilo.sandbox.extraction import extract as extract_program
+from merilo.settings import RunSettings
 from merilo.strict_json import Json
 
 
@@ -28,7 +29,7 @@ def material(name: str) -> RespondentMaterial:
 
 def answers(rule: str, known: RespondentMaterial, *, chat: bool = True, seed: int = 0) -> dict[object, Json]:
     """What a rule answers, by item, read as a model's replies are."""
-    asked = Prompter(known.declared, [], PromptSettings(shots=0), chat=chat)
+    asked = Prompter(known.declared, [], RunSettings(shots=0), chat=chat)
     requests = [asked.request(item) for item in known.items]
     respondent = BuiltinRespondent(rule, [known], seed=seed)
     replies = asyncio.run(respondent.ask(requests))

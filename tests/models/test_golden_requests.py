@@ -14,25 +14,26 @@ from merilo.datasets.bundled import examples
 from merilo.errors import MeriloError
 from merilo.items import Item
 from merilo.models.asking import Request
-from merilo.models.prompter import Prompter, PromptSettings
+from merilo.models.prompter import Prompter
+from merilo.settings import RunSettings
 
 GOLDEN = Path(__file__).parent / "golden"
 
 #: The forms of a request that each file shows.
 FORMS = (
-    ("continued text, 0 shots", PromptSettings(shots=0), False),
-    ("continued text, 1 shot", PromptSettings(shots=1), False),
-    ("continued text, 2 shots", PromptSettings(shots=2), False),
-    ("chat, 0 shots", PromptSettings(shots=0, system="Отвечай кратко."), True),
-    ("chat, 1 shot", PromptSettings(shots=1), True),
-    ("chat, 2 shots as turns", PromptSettings(shots=2, shots_as_turns=True), True),
+    ("continued text, 0 shots", RunSettings(shots=0), False),
+    ("continued text, 1 shot", RunSettings(shots=1), False),
+    ("continued text, 2 shots", RunSettings(shots=2), False),
+    ("chat, 0 shots", RunSettings(shots=0, system="Отвечай кратко."), True),
+    ("chat, 1 shot", RunSettings(shots=1), True),
+    ("chat, 2 shots as turns", RunSettings(shots=2, shots_as_turns=True), True),
 )
 DIALOGUE_FORMS = (
-    ("continued text, first turn", PromptSettings(), False),
-    ("continued text, third turn", PromptSettings(), False),
-    ("chat, third turn", PromptSettings(), True),
-    ("chat, third turn, earlier turns as turns", PromptSettings(shots_as_turns=True), True),
-    ("chat, third turn, as people saw it", PromptSettings(as_people=True), True),
+    ("continued text, first turn", RunSettings(), False),
+    ("continued text, third turn", RunSettings(), False),
+    ("chat, third turn", RunSettings(), True),
+    ("chat, third turn, earlier turns as turns", RunSettings(shots_as_turns=True), True),
+    ("chat, third turn, as people saw it", RunSettings(as_people=True), True),
 )
 
 

@@ -11,9 +11,17 @@ from merilo.datasets.bundled import examples
 from merilo.datasets.rendering import Media, render
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
-from merilo.models.prompter import Prompter, PromptSettings
+from merilo.models.prompter import Prompter, RequestSettings
+from merilo.settings import RunSettings
 
-NO_SHOTS = PromptSettings(shots=0)
+NO_SHOTS = RunSettings(shots=0)
+
+
+def asked_way(name: str, *, chat: bool = False, **chosen: object) -> RequestSettings:
+    """Return how the items of a dataset are asked with these settings."""
+    return RequestSettings.of(RunSettings.of(chosen), dataset(name), chat=chat)
+
+
 SUM = dataset("simplear")
 SOLVED = [
     Item(number, f"Сумма номер {number}: {{inputs}}\nОтвет:", f"{number} + 1 = ", str(number + 1))
@@ -43,7 +51,7 @@ def picture(number: int) -> Item:
 
 
 def prompt(shots: int, question: Item = QUESTION, seed: int = 0) -> str:
-    return Prompter(SUM, SOLVED, PromptSettings(shots=shots, seed=seed), chat=False).request(question).prompt
+    return Prompter(SUM, SOLVED, RunSettings(shots=shots, seed=seed), chat=False).request(question).prompt
 
 
 def test_without_shots_the_question_carries_its_instruction() -> None:
@@ -81,7 +89,7 @@ def test_the_shots_of_a_dataset_are_spread_over_its_items() -> None:
 
 
 def test_no_shot_is_the_item_itself_even_under_another_id() -> None:
-    asked = Prompter(SUM, SOLVED, PromptSettings(shots=9), chat=False)
+    asked = Prompter(SUM, SOLVED, RunSettings(shots=9), chat=False)
     for item in SOLVED:
         twin = replace(item, id=f"copy of {item.id}")
         assert asked.request(twin).prompt.count(str(item.inputs)) == 1
@@ -90,16 +98,14 @@ def test_no_shot_is_the_item_itself_even_under_another_id() -> None:
 def test_an_id_that_a_shot_shares_with_another_question_is_no_reason_to_leave_it_out() -> None:
     other = replace(QUESTION, id=SOLVED[0].id)
     assert (
-        Prompter(SUM, SOLVED[:1], PromptSettings(shots=1), chat=False)
-        .request(other)
-        .prompt.startswith("Сумма")
+        Prompter(SUM, SOLVED[:1], RunSettings(shots=1), chat=False).request(other).prompt.startswith("Сумма")
     )
 
 
 def test_shots_share_the_domain_of_the_item() -> None:
     declared = dataset("rummlu")
     splits = examples(declared)
-    asked = Prompter(declared, splits["shots"].items, PromptSettings(), chat=False)
+    asked = Prompter(declared, splits["shots"].items, RunSettings(), chat=False)
     for item in splits["test"]:
         (same,) = [shot for shot in splits["shots"] if shot.meta["domain"] == item.meta["domain"]]
         assert str(dict(same.inputs)["text"]) in asked.request(item).prompt  # type: ignore[arg-type]
@@ -109,14 +115,14 @@ def test_a_gold_answer_with_alternatives_is_shown_as_its_first() -> None:
     declared = dataset("chegeka")
     solved = Item(2, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин;А. С. Пушкин")
     asked = Item(1, "{text} {topic}", {"text": "Что?", "topic": "Вещи"}, "самовар")
-    text = Prompter(declared, [solved], PromptSettings(shots=1), chat=False).request(asked).prompt
+    text = Prompter(declared, [solved], RunSettings(shots=1), chat=False).request(asked).prompt
     assert text.startswith("Кто? Поэты Пушкин\n\n")
 
 
 def test_the_numbers_of_one_exam_answer_are_not_alternatives() -> None:
     declared = dataset("use")
     splits = examples(declared)
-    asked = Prompter(declared, splits["shots"].items, PromptSettings(), chat=False)
+    asked = Prompter(declared, splits["shots"].items, RunSettings(), chat=False)
     first = splits["test"].items[0]
     shot = next(item for item in splits["shots"] if item.meta["id_task"] == "1")
     assert f"Ответ: {shot.outputs}\n\n" in asked.request(first).prompt
@@ -137,7 +143,7 @@ def test_closed_answers_are_compared_by_a_backend_that_continues_and_generated_b
 @every("name", names())
 def test_a_text_as_people_saw_it_is_the_rendered_prompt(name: str) -> None:
     declared = dataset(name)
-    asked = Prompter(declared, [], PromptSettings(as_people=True), chat=True)
+    asked = Prompter(declared, [], RunSettings(as_people=True), chat=True)
     for item in examples(declared)["test"]:
         assert asked.request(item).messages[0].text == asked.request(item).prompt == render(item, declared)
 
@@ -145,39 +151,36 @@ def test_a_text_as_people_saw_it_is_the_rendered_prompt(name: str) -> None:
 def test_a_program_keeps_its_white_space_at_the_end() -> None:
     declared = dataset("ruhumaneval")
     item = Item(1, "{function}", {"function": "def f(x):\n    ", "tests": "[]"}, meta={"entry_point": "f"})
-    assert Prompter(declared, [], PromptSettings(), chat=False).request(item).prompt == "def f(x):\n    "
+    assert Prompter(declared, [], RunSettings(), chat=False).request(item).prompt == "def f(x):\n    "
 
 
 def test_programs_are_sampled_with_a_seed_for_each_sample_and_answers_are_greedy() -> None:
-    programs = Prompter(dataset("ruhumaneval"), [], PromptSettings(), chat=False)
+    programs = Prompter(dataset("ruhumaneval"), [], RunSettings(), chat=False)
     item = examples(dataset("ruhumaneval"))["test"].items[0]
     requests = [programs.request(item, sample) for sample in (1, 2, 3)]
     assert {request.temperature for request in requests} == {0.6}
     assert len({request.seed for request in requests}) == len({request.sha256 for request in requests}) == 3
     greedy = Prompter(SUM, [], NO_SHOTS, chat=False).request(QUESTION)
     assert (greedy.temperature, greedy.seed) == (0.0, None)
-    assert PromptSettings().samples_for(dataset("ruhumaneval")) == 10
-    assert PromptSettings().samples_for(SUM) == 1
+    assert asked_way("ruhumaneval").samples == 10
+    assert asked_way("simplear").samples == 1
 
 
 def test_runs_of_neighbouring_seeds_share_no_sample() -> None:
-    programs = dataset("ruhumaneval")
-    seeds = [
-        PromptSettings(seed=seed).seed_for(programs, sample) for seed in range(5) for sample in range(1, 11)
-    ]
+    ways = [asked_way("ruhumaneval", seed=seed) for seed in range(5)]
+    seeds = [way.seed_of(sample) for way in ways for sample in range(1, 11)]
     assert len(set(seeds)) == 50
 
 
 def test_the_dataset_ends_a_continued_answer_and_a_chat_model_ends_its_own() -> None:
-    exam = dataset("use")
-    assert PromptSettings().stop_for(exam, chat=False) == ("\n", ".")
-    assert PromptSettings().stop_for(exam, chat=True) == ()
-    assert PromptSettings(stop=("END",)).stop_for(exam, chat=True) == ("END",)
-    assert PromptSettings(stop=()).stop_for(exam, chat=False) == ()
+    assert asked_way("use").stop == ("\n", ".")
+    assert asked_way("use", chat=True).stop == ()
+    assert asked_way("use", chat=True, stop=("END",)).stop == ("END",)
+    assert asked_way("use", stop=()).stop == ()
 
 
 def test_a_system_prompt_opens_the_conversation_or_the_text() -> None:
-    settings = PromptSettings(shots=0, system="Кратко.")
+    settings = RunSettings(shots=0, system="Кратко.")
     said = Prompter(SUM, [], settings, chat=True).request(QUESTION)
     assert [(message.role, message.text) for message in said.messages] == [
         ("system", "Кратко."),
@@ -187,7 +190,7 @@ def test_a_system_prompt_opens_the_conversation_or_the_text() -> None:
 
 
 def test_shots_as_turns_are_questions_of_the_user_and_answers_of_the_model() -> None:
-    settings = PromptSettings(shots=2, shots_as_turns=True)
+    settings = RunSettings(shots=2, shots_as_turns=True)
     request = Prompter(SUM, SOLVED, settings, chat=True).request(QUESTION)
     assert [message.role for message in request.messages] == [
         "user",
@@ -205,7 +208,7 @@ def test_shots_as_turns_are_questions_of_the_user_and_answers_of_the_model() -> 
 
 
 def test_pictures_stay_pictures_in_shots_and_question() -> None:
-    request = Prompter(PICTURES, [picture(2)], PromptSettings(), chat=True).request(picture(1))
+    request = Prompter(PICTURES, [picture(2)], RunSettings(), chat=True).request(picture(1))
     (message,) = request.messages
     assert [part for part in message.parts if isinstance(part, Media)] == [
         Media("image", "image/2.png"),
@@ -215,7 +218,7 @@ def test_pictures_stay_pictures_in_shots_and_question() -> None:
 
 
 def test_requests_that_show_different_pictures_differ() -> None:
-    asked = Prompter(PICTURES, [], PromptSettings(shots=0), chat=True)
+    asked = Prompter(PICTURES, [], RunSettings(shots=0), chat=True)
     item = picture(1)
     assert isinstance(item.inputs, dict)
     other = replace(item, inputs={**item.inputs, "image": "image/9.png"})
@@ -228,7 +231,7 @@ class TestDialogue:
     turns = examples(dataset("rutie"))["test"].items
 
     def asked(self, **settings: object) -> Prompter:
-        return Prompter(self.declared, [], PromptSettings(**settings), chat=True)  # type: ignore[arg-type]
+        return Prompter(self.declared, [], RunSettings(**settings), chat=True)  # type: ignore[arg-type]
 
     def test_the_model_reads_its_own_earlier_answers(self) -> None:
         first, second, third = self.turns[:3]
@@ -276,14 +279,14 @@ class TestBadInput:
         item = Item(7, "{text}", {"text": "Что?"}, "самовар")
         shot = Item(8, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин")
         with pytest.raises(DataError, match=r"item 7 names \{topic\}"):
-            Prompter(dataset("chegeka"), [shot], PromptSettings(shots=1), chat=False).request(item)
+            Prompter(dataset("chegeka"), [shot], RunSettings(shots=1), chat=False).request(item)
 
     def test_a_shot_without_a_gold_answer(self) -> None:
         with pytest.raises(DataError, match="item 10 of SimpleAr is used as a shot, but has no gold answer"):
-            Prompter(SUM, [replace(SOLVED[0], outputs=None)], PromptSettings(shots=1), chat=False)
+            Prompter(SUM, [replace(SOLVED[0], outputs=None)], RunSettings(shots=1), chat=False)
 
     def test_more_shots_than_there_are(self) -> None:
-        asked = Prompter(SUM, SOLVED[:2], PromptSettings(shots=3), chat=False)
+        asked = Prompter(SUM, SOLVED[:2], RunSettings(shots=3), chat=False)
         with pytest.raises(
             DataError, match="item 1 of SimpleAr needs 3 shots, but there are 2 besides the item"
         ):
@@ -293,14 +296,14 @@ class TestBadInput:
         declared = dataset("rummlu")
         splits = examples(declared)
         shots = [shot for shot in splits["shots"] if shot.meta["domain"] != "astronomy"]
-        asked = Prompter(declared, shots, PromptSettings(), chat=False)
+        asked = Prompter(declared, shots, RunSettings(), chat=False)
         with pytest.raises(DataError, match="needs 1 shot with domain 'astronomy', but there are none"):
             asked.request(splits["test"].items[0])
 
     def test_an_item_without_the_field_that_shots_share(self) -> None:
         declared = dataset("rummlu")
         splits = examples(declared)
-        asked = Prompter(declared, splits["shots"].items, PromptSettings(), chat=False)
+        asked = Prompter(declared, splits["shots"].items, RunSettings(), chat=False)
         with pytest.raises(DataError, match=r"meta\.domain: item 1 of ruMMLU has no domain"):
             asked.request(replace(splits["test"].items[0], meta={"id": 1}))
 
@@ -308,55 +311,56 @@ class TestBadInput:
         with pytest.raises(
             DataError, match="SimpleAr is asked with 2 shots an item, but its data has no solved"
         ):
-            Prompter(SUM, [], PromptSettings(), chat=False)
+            Prompter(SUM, [], RunSettings(), chat=False)
 
     def test_shots_of_a_dataset_that_has_none(self) -> None:
         with pytest.raises(
             UsageError, match="ruModAr has no shots, so it cannot be asked with 1 shot an item"
         ) as error:
-            Prompter(dataset("rumodar"), [], PromptSettings(shots=1), chat=False)
+            Prompter(dataset("rumodar"), [], RunSettings(shots=1), chat=False)
         assert error.value.exit_status == 2
         assert error.value.on_command_line.endswith("use --shots 0")
 
     def test_log_likelihoods_of_open_answers(self) -> None:
         with pytest.raises(UsageError, match="the answers of SimpleAr are open"):
-            Prompter(SUM, [], PromptSettings(shots=0, mode="loglikelihood"), chat=False)
+            Prompter(SUM, [], RunSettings(shots=0, mode="loglikelihood"), chat=False)
 
     def test_turns_for_a_backend_that_continues_a_text(self) -> None:
         with pytest.raises(UsageError, match="shots_as_turns needs a backend that takes a conversation"):
-            Prompter(SUM, SOLVED, PromptSettings(shots_as_turns=True), chat=False)
+            Prompter(SUM, SOLVED, RunSettings(shots_as_turns=True), chat=False)
 
     def test_several_greedy_answers(self) -> None:
         with pytest.raises(
             UsageError, match="5 answers to an item of SimpleAr would be equal at temperature 0"
         ):
-            PromptSettings().samples_for(SUM, 5)
-        with pytest.raises(UsageError, match="samples: takes a number of at least 1"):
-            PromptSettings().samples_for(SUM, 0)
-        assert PromptSettings(temperature=0.7).samples_for(SUM, 5) == 5
-        assert PromptSettings(temperature=0.0).samples_for(dataset("ruhumaneval")) == 1
+            asked_way("simplear", samples=5)
+        assert asked_way("simplear", temperature=0.7, samples=5).samples == 5
+        assert asked_way("ruhumaneval", temperature=0.0).samples == 1
 
 
 @every("name", ["ruethics", "ruhumaneval", "rucodeeval"])
 def test_shots_of_a_dataset_that_cannot_have_any(name: str) -> None:
     with pytest.raises(UsageError, match="has no shots: "):
-        Prompter(dataset(name), SOLVED, PromptSettings(shots=1), chat=False)
+        Prompter(dataset(name), SOLVED, RunSettings(shots=1), chat=False)
 
 
 @every(
     ("settings", "message"),
     [
-        ({"shots": -1}, "shots: takes a number of at least 0"),
-        ({"max_tokens": 0}, "max_tokens: takes a number of at least 1"),
-        ({"temperature": -0.1}, "temperature: takes a number of at least 0"),
-        ({"temperature": float("nan")}, "temperature: takes a number of at least 0"),
-        ({"top_p": 0.0}, "top_p: takes a number above 0"),
-        ({"top_p": 1.1}, "top_p: takes a number above 0"),
-        ({"stop": ("",)}, "stop: takes texts that are not empty"),
-        ({"mode": "guess"}, "mode: takes auto, generate or loglikelihood"),
+        ({"shots": -1}, "shots must be 0 or more"),
+        ({"max_tokens": 0}, "max_tokens must be 1 or more"),
+        ({"temperature": -0.1}, "temperature must be 0 or more"),
+        ({"temperature": float("nan")}, "temperature must be a finite number"),
+        ({"top_p": 0.0}, "top_p must be more than 0"),
+        ({"top_p": 1.1}, "top_p must be 1 or less"),
+        ({"stop": ("",)}, "stop must not be empty"),
+        ({"mode": "guess"}, "mode must be 'auto', 'generate' or 'loglikelihood'"),
         ({"as_people": True, "shots": 1}, "people saw no shots"),
+        ({"samples": 0}, "samples must be 1 or more"),
+        ({"price_in": 1.0}, "price_in and price_out need each other"),
+        ({"max_usd": 1.0}, "max_usd: needs the price of a million tokens"),
     ],
 )
 def test_settings_out_of_range(settings: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        PromptSettings(**settings)  # type: ignore[arg-type]
+        RunSettings(**settings)  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ from every import every
 
 from merilo.errors import InputError, UsageError
 from merilo.items import Item
-from merilo.models.prompter import PromptSettings
 from merilo.models.run_folder import (
     AskedModel,
     DatasetRecord,
@@ -21,6 +20,7 @@ from merilo.models.run_folder import (
     refuse_other_items,
     write_record,
 )
+from merilo.settings import RunSettings
 
 ITEMS = [Item(number, "{inputs}?", f"вопрос {number}", "1") for number in range(4)]
 
@@ -34,12 +34,12 @@ def dataset_record(**changed: object) -> DatasetRecord:
 
 
 def record(
-    model: AskedModel | None = None, settings: PromptSettings | None = None, **datasets: DatasetRecord
+    model: AskedModel | None = None, settings: RunSettings | None = None, **datasets: DatasetRecord
 ) -> RunRecord:
     model = model or AskedModel(name="m", backend="local", args={"model": "m", "timeout": "20"})
     return RunRecord(
         model=model,
-        settings=settings or PromptSettings(stop=("\n",)),
+        settings=settings or RunSettings(stop=("\n",)),
         datasets=datasets or {"lcs": dataset_record()},
         commands=({"command": "c"},),
     )
@@ -67,7 +67,7 @@ def test_arguments_of_speed_may_change(tmp_path: Path) -> None:
     ("other", "told"),
     [
         (record(AskedModel(name="m", backend="local", args={"model": "m", "base_url": "u"})), 'model.args.base_url was not given and is now "u"'),
-        (record(settings=PromptSettings(stop=("\n", "."))), r'stop was ["\n"] and is now ["\n", "."]'),
+        (record(settings=RunSettings(stop=("\n", "."))), r'stop was ["\n"] and is now ["\n", "."]'),
         (record(lcs=dataset_record(shots=2)), "lcs: shots was 1 and is now 2"),
         (record(lcs=dataset_record(shots_sha256="cd")), 'lcs: shots_sha256 was "ab" and is now "cd"'),
         (record(lcs=dataset_record(samples=1)), "lcs: samples was 2 and is now 1, but can only be raised"),

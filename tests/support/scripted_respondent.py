@@ -7,7 +7,8 @@ from hashlib import sha256
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.prompter import Prompter, PromptSettings
+from merilo.models.prompter import Prompter
+from merilo.settings import RunSettings
 
 
 def chance(*texts: str) -> float:
@@ -27,7 +28,7 @@ class Writer:
         for name in names:
             declared, splits = dataset(name), examples(dataset(name))
             solved = splits["shots"].items if "shots" in splits else ()
-            prompter = Prompter(declared, solved, PromptSettings(shots=shots), chat=chat)
+            prompter = Prompter(declared, solved, RunSettings(shots=shots), chat=chat)
             for item in splits["test"].items:
                 gold = item.outputs
                 self._gold[prompter.request(item).prompt] = str(

@@ -1,35 +1,38 @@
-"""The settings of a baseline as options of a command: one option for each setting, made from its declaration."""
+"""Settings as options of a command: one option for each setting, made from its declaration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from merilo.cli.exports import votes_option
-from merilo.settings import Settings, help_of, type_of
+from merilo.settings import CheckedSettings, Settings, help_of, type_of
 
 
-def takes_settings(*names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def takes_settings(
+    *names: str, of: type[CheckedSettings] = Settings
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Replace the parameter `settings` of a command by one option for each setting.
 
-    The command gets the options' values as `Settings`; impossible values are refused before it starts.
+    The command gets the options' values as settings; impossible values are refused before it starts.
 
     Args:
         names: the settings; by default, all that a user chooses.
+        of: the class that declares them.
     """
 
     def decorated(command: Callable[..., int]) -> Callable[..., int]:
-        chosen = names or tuple(Settings().parameters())
-        options = [_option(name) for name in chosen]
+        chosen = names or tuple(of().parameters())
+        options = [_option(name, of()) for name in chosen]
 
         @wraps(command)
         def run(**values: Any) -> int:  # noqa: ANN401 - a command's options have many types
             given = {name: _value(name, values.pop(name)) for name in chosen}
-            return command(**values, settings=Settings.of(given))
+            return command(**values, settings=of.of(given))
 
         hints = get_type_hints(command, include_extras=True)
         parameters = [
@@ -44,14 +47,14 @@ def takes_settings(*names: str) -> Callable[[Callable[..., int]], Callable[..., 
     return decorated
 
 
-def _option(name: str) -> Parameter:
+def _option(name: str, defaults: CheckedSettings) -> Parameter:
     """Return the parameter of one setting that a user chooses."""
     about = help_of(name)
     if about is None:
         raise KeyError(name)
-    kind, default = type_of(name), getattr(Settings(), name)
+    kind, default = type_of(name), getattr(defaults, name)
     flags = [f"--{name.replace('_', '-')}"] if kind is bool else []
-    if get_origin(kind) is tuple:
+    if _is_tuple(kind):
         kind, default = list[str] | None, None
     elif name == "min_votes":
         kind = str
@@ -61,6 +64,11 @@ def _option(name: str) -> Parameter:
 
 def _value(name: str, given: Any) -> object:  # noqa: ANN401 - as above
     """Convert an option's value to that of the setting."""
-    if get_origin(type_of(name)) is tuple:
-        return tuple(given or ())
+    kind = type_of(name)
+    if _is_tuple(kind):
+        return tuple(given) if given else None if type(None) in get_args(kind) else ()
     return votes_option(given) if name == "min_votes" else given
+
+
+def _is_tuple(kind: Any) -> bool:  # noqa: ANN401 - as above
+    return any(get_origin(one) is tuple for one in (kind, *get_args(kind)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,20 +13,17 @@ from typing import Annotated, Final
 import typer
 
 from merilo.cli.output import emit_json, refuse_json, say
+from merilo.cli.procedure_options import takes_settings
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.errors import UsageError
-from merilo.models.backends import RateLimits
-from merilo.models.prompter import AskedMode, PromptSettings
 from merilo.models.runner import Progress
-from merilo.runs.model_run import RunOptions, plan_run, price_given, run_model
+from merilo.runs.model_run import RunOptions, plan_run, run_model
 from merilo.runs.run_explanation import explain_item
 from merilo.sandbox.job import Step
+from merilo.settings import INPUT, RunSettings
 
 app = typer.Typer(add_completion=False)
 
-_INPUT: Final = "Input"
-_PROMPT: Final = "Prompt"
-_LIMITS: Final = "Limits"
 _OUTPUT: Final = "Output"
 
 #: What a text on the command line writes for a line break and a tabulator.
@@ -33,35 +31,17 @@ _ESCAPES: Final = {"\\n": "\n", "\\t": "\t"}
 
 
 @app.command()
+@takes_settings(of=RunSettings)
 def ask(
     *,
-    model: Annotated[str, typer.Option(metavar="BACKEND", help="The backend (openai-chat-completions, anthropic-chat, local-completions, hf, vllm, ...), or a built-in respondent: random, most-frequent, longest, gold.", rich_help_panel=_INPUT)],
-    model_args: Annotated[str, typer.Option(metavar="K=V,...", help="The backend's arguments, as lm-eval's --model_args: model=NAME,base_url=URL.", rich_help_panel=_INPUT)] = "",
-    datasets: Annotated[str, typer.Option(metavar="A,B", help="The datasets: names of the catalogue, or paths of YAML declarations.", rich_help_panel=_INPUT)] = "",
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder with NAME.json or NAME/test.json for each dataset, or a file. Default: the items included in Merilo.", rich_help_panel=_INPUT)] = None,
-    study: Annotated[Path | None, typer.Option(metavar="DIR", help="Ask the items of this study folder, exactly as people saw them.", rich_help_panel=_INPUT)] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many of the first items of each dataset.", rich_help_panel=_INPUT)] = None,
-    shots: Annotated[int | None, typer.Option(min=0, help="Solved items before each question. Default: as many as the dataset declares.", rich_help_panel=_PROMPT)] = None,
-    shots_as_turns: Annotated[bool, typer.Option("--shots-as-turns", help="Give solved items as turns of the conversation.", rich_help_panel=_PROMPT)] = False,
-    as_people: Annotated[bool, typer.Option("--as-people", help="Ask exactly what people saw: no shots, each item with its instruction.", rich_help_panel=_PROMPT)] = False,
-    mode: Annotated[AskedMode, typer.Option(help="How closed answers are asked; auto compares log-likelihoods if the backend continues a text.", rich_help_panel=_PROMPT)] = "auto",
-    samples: Annotated[int | None, typer.Option(min=1, help="Answers to each item. Default: 10 programs, else 1.", rich_help_panel=_PROMPT)] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of the choice of shots and of sampling.", rich_help_panel=_PROMPT)] = 0,
-    system: Annotated[str | None, typer.Option(help="The system prompt.", rich_help_panel=_PROMPT)] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="A string that ends an answer, \\n for a line break; may be given several times. Default: those of the dataset, none for chat.", rich_help_panel=_PROMPT)] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="The most tokens of an answer, thought included. Default: by kind of answer.", rich_help_panel=_PROMPT)] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help="The temperature of sampling. Default: 0.6 for programs, else 0.", rich_help_panel=_PROMPT)] = None,
-    top_p: Annotated[float | None, typer.Option(help="The share of probability that is sampled from.", rich_help_panel=_PROMPT)] = None,
-    price_in: Annotated[float | None, typer.Option(min=0, metavar="USD", help="The price of a million tokens of requests.", rich_help_panel=_LIMITS)] = None,
-    price_out: Annotated[float | None, typer.Option(min=0, metavar="USD", help="The price of a million tokens of answers.", rich_help_panel=_LIMITS)] = None,
-    max_usd: Annotated[float | None, typer.Option(min=0, metavar="USD", help="Stop before the run costs more, earlier commands included.", rich_help_panel=_LIMITS)] = None,
-    max_requests: Annotated[int | None, typer.Option(min=1, help="Stop after so many requests, earlier commands included.", rich_help_panel=_LIMITS)] = None,
-    requests_per_minute: Annotated[float | None, typer.Option(help="The most requests a minute.", rich_help_panel=_LIMITS)] = None,
-    tokens_per_minute: Annotated[float | None, typer.Option(help="The most tokens a minute.", rich_help_panel=_LIMITS)] = None,
-    device: Annotated[str | None, typer.Option(help="Where local weights are put: cpu, cuda:0.", rich_help_panel=_LIMITS)] = None,
+    model: Annotated[str, typer.Option(metavar="BACKEND", help="The backend (openai-chat-completions, anthropic-chat, local-completions, hf, vllm, ...), or a built-in respondent: random, most-frequent, longest, gold.", rich_help_panel=INPUT)],
+    model_args: Annotated[str, typer.Option(metavar="K=V,...", help="The backend's arguments, as lm-eval's --model_args: model=NAME,base_url=URL.", rich_help_panel=INPUT)] = "",
+    datasets: Annotated[str, typer.Option(metavar="A,B", help="The datasets: names of the catalogue, or paths of YAML declarations.", rich_help_panel=INPUT)] = "",
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder with NAME.json or NAME/test.json for each dataset, or a file. Default: the items included in Merilo.", rich_help_panel=INPUT)] = None,
+    study: Annotated[Path | None, typer.Option(metavar="DIR", help="Ask the items of this study folder, exactly as people saw them.", rich_help_panel=INPUT)] = None,
+    settings: RunSettings,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the rendered prompts, the number of requests, and the estimated tokens and cost; ask nothing.", rich_help_panel=_OUTPUT)] = False,
     explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show the prompt, the reply, and how the answer of this item was found and scored; may be given several times.", rich_help_panel=_OUTPUT)] = None,
-    contamination: Annotated[bool, typer.Option("--contamination", help="Also ask for the continuation of each item's text, and report verbatim overlap.", rich_help_panel=_OUTPUT)] = False,
     rudetox_models: ModelsOption = None,
     rudetox_curves: CurvesOption = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of the run. The same command resumes a run that was interrupted.", rich_help_panel=_OUTPUT)] = None,
@@ -73,32 +53,15 @@ def ask(
     Exit status 1: some requests failed or were not asked; the same command asks them.
     """
     refuse_json(json_to, [one for one in (data, study) if one is not None])
+    if settings.stop:
+        settings = replace(settings, stop=tuple(map(_unescaped, settings.stop)))
     options = RunOptions(
         model=model,
         datasets=tuple(filter(None, map(str.strip, datasets.split(",")))),
         model_args=_arguments(model_args),
         data=data,
         study=study,
-        settings=PromptSettings(
-            shots=shots,
-            shots_as_turns=shots_as_turns,
-            system=system,
-            as_people=as_people,
-            mode=mode,
-            stop=tuple(map(_unescaped, stop)) if stop else None,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            seed=seed,
-        ),
-        samples=samples,
-        limit=limit,
-        contamination=contamination,
-        limits=RateLimits(requests_per_minute, tokens_per_minute),
-        price=price_given(price_in, price_out),
-        max_usd=max_usd,
-        max_requests=max_requests,
-        device=device,
+        settings=settings,
         command="merilo run",
     )
     if dry_run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -15,22 +15,50 @@ from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item, ItemId, Split, read_split, split_file
 from merilo.models.answer_extraction import extract
-from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.prompter import EarlierTurn, Prompter, PromptSettings, shots_of
+from merilo.models.asking import Abilities, Request
+from merilo.models.prompter import EarlierTurn, Prompter, shots_of
 from merilo.models.run_folder import DatasetRecord, item_hashes, shots_hash
 from merilo.models.run_log import Earlier
 from merilo.models.runner import Dialogue, Requests
-from merilo.strict_json import Json
+from merilo.settings import RunSettings
 from merilo.wording import listed, shown
 
 #: What was answered before: (item, sample) -> request and reply.
 Known: TypeAlias = "Mapping[tuple[str, int], Earlier]"
 
-#: Reads the answer to a turn of a dialogue from its reply; `None` if there is none.
-ReadAnswer: TypeAlias = Callable[[Dataset, Item, Request, ModelReply], Json]
-
 #: Kinds of media with their names in messages.
 _KINDS: Final = {"image": "pictures", "audio": "sounds", "video": "films"}
+
+
+#: The items included in Merilo, which are asked without `data`.
+BUNDLED: Final = Path(datasets_package).parent / "examples"
+
+#: What the record of a run names in place of their file.
+BUNDLED_NAME: Final = "included in Merilo"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSource:
+    """Where the items of a dataset come from.
+
+    Attributes:
+        declared: the dataset.
+        declaration: its name, or the path of its declaration.
+        split: the items.
+        file: the file of the items.
+        study: the folder of the study that they belong to.
+    """
+
+    declared: Dataset
+    declaration: str
+    split: Split
+    file: Path
+    study: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """The file of the items, as a record names it."""
+        return BUNDLED_NAME if self.file.is_relative_to(BUNDLED) else shown(self.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +66,30 @@ class AskedDataset:
     """A dataset as a run asks it.
 
     Attributes:
+        source: where the items come from.
         prompter: makes the requests.
         split: the items that are asked, in order.
-        samples: answers to each item.
         shots: the solved items that shots are taken from.
-        source: the file of the items, or the folder of the study.
-        read_answer: reads the answers of earlier turns.
         refused: items that the backend cannot be asked, because it takes no such media.
-        declaration: the dataset's name, or the path of its declaration.
-        study: the folder of the study whose items are asked.
-        limit: how many of the first items are asked; `None` for all.
         media_below: the folder of the items' media, relative to the backend's folder of media.
     """
 
+    source: ItemSource
     prompter: Prompter
     split: Split
-    samples: int
     shots: Sequence[Item]
-    source: str
-    read_answer: ReadAnswer
     refused: tuple[ItemId, ...] = ()
-    declaration: str = ""
-    study: str | None = None
-    limit: int | None = None
     media_below: str = ""
 
     @property
     def declared(self) -> Dataset:
         """The dataset."""
-        return self.prompter.declared
+        return self.source.declared
+
+    @property
+    def samples(self) -> int:
+        """How many answers each item gets."""
+        return self.prompter.asked.samples
 
     @property
     def count(self) -> int:
@@ -117,23 +140,22 @@ class AskedDataset:
             raise DataError(
                 f"the prompt of item {item.id}{more} of {self.declared.title} {fault}: an item needs an instruction that names its"
                 f" inputs, which the dataset calls {listed(named)}",
-                file=self.source,
+                file=self.source.place,
             )
 
     def record(self) -> DatasetRecord:
         """Return the record of what is asked."""
-        first = self.prompter.request(self.split.items[0])
         return DatasetRecord(
             title=self.declared.title,
-            declaration=self.declaration or self.declared.name,
-            data=self.source,
-            study=self.study,
-            mode=first.mode,
+            declaration=self.source.declaration,
+            data=self.source.place,
+            study=None if self.source.study is None else str(self.source.study),
+            mode=self.prompter.asked.mode,
             chat=self.prompter.chat,
             shots=self.prompter.shot_count,
             shots_sha256=shots_hash(self.shots) if self.prompter.shot_count else "",
             samples=self.samples,
-            limit=self.limit,
+            limit=self.prompter.settings.limit,
             hashes=item_hashes(self.split),
         )
 
@@ -161,7 +183,7 @@ class AskedDataset:
             reply = before.reply if before and before.reply else (yield request)
             if reply.finish == "failed":
                 return
-            earlier.append((item, self.read_answer(self.declared, item, request, reply)))
+            earlier.append((item, extract(self.declared, item, request, reply).answer))
 
 
 def limited(split: Split, limit: int | None) -> Split:
@@ -230,32 +252,6 @@ def _is_answered(request: Request, known: Known) -> bool:
     return True
 
 
-#: The items included in Merilo, which are asked without `data`.
-BUNDLED: Final = Path(datasets_package).parent / "examples"
-
-#: What the record of a run names in place of their file.
-BUNDLED_NAME: Final = "included in Merilo"
-
-
-@dataclass(frozen=True, slots=True)
-class ItemSource:
-    """Where the items of a dataset come from.
-
-    Attributes:
-        declared: the dataset.
-        declaration: its name, or the path of its declaration.
-        split: the items.
-        file: the file of the items.
-        study: the folder of the study that they belong to.
-    """
-
-    declared: Dataset
-    declaration: str
-    split: Split
-    file: Path
-    study: Path | None = None
-
-
 def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[ItemSource]:
     """Find the items of datasets.
 
@@ -282,38 +278,23 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
 
 def asked_datasets(
     sources: Sequence[ItemSource],
-    settings: PromptSettings,
+    settings: RunSettings,
     abilities: Abilities,
-    *,
-    samples: int | None = None,
-    limit: int | None = None,
     media_folder: Path | None = None,
 ) -> list[AskedDataset]:
     """Make the datasets of a run as they are asked.
 
     Args:
         sources: the items.
-        settings: the settings of requests.
+        settings: the settings of the run.
         abilities: what the backend can do.
-        samples: how many answers to each item; by default, 10 programs, else 1.
-        limit: ask only so many of the first items of each dataset.
         media_folder: the folder that paths of media are relative to for the backend.
 
     Raises:
         UsageError: the settings do not fit a dataset or the backend.
         DataError: a dataset has no items, or its shots are missing.
     """
-    if limit is not None and limit < 1:
-        raise UsageError("takes a number of at least 1", field=argument("limit"))
-    return [
-        _asked(one, settings, abilities, samples=samples, limit=limit, media_folder=media_folder)
-        for one in sources
-    ]
-
-
-def read_turn(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> Json:
-    """Read the answer to an earlier turn of a dialogue."""
-    return extract(declared, item, request, reply).answer
+    return [_asked(one, settings, abilities, media_folder) for one in sources]
 
 
 def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) -> Path:
@@ -348,13 +329,7 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
 
 
 def _asked(
-    source: ItemSource,
-    settings: PromptSettings,
-    abilities: Abilities,
-    *,
-    samples: int | None,
-    limit: int | None,
-    media_folder: Path | None,
+    source: ItemSource, settings: RunSettings, abilities: Abilities, media_folder: Path | None
 ) -> AskedDataset:
     declared = source.declared
     if not len(source.split):
@@ -365,32 +340,15 @@ def _asked(
     if not settings.as_people and (declared.shots.count or settings.shots):
         shots = shots_of(source.file, declared, split=source.split.name)
     prompter = Prompter(declared, shots, settings, chat=abilities.chat)
-    mode = settings.mode_for(declared, chat=abilities.chat)
-    if mode not in abilities.modes:
+    if prompter.asked.mode not in abilities.modes:
         raise UsageError(
             f"this backend has no log-likelihoods: ask {declared.title} with {argument('mode', 'generate', given='generate')}"
-            if mode == "loglikelihood"
+            if prompter.asked.mode == "loglikelihood"
             else f"this backend generates no text, which {declared.title} needs"
         )
-    split, refused = without_media(limited(source.split, limit), declared, abilities)
-    count = settings.samples_for(declared, samples)
-    if mode == "loglikelihood" and samples is not None and count > 1:
-        raise UsageError(
-            f"the log-likelihoods of {declared.title} are the same in each sample: leave {argument('samples')} out"
-        )
-    asked = AskedDataset(
-        prompter,
-        split,
-        count,
-        shots,
-        BUNDLED_NAME if source.file.is_relative_to(BUNDLED) else shown(source.file),
-        read_turn,
-        refused,
-        source.declaration,
-        None if source.study is None else str(source.study),
-        limit,
-        _below(source.file.parent, media_folder) if media_folder and declared.media else "",
-    )
+    split, refused = without_media(limited(source.split, settings.limit), declared, abilities)
+    below = _below(source.file.parent, media_folder) if media_folder and declared.media else ""
+    asked = AskedDataset(source, prompter, split, shots, refused, below)
     asked.refuse_blind()
     return asked
 

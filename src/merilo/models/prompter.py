@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from merilo.datasets.bare_forms import bare_parts
 from merilo.datasets.declaration import AnswerKind, Dataset
@@ -23,11 +22,9 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import SUFFIXES, Item, read_split, read_splits
 from merilo.metrics.scoring import has_gold
 from merilo.models.asking import ChatMessage, Mode, Request
+from merilo.settings import RunSettings
 from merilo.strict_json import Json
 from merilo.wording import listed
-
-#: How a model is asked: "auto" compares log-likelihoods if the answers are closed and the backend continues a text.
-AskedMode: TypeAlias = Literal["auto", "generate", "loglikelihood"]
 
 #: The kinds of answers that are one of a few labels.
 CLOSED: Final[frozenset[AnswerKind]] = frozenset({"choice", "criteria"})
@@ -47,119 +44,76 @@ CHAT_TOKENS: Final = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptSettings:
-    """The settings of requests; `None` means the default of the dataset and its kind of answer.
+class RequestSettings:
+    """How the items of one dataset are asked: the settings of a run with the dataset's defaults.
 
     Attributes:
-        shots: how many solved items stand before the question.
-        shots_as_turns: whether solved items, and the earlier turns of a dialogue, are turns of the conversation.
-        system: the system prompt.
-        as_people: whether a request holds exactly the text that people saw: no shots, and each item with its instruction.
         mode: whether closed answers are compared by log-likelihood or generated.
-        stop: what ends an answer; `()` means nothing.
+        stop: what ends an answer.
         max_tokens: the most tokens of an answer, thought included.
         temperature: 0 is greedy decoding.
-        top_p: the share of probability that is sampled from.
-        seed: random seed for the choice of shots and for sampling.
-
-    Raises:
-        UsageError: a value is out of range, or two settings contradict each other.
-
-    Example:
-        >>> PromptSettings(shots=2).shots
-        2
+        samples: how many answers an item gets.
+        seed: random seed for sampling.
     """
 
-    shots: int | None = None
-    shots_as_turns: bool = False
-    system: str | None = None
-    as_people: bool = False
-    mode: AskedMode = "auto"
-    stop: tuple[str, ...] | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    seed: int = 0
+    mode: Mode
+    stop: tuple[str, ...]
+    max_tokens: int
+    temperature: float
+    samples: int
+    seed: int
 
-    def __post_init__(self) -> None:
-        if self.shots is not None and self.shots < 0:
-            raise UsageError("takes a number of at least 0", field=argument("shots"))
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise UsageError("takes a number of at least 1", field=argument("max_tokens"))
-        if self.temperature is not None and not (isfinite(self.temperature) and self.temperature >= 0):
-            raise UsageError("takes a number of at least 0", field=argument("temperature"))
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise UsageError("takes a number above 0 and at most 1", field=argument("top_p"))
-        if self.stop is not None and "" in self.stop:
-            raise UsageError("takes texts that are not empty", field=argument("stop"))
-        if self.mode not in {"auto", "generate", "loglikelihood"}:
-            raise UsageError("takes auto, generate or loglikelihood", field=argument("mode"))
-        if self.as_people and self.shots:
-            raise UsageError(f"people saw no shots: leave out {argument('shots')} or {argument('as_people')}")
+    @classmethod
+    def of(cls, settings: RunSettings, declared: Dataset, *, chat: bool) -> RequestSettings:
+        """Complete the settings of a run for a dataset.
 
-    def mode_for(self, declared: Dataset, *, chat: bool) -> Mode:
-        """Return how a dataset's items are asked.
+        A chat model gets no stop strings by default, because it ends its answer itself. A stop at the first newline would cut off
+        everything after an opening sentence or a line of thought, and a stop before "def" would cut off a program in fences.
 
         Raises:
-            UsageError: log-likelihoods were asked for, but the answers are open.
+            UsageError: the settings do not fit the dataset.
         """
-        closed = declared.answer.kind in CLOSED
-        if self.mode == "loglikelihood" and not closed:
+        kind, title = declared.answer.kind, declared.title
+        program, closed = kind == "program", kind in CLOSED
+        mode: Mode = "loglikelihood" if closed and not chat else "generate"
+        if settings.mode != "auto":
+            mode = settings.mode
+        if mode == "loglikelihood" and not closed:
             raise UsageError(
-                f"the answers of {declared.title} are open: there are no labels whose log-likelihoods could be compared"
+                f"the answers of {title} are open: there are no labels whose log-likelihoods could be compared"
                 f" (use {argument('mode', 'auto', given='auto')})"
             )
-        if self.mode == "auto":
-            return "loglikelihood" if closed and not chat else "generate"
-        return self.mode
-
-    def stop_for(self, declared: Dataset, *, chat: bool) -> tuple[str, ...]:
-        """Return what ends an answer: by default the dataset's stop strings, and nothing for a chat model.
-
-        A chat model ends its answer itself. A stop at the first newline would cut off everything after an opening
-        sentence or a line of thought, and a stop before "def" would cut off a program in fences.
-        """
-        if self.stop is not None:
-            return self.stop
-        return () if chat else declared.stop
-
-    def max_tokens_for(self, declared: Dataset, *, chat: bool) -> int:
-        """Return the most tokens of an answer."""
-        if self.max_tokens is not None:
-            return self.max_tokens
-        return (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[declared.answer.kind]
-
-    def temperature_for(self, declared: Dataset) -> float:
-        """Return the temperature: by default 0.6 for programs, else 0."""
-        if self.temperature is not None:
-            return self.temperature
-        return PROGRAM_TEMPERATURE if declared.answer.kind == "program" else 0.0
-
-    def samples_for(self, declared: Dataset, samples: int | None = None) -> int:
-        """Return how many answers an item gets: by default 10 programs, else 1.
-
-        Args:
-            declared: the dataset.
-            samples: how many answers the user asked for.
-
-        Raises:
-            UsageError: fewer than one, or several answers by greedy decoding, which would be equal.
-        """
+        temperature = settings.temperature
+        if temperature is None:
+            temperature = PROGRAM_TEMPERATURE if program else 0.0
+        samples = settings.samples
         if samples is None:
-            samples = PROGRAM_SAMPLES if declared.answer.kind == "program" else 1
-            return samples if self.temperature_for(declared) > 0 else 1
-        if samples < 1:
-            raise UsageError("takes a number of at least 1", field=argument("samples"))
-        if samples > 1 and self.temperature_for(declared) == 0:
+            samples = PROGRAM_SAMPLES if program and temperature > 0 else 1
+        elif samples > 1 and temperature == 0:
             raise UsageError(
-                f"{samples} answers to an item of {declared.title} would be equal at temperature 0:"
+                f"{samples} answers to an item of {title} would be equal at temperature 0:"
                 f" give {argument('temperature', 'T')} above 0"
             )
-        return samples
+        elif samples > 1 and mode == "loglikelihood":
+            raise UsageError(
+                f"the log-likelihoods of {title} are the same in each sample: leave {argument('samples')} out"
+            )
+        stop = settings.stop
+        if stop is None:
+            stop = () if chat else declared.stop
+        most = settings.max_tokens or (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[kind]
+        return cls(
+            mode=mode,
+            stop=stop,
+            max_tokens=most,
+            temperature=temperature,
+            samples=samples,
+            seed=settings.seed,
+        )
 
-    def seed_for(self, declared: Dataset, sample: int) -> int | None:
+    def seed_of(self, sample: int) -> int | None:
         """Return the seed of sampling an answer, different for each sample; `None` with greedy decoding."""
-        if self.temperature_for(declared) == 0:
+        if self.temperature == 0:
             return None
         return int.from_bytes(sha256(f"sample {self.seed} {sample}".encode()).digest()[:4]) >> 1
 
@@ -234,7 +188,7 @@ def shown_gold(item: Item, declared: Dataset) -> str:
     return gold.strip()
 
 
-def shot_count(declared: Dataset, settings: PromptSettings) -> int:
+def shot_count(declared: Dataset, settings: RunSettings) -> int:
     """Return how many solved items stand before a question.
 
     Raises:
@@ -412,6 +366,7 @@ class Prompter:
     Attributes:
         declared: the dataset.
         settings: the settings.
+        asked: the settings, with the dataset's defaults.
         chat: whether requests are for a backend that takes a conversation.
         shot_count: how many shots precede a question.
 
@@ -421,13 +376,14 @@ class Prompter:
 
     Example:
         >>> from merilo.datasets import dataset
-        >>> asked = Prompter(dataset("simplear"), [], PromptSettings(shots=0), chat=False)
+        >>> from merilo.settings import RunSettings
+        >>> asked = Prompter(dataset("simplear"), [], RunSettings(shots=0), chat=False)
         >>> asked.request(Item(1, "Сколько будет {inputs}?", "2 + 2", "4")).prompt
         'Сколько будет 2 + 2?'
     """
 
     def __init__(
-        self, declared: Dataset, shots: Sequence[Item], settings: PromptSettings, *, chat: bool
+        self, declared: Dataset, shots: Sequence[Item], settings: RunSettings, *, chat: bool
     ) -> None:
         if settings.shots_as_turns and not chat:
             raise UsageError(
@@ -437,7 +393,7 @@ class Prompter:
         self.settings = settings
         self.chat = chat
         self.shot_count = shot_count(declared, settings)
-        self._mode = settings.mode_for(declared, chat=chat)
+        self.asked = RequestSettings.of(settings, declared, chat=chat)
         self._deck = ShotDeck(declared, shots, self.shot_count, settings.seed)
 
     def request(self, item: Item, sample: int = 1, earlier: Sequence[EarlierTurn] = ()) -> Request:
@@ -456,8 +412,8 @@ class Prompter:
         if earlier and not self.declared.shots.earlier_turns:
             raise UsageError(f"{self.declared.title} has no dialogues, so an item has no earlier turns")
         solved, question = self._solved(item, earlier)
-        settings, declared = self.settings, self.declared
-        generated = self._mode == "generate"
+        settings, declared, asked = self.settings, self.declared, self.asked
+        generated = asked.mode == "generate"
         return Request(
             dataset=declared.name,
             item=item.id,
@@ -465,11 +421,11 @@ class Prompter:
             messages=self._messages(solved, question),
             prompt=_text(_joined(((settings.system or "",), *_blocks(solved), question))),
             choices=() if generated else tuple(TARGET_DELIMITER + label for label in declared.answer.labels),
-            stop=settings.stop_for(declared, chat=self.chat) if generated else (),
-            max_tokens=settings.max_tokens_for(declared, chat=self.chat) if generated else None,
-            temperature=settings.temperature_for(declared) if generated else 0.0,
+            stop=asked.stop if generated else (),
+            max_tokens=asked.max_tokens if generated else None,
+            temperature=asked.temperature if generated else 0.0,
             top_p=settings.top_p if generated else None,
-            seed=settings.seed_for(declared, sample) if generated else None,
+            seed=asked.seed_of(sample) if generated else None,
         )
 
     def blind(self, item: Item) -> str | None:

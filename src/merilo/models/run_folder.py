@@ -27,8 +27,8 @@ from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError, argument
 from merilo.items import Item, entry_of
 from merilo.models.asking import Mode
-from merilo.models.prompter import PromptSettings
 from merilo.models.run_log import LOG_FOLDER, RunLog, open_log
+from merilo.settings import RunSettings
 from merilo.strict_json import Json, indented, read_json
 from merilo.wording import listed, shortened
 
@@ -117,7 +117,7 @@ class RunRecord:
     """
 
     model: AskedModel
-    settings: PromptSettings
+    settings: RunSettings
     datasets: Mapping[str, DatasetRecord]
     commands: tuple[Mapping[str, Json], ...] = ()
 
@@ -126,7 +126,7 @@ class RunRecord:
         return {
             "format": FORMAT,
             "model": {**asdict(self.model), "args": dict(self.model.args)},
-            "settings": _settings_json(self.settings),
+            "settings": self.settings.of_requests(),
             "datasets": {
                 name: {**_plain(one), "hashes": dict(one.hashes)} for name, one in self.datasets.items()
             },
@@ -158,7 +158,7 @@ class RunRecord:
             if name not in _OF_SPEED and value != _HIDDEN
         }
         model: dict[str, Json] = {"backend": self.model.backend, "name": self.model.name, "args": args}
-        return {"model": model, **_settings_json(self.settings)}
+        return {"model": model, **self.settings.of_requests()}
 
 
 def write_record(run: Path, record: RunRecord) -> None:
@@ -185,14 +185,13 @@ def read_record(run: Path) -> RunRecord:
     try:
         # The types are those that `to_json` wrote; a field that is missing or new raises a TypeError.
         known = cast("dict[str, Any]", content)
-        stop = known["settings"]["stop"]
         return RunRecord(
             model=AskedModel(**known["model"]),
-            settings=PromptSettings(**{**known["settings"], "stop": None if stop is None else tuple(stop)}),
+            settings=RunSettings.of(known["settings"]),
             datasets={name: DatasetRecord(**one) for name, one in known["datasets"].items()},
             commands=tuple(known["commands"]),
         )
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, UsageError):
         raise InputError("is not the record of a run of this version", file=path) from None
 
 
@@ -264,12 +263,6 @@ def _without_password(value: str) -> str:
     if parts is None or "@" not in parts.netloc:
         return value
     return urlunsplit(parts._replace(netloc=f"{_HIDDEN}@{parts.netloc.rpartition('@')[2]}"))
-
-
-def _settings_json(settings: PromptSettings) -> dict[str, Json]:
-    found = cast("dict[str, Json]", asdict(settings))
-    found["stop"] = None if settings.stop is None else list(settings.stop)
-    return found
 
 
 def _plain(record: DatasetRecord) -> dict[str, Json]:

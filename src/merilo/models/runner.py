@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from merilo.errors import BackendError, OutputError, UsageError, argument
+from merilo.errors import BackendError, OutputError, argument
 from merilo.models.asking import ModelBackend, ModelReply, Request
 
 _Result = TypeVar("_Result")
@@ -123,9 +123,6 @@ class RunBudget:
         requests: how many requests were answered.
         running: how many requests are being answered.
 
-    Raises:
-        UsageError: the cost is limited and the price is not known.
-
     Example:
         >>> budget = RunBudget(max_requests=1)
         >>> request = Request("lcs", 1, 1, (), "2 + 2 =")
@@ -142,11 +139,6 @@ class RunBudget:
         usd: float = 0.0,
         requests: int = 0,
     ) -> None:
-        if max_usd is not None and price is None:
-            raise UsageError(
-                f"needs the price of a million tokens: {argument('price_in')} and {argument('price_out')}",
-                field=argument("max_usd"),
-            )
         self.price = price
         self.usd = usd
         self.requests = requests

@@ -12,17 +12,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from merilo.errors import MissingPartError, UsageError, argument
+from merilo.errors import MissingPartError
 from merilo.files import sha256
 from merilo.metrics.detox import Rater
 from merilo.metrics.raters import rater_of
 from merilo.models.asked_datasets import BUNDLED_NAME, AskedDataset, ItemSource, asked_datasets, item_sources
 from merilo.models.asking import ModelBackend, Request
-from merilo.models.backends import RateLimits
 from merilo.models.backends.registry import open_model
 from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.contamination import SUFFIX, contamination_of, contamination_requests
-from merilo.models.prompter import AskedMode, PromptSettings, shots_of
+from merilo.models.prompter import shots_of
 from merilo.models.run_answers import write_answers
 from merilo.models.run_folder import SANDBOX_FOLDER, AskedModel, RunFolder, RunRecord, hidden_args, run_in
 from merilo.models.run_log import RunLog, log_path, read_log
@@ -40,6 +39,7 @@ from merilo.models.runner import (
 from merilo.runs.program_scores import Watch, score_programs, unwatched
 from merilo.runs.run_scores import DatasetRun, RunResult, scored_dataset
 from merilo.runs.run_sources import study_source
+from merilo.settings import RunSettings
 from merilo.strict_json import Json
 from merilo.version import __version__
 from merilo.wording import listed
@@ -55,15 +55,7 @@ class RunOptions:
         model_args: the backend's arguments by name.
         data: a folder of items, or one file.
         study: the folder of a study.
-        settings: the settings of requests.
-        samples: how many answers to each item.
-        limit: how many of the first items of each dataset.
-        contamination: whether to make the contamination check.
-        limits: the limits of requests and tokens a minute.
-        price: the price of tokens.
-        max_usd: the most that the run may cost.
-        max_requests: the most requests of the run.
-        device: where local weights are put.
+        settings: the settings of the run.
         command: the command, for the record.
     """
 
@@ -72,29 +64,14 @@ class RunOptions:
     model_args: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
     study: Path | None = None
-    settings: PromptSettings = field(default_factory=PromptSettings)
-    samples: int | None = None
-    limit: int | None = None
-    contamination: bool = False
-    limits: RateLimits = field(default_factory=RateLimits)
-    price: Price | None = None
-    max_usd: float | None = None
-    max_requests: int | None = None
-    device: str | None = None
+    settings: RunSettings = field(default_factory=RunSettings)
     command: str = "merilo.run"
 
-
-def price_given(price_in: float | None, price_out: float | None) -> Price | None:
-    """Return the price that two arguments give, or `None` if neither is given.
-
-    Raises:
-        UsageError: one price is missing, or a price is negative.
-    """
-    if price_in is None and price_out is None:
-        return None
-    if price_in is None or price_out is None:
-        raise UsageError(f"{argument('price_in')} and {argument('price_out')} need each other")
-    return Price(price_in, price_out)
+    @property
+    def price(self) -> Price | None:
+        """The price of tokens; `None` if it is not known."""
+        prompt, completion = self.settings.price_in, self.settings.price_out
+        return None if prompt is None or completion is None else Price(prompt, completion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,65 +209,29 @@ def run(
     model_args: Mapping[str, str] | None = None,
     data: str | Path | None = None,
     study: str | Path | None = None,
-    shots: int | None = None,
-    shots_as_turns: bool = False,
-    as_people: bool = False,
-    mode: AskedMode = "auto",
-    samples: int | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    system: str | None = None,
-    stop: Sequence[str] | None = None,
-    max_tokens: int | None = None,
-    temperature: float | None = None,
-    top_p: float | None = None,
-    price_in: float | None = None,
-    price_out: float | None = None,
-    max_usd: float | None = None,
-    max_requests: int | None = None,
-    requests_per_minute: float | None = None,
-    tokens_per_minute: float | None = None,
-    device: str | None = None,
-    contamination: bool = False,
     rudetox_models: str | Path | Rater | None = None,
     rudetox_curves: str | Path | None = None,
     force: bool = False,
+    settings: RunSettings | None = None,
+    **chosen: object,
 ) -> RunResult:
     """Ask a model the items of datasets and score the answers, as `merilo run` does.
 
     Every reply is logged as it arrives. If the run ends early, the same call resumes it and asks nothing twice.
 
     Args:
-        model: the name of a backend (`openai-chat-completions`, `hf`, ...), of a built-in respondent (`random`, `most-frequent`, `longest`,
-            `gold`), or a backend object.
+        model: the name of a backend (`openai-chat-completions`, `hf`, ...), of a built-in respondent (`random`, `most-frequent`,
+            `longest`, `gold`), or a backend object.
         datasets: names of datasets, or paths of declarations.
         out: the folder of the run.
         model_args: the backend's arguments by name, such as `{"model": "gpt-4o"}`.
         data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the items included in Merilo.
         study: the folder of a study: its items are asked exactly as people saw them.
-        shots: solved items before each question; by default, as many as the dataset declares.
-        shots_as_turns: whether solved items are turns of the conversation.
-        as_people: ask exactly what people saw: no shots, each item with its instruction.
-        mode: "generate", "loglikelihood", or "auto" for log-likelihood of closed answers if the backend continues a text.
-        samples: how many answers to each item; by default, 10 programs, else 1.
-        limit: ask only so many of the first items of each dataset.
-        seed: random seed for the choice of shots and for sampling.
-        system: the system prompt.
-        stop: strings that end an answer; by default, those of the dataset.
-        max_tokens: the most tokens of an answer, thought included.
-        temperature: 0 is greedy decoding; by default 0.6 for programs, else 0.
-        top_p: the share of probability that is sampled from.
-        price_in: US dollars for a million tokens of requests.
-        price_out: US dollars for a million tokens of answers.
-        max_usd: the most that the run may cost in US dollars, earlier calls included; the run stops before it is passed.
-        max_requests: the most requests of the run, earlier calls included.
-        requests_per_minute: the most requests a minute.
-        tokens_per_minute: the most tokens a minute.
-        device: where local weights are put, such as "cpu".
-        contamination: also ask for the continuation of each item's text, and measure the overlap.
         rudetox_models: the classifiers of the metric J, as for `merilo.score`.
         rudetox_curves: the file of J's calibration curves.
         force: delete the run in the folder and start again.
+        settings: the settings of the run.
+        **chosen: single settings by name, such as `shots=0`; `merilo.RunSettings` declares them, `merilo run --help` explains them.
 
     Returns:
         The answers' scores with the outcomes of all requests.
@@ -309,29 +250,9 @@ def run(
         model_args=model_args or {},
         data=None if data is None else Path(data),
         study=None if study is None else Path(study),
-        settings=PromptSettings(
-            shots=shots,
-            shots_as_turns=shots_as_turns,
-            system=system,
-            as_people=as_people,
-            mode=mode,
-            stop=None if stop is None else tuple(stop),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            seed=seed,
-        ),
-        samples=samples,
-        limit=limit,
-        contamination=contamination,
-        limits=RateLimits(requests_per_minute, tokens_per_minute),
-        price=price_given(price_in, price_out),
-        max_usd=max_usd,
-        max_requests=max_requests,
-        device=device,
+        settings=RunSettings.of(chosen, settings),
     )
-    rater = rater_of(rudetox_models, rudetox_curves)
-    return run_model(options, Path(out), rater=rater, force=force)
+    return run_model(options, Path(out), rater=rater_of(rudetox_models, rudetox_curves), force=force)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +261,6 @@ class _Prepared:
 
     options: RunOptions
     backend: ModelBackend
-    sources: Sequence[ItemSource]
     asked: Sequence[AskedDataset]
     record: RunRecord
 
@@ -369,8 +289,6 @@ def run_model(
     Raises:
         MeriloError: as `run`.
     """
-    if options.price is None and options.max_usd is not None:
-        RunBudget(max_usd=options.max_usd)  # raises the error before anything is written
     with (
         event_loop() as loop,
         _prepared(options, loop) as prepared,
@@ -405,23 +323,14 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
         backend = open_model(
             options.model,
             options.model_args,
-            options.limits,
+            options.settings,
             [_material(one, options.settings) for one in sources],
-            seed=options.settings.seed,
-            device=options.device,
-            media_folder=media,
+            media,
         )
     else:
         backend = options.model
     try:
-        asked = asked_datasets(
-            sources,
-            options.settings,
-            backend.abilities,
-            samples=options.samples,
-            limit=options.limit,
-            media_folder=media,
-        )
+        asked = asked_datasets(sources, options.settings, backend.abilities, media)
         record = RunRecord(
             model=AskedModel(
                 name=backend.model,
@@ -433,12 +342,12 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
             datasets={one.declared.name: one.record() for one in asked},
             commands=(_command(options),),
         )
-        yield _Prepared(options, backend, sources, asked, record)
+        yield _Prepared(options, backend, asked, record)
     finally:
         loop(backend.close())
 
 
-def _material(source: ItemSource, settings: PromptSettings) -> RespondentMaterial:
+def _material(source: ItemSource, settings: RunSettings) -> RespondentMaterial:
     """Return what a built-in respondent reads: items, and the solved items that a model sees as shots."""
     shots = () if settings.as_people or source.study else shots_of(source.file, source.declared)
     return RespondentMaterial(source.declared, source.split.items, shots)
@@ -476,7 +385,7 @@ def _ask(
         done = len(known)
         answered, left = answered + done, left + max(0, one.count - done)
         sources.append(one.requests(known))
-    if prepared.options.contamination:
+    if prepared.options.settings.contamination:
         for one in prepared.asked:
             known = log.earlier(one.declared.name + SUFFIX)
             requests = list(
@@ -488,11 +397,15 @@ def _ask(
             sources.append(iter(requests))
     for cut in log.cut:
         say(f"{cut}; its request is asked again")
-    options = prepared.options
     if left:
         _check_likelihoods(prepared, loop)
+    limits = prepared.options.settings
     budget = RunBudget(
-        options.price, max_usd=options.max_usd, max_requests=options.max_requests, usd=usd, requests=spent
+        prepared.options.price,
+        max_usd=limits.max_usd,
+        max_requests=limits.max_requests,
+        usd=usd,
+        requests=spent,
     )
     with watch(left, answered) as tell:
         return ask_all(prepared.backend, chain.from_iterable(sources), log, budget, watch=tell, run=loop)
@@ -509,26 +422,26 @@ def _result(
 ) -> RunResult:
     found: dict[str, DatasetRun] = {}
     notes: list[str] = []
-    for one, source in zip(prepared.asked, prepared.sources, strict=True):
+    for one in prepared.asked:
         name = one.declared.name
         contamination = None
-        if prepared.options.contamination:
+        if prepared.options.settings.contamination:
             table = read_log(log_path(folder.path, name + SUFFIX), ("item", "sample", "text"))
             texts = dict(zip(table["item"], table["text"], strict=True))
             contamination = contamination_of(one.split.items, texts)
-        scored = scored_dataset(folder, name, source, rater=rater, contamination=contamination)
+        scored = scored_dataset(folder, name, one.source, rater=rater, contamination=contamination)
         write_answers(folder.path, scored.answers)
         if one.declared.answer.kind == "program" and scored.answers.answers:
-            note = run_programs(folder, one, source, watch)
+            note = run_programs(folder, one.source, watch)
             notes += [note] if note else []
-            scored = scored_dataset(folder, name, source, rater=rater, contamination=contamination)
+            scored = scored_dataset(folder, name, one.source, rater=rater, contamination=contamination)
         if one.refused:
             notes.append(
-                f"{one.declared.title}: {len(one.refused)} of {len(source.split)} items have media that the backend does not take, and are left out"
+                f"{one.declared.title}: {len(one.refused)} of {len(one.source.split)} items have media that the backend does not take, and are left out"
             )
         notes += scored.answers.unanswered_told()
         found[name] = scored
-    if bundled := [one.declared.title for one in prepared.asked if one.source == BUNDLED_NAME]:
+    if bundled := [one.declared.title for one in prepared.asked if one.source.place == BUNDLED_NAME]:
         notes.append(
             f"{listed(bundled)}: the items are examples included in Merilo, not the benchmark's test"
         )
@@ -537,7 +450,7 @@ def _result(
     return RunResult(folder, found, done.stopped, seconds, done.answered + done.failed, tuple(notes))
 
 
-def run_programs(folder: RunFolder, asked: AskedDataset, source: ItemSource, watch: Watch) -> str:
+def run_programs(folder: RunFolder, source: ItemSource, watch: Watch) -> str:
     """Run the programs of a dataset in the sandbox and write their results as `<dataset>.json`.
 
     Programs that were judged before are not run again.
@@ -549,7 +462,7 @@ def run_programs(folder: RunFolder, asked: AskedDataset, source: ItemSource, wat
         DataError: a problem is invalid.
         OutputError: the results cannot be written.
     """
-    name = asked.declared.name
+    name = source.declared.name
     completions = folder.path / f"{name}.completions.jsonl"
     results = folder.path / f"{name}.json"
     # The ledger of other completions, from before the run was extended, is of no use.
@@ -557,7 +470,7 @@ def run_programs(folder: RunFolder, asked: AskedDataset, source: ItemSource, wat
     try:
         score_programs(completions, data=source.file, partial=True, out=place, outputs=results, watch=watch)
     except MissingPartError as error:
-        return f"the programs of {asked.declared.title} have not been run: {error.marked}"
+        return f"the programs of {source.declared.title} have not been run: {error.marked}"
     for old in place.parent.glob(f"{name}-*"):
         if old != place:
             shutil.rmtree(old, ignore_errors=True)

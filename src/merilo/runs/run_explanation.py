@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from merilo.datasets import Dataset
@@ -144,7 +144,7 @@ def _asked_again(record: RunRecord, dataset: DatasetRecord, data: Path | None) -
         frozenset(("generate", "loglikelihood")), frozenset(("image", "audio", "video")), dataset.chat
     )
     samples = dataset.samples if dataset.mode == "generate" else None
-    (asked,) = asked_datasets([source], record.settings, abilities, samples=samples)
+    (asked,) = asked_datasets([source], replace(record.settings, samples=samples), abilities)
     return asked
 
 

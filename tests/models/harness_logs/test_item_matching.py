@@ -89,10 +89,11 @@ def test_a_prompt_with_solved_items_before_it_is_the_datasets(tmp_path: Path) ->
     """After solved items the question stands in its bare form."""
     from merilo.datasets import dataset
     from merilo.datasets.bundled import examples
-    from merilo.models.prompter import Prompter, PromptSettings
+    from merilo.models.prompter import Prompter
+    from merilo.settings import RunSettings
 
     declared = dataset("parus")
-    prompter = Prompter(declared, examples(declared)["shots"].items, PromptSettings(shots=2), chat=False)
+    prompter = Prompter(declared, examples(declared)["shots"].items, RunSettings(shots=2), chat=False)
     rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
     for row, item in zip(rows, items_of("parus"), strict=True):
         row["arguments"]["gen_args_0"]["arg_0"] = prompter.request(item).prompt

@@ -130,11 +130,12 @@ def test_a_task_of_compared_choices_needs_no_merilo(tmp_path: Path) -> None:
 
 
 def test_the_prompts_of_a_task_are_those_of_runs(tmp_path: Path) -> None:
-    from merilo.models.prompter import Prompter, PromptSettings
+    from merilo.models.prompter import Prompter
+    from merilo.settings import RunSettings
 
     exported("rummlu", tmp_path / "task", "--shots", "1", "--seed", "7")
     declared, splits = dataset("rummlu"), examples(dataset("rummlu"))
-    prompter = Prompter(declared, splits["shots"].items, PromptSettings(shots=1, seed=7), chat=False)
+    prompter = Prompter(declared, splits["shots"].items, RunSettings(shots=1, seed=7), chat=False)
     lines = (tmp_path / "task" / "merilo_rummlu.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["prompt"] for line in lines] == [
         prompter.request(item).prompt for item in splits["test"]

@@ -25,6 +25,7 @@ from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_mod
 from merilo.models.backends.model_arguments import BackendArguments, nearest
 from merilo.models.backends.servers import RateLimits
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
+from merilo.settings import RunSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +140,17 @@ def _inspect(setup: BackendSetup) -> ModelBackend:
 def open_model(
     name: str,
     args: Mapping[str, str],
-    limits: RateLimits,
+    settings: RunSettings,
     materials: Sequence[RespondentMaterial],
-    *,
-    seed: int = 0,
-    device: str | None = None,
-    media_folder: Path | None = None,
+    media_folder: Path | None,
 ) -> ModelBackend:
     """Open a built-in respondent or a backend.
 
     Args:
         name: the name.
         args: the backend's arguments; built-in respondents take none.
-        limits: the limits of requests and tokens a minute.
+        settings: the settings of the run: limits a minute, device, and the random seed of the built-in respondent `random`.
         materials: the datasets with their items, which built-in respondents read.
-        seed: random seed of the built-in respondent `random`.
-        device: where local weights are put.
         media_folder: the folder that paths of media are relative to.
 
     Raises:
@@ -165,8 +161,8 @@ def open_model(
     if name in BUILTIN_RESPONDENTS:
         if args:
             raise UsageError(f"the built-in respondent {name} takes no arguments")
-        return BuiltinRespondent(name, materials, seed=seed)
+        return BuiltinRespondent(name, materials, seed=settings.seed)
     if near := get_close_matches(name, BUILTIN_RESPONDENTS, n=1, cutoff=0.8):
         raise UsageError(f"there is no backend '{name}'; did you mean {near[0]}?", field=argument("model"))
-
-    return open_backend(name, args, limits, device=device, media_folder=media_folder)
+    limits = RateLimits(settings.requests_per_minute, settings.tokens_per_minute)
+    return open_backend(name, args, limits, device=settings.device, media_folder=media_folder)

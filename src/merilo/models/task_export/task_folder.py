@@ -19,8 +19,9 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, Split, write_splits
 from merilo.metrics.scoring import CRITERION, RATED, gold_label, groups, has_gold, metric_names
 from merilo.models.asked_datasets import item_sources
-from merilo.models.prompter import TARGET_DELIMITER, Prompter, PromptSettings, shots_of
+from merilo.models.prompter import TARGET_DELIMITER, Prompter, shots_of
 from merilo.models.task_export.exported_scores import ITEMS_FILE, TASK_FILE
+from merilo.settings import RunSettings
 from merilo.strict_json import Json, dumped
 from merilo.version import __version__
 
@@ -390,7 +391,7 @@ def export_task(
         OutputError: the folder exists, or cannot be written.
     """
     (source,) = item_sources([dataset], None if data is None else Path(data))
-    settings = PromptSettings(shots=shots, seed=seed)
+    settings = RunSettings(shots=shots, seed=seed)
     conversation = chat or form == "inspect"
     solved = shots_of(source.file, source.declared, split=source.split.name)
     prompter = Prompter(source.declared, solved, settings, chat=conversation)
