@@ -12,7 +12,8 @@ from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import read_split
 from merilo.metrics.scoring import score
-from merilo.people.gold import normalise_gold, read_gold, records
+from merilo.people.gold import normalise_gold, read_gold
+from merilo.people.gold_file import records
 from merilo.people.spelling import classes
 
 # The dataset's own split file

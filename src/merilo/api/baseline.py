@@ -113,7 +113,7 @@ def baseline(
         if origin is None:
             raise UsageError(f"{argument('anonymise')} needs responses from read_responses")
         read, skilled = pseudonyms.anonymise(read, skilled, origin.key)
-        found = pseudonyms.gold_without_folders(found) if found else None
+        found = found.named(Path(found.source).name) if found else None
     if models and not found:
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from merilo.baselines.pipeline import test_items
 from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError, argument
 from merilo.people.frames import Frame, mapping_of, polars_of, records_of
-from merilo.people.gold import Gold, read_gold, solved_gold
+from merilo.people.gold import Gold, is_id, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS
-from merilo.people.gold_keys import is_id
-from merilo.people.pseudonyms import gold_without_folders
 from merilo.responses import Responses
+from merilo.strict_json import Json
 
 
 def gold_of(
@@ -34,24 +30,34 @@ def gold_of(
     Raises:
         UsageError: a column is given without a file.
     """
-    items = test_items(responses)
     if gold is not None:
-        labels = sorted(set(responses.table["answer"].unique()))
-        return read_gold(
-            gold,
-            items,
-            answer=responses.answer_field or "",
-            column=column,
-            labels=labels,
-            encoding=encoding,
-            form=declared.answer if declared else None,
-            alternatives=alternatives,
-        )
+        return _read(responses, declared, gold, column, encoding, alternatives)
     if column is not None:
         raise UsageError(f"{argument('gold_column')} needs {argument('gold')}")
     if declared and declared.name in SOLVERS:
-        return solved_gold(items, solver(declared.name), declared.name)
+        return solved_gold(test_items(responses), solver(declared.name), declared.name)
     return None
+
+
+def _read(  # noqa: PLR0917 - one source
+    responses: Responses,
+    declared: Dataset | None,
+    source: Path | Sequence[Mapping[str, Json]],
+    column: str | None,
+    encoding: str | None,
+    alternatives: str | None,
+) -> Gold:
+    """Read gold answers and join them to the test items, in the spelling of the responses."""
+    return read_gold(
+        source,
+        test_items(responses),
+        answer=responses.answer_field or "",
+        column=column,
+        labels=sorted(set(responses.table["answer"].unique())),
+        encoding=encoding,
+        form=declared.answer if declared else None,
+        alternatives=alternatives,
+    )
 
 
 def gold_in_memory(
@@ -94,15 +100,4 @@ def gold_in_memory(
         ids = [row.get(fields[0]) for row in rows]
         if len(set(map(str, ids))) == len(ids):
             rows = [{**row, "id": identity} for row, identity in zip(rows, ids, strict=True)]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "table"
-        path = path.with_suffix(".jsonl")
-        path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
-        found = gold_without_folders(
-            gold_of(responses, declared, path, column, None, alternatives=alternatives) or _none()
-        )
-    return replace(found, source="gold in memory")
-
-
-def _none() -> Gold:
-    raise UsageError("holds no gold answers", field=argument("gold"))
+    return _read(responses, declared, rows, column, None, alternatives)

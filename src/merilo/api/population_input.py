@@ -18,7 +18,8 @@ from merilo.baselines.population import (
 )
 from merilo.errors import UsageError, argument
 from merilo.people.frames import Frame, is_frame, polars_of
-from merilo.people.gold import Gold, records
+from merilo.people.gold import Gold
+from merilo.people.gold_file import records
 from merilo.responses import Responses
 from merilo.wording import shown
 

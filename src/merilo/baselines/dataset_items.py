@@ -13,8 +13,7 @@ from merilo.errors import DataError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.scoring import RATED, Declared, explain
-from merilo.people.gold import Gold
-from merilo.people.gold_keys import is_id
+from merilo.people.gold import Gold, is_id
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 

@@ -14,7 +14,8 @@ from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
 from merilo.people.experts.out_of_bag import NOT_SHOWN, OutOfBagDesign, spelling
-from merilo.people.gold import Gold, read_gold, records
+from merilo.people.gold import Gold, read_gold
+from merilo.people.gold_file import records
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import Difference
 from merilo.wording import choices, listed, shortened

@@ -30,7 +30,8 @@ from merilo.cli.study_options import (
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.errors import DataError, InputError, UsageError, for_command_line
 from merilo.people import platforms
-from merilo.people.gold import Gold, records
+from merilo.people.gold import Gold
+from merilo.people.gold_file import records
 from merilo.people.inspection import Inspection, inspect
 from merilo.people.platforms import Columns, Platform, SeveralAnswersError, plain
 from merilo.people.quality.controls import read_skills

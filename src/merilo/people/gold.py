@@ -1,29 +1,40 @@
-"""Gold answers: read from a file and joined on the input fields or ids, or computed by the dataset's solver."""
+"""Gold answers of a pool's items: joined from a file on ids or input fields, or computed by the dataset's solver."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
-from merilo.bilingual import BilingualText, counted, counted_en, listed_ru
 from merilo.errors import DataError, InputError, argument
-from merilo.items import Item
+from merilo.garbage_collection import collecting_later
+from merilo.items import Item, ItemId, id_of
 from merilo.metrics.answers import AnswerForm
-from merilo.people.gold_file import GoldFile, gold_column, read_gold_file, records, text_of
-from merilo.people.gold_items import scorer_items
-from merilo.people.gold_join import join
-from merilo.people.gold_keys import AT, GOLD, ID, ITEM, input_columns, input_fields, is_id
+from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
 from merilo.people.spelling import Normalisation, canonical, unify
-from merilo.wording import listed, shown
-
-__all__ = ["Gold", "read_gold", "records", "solved_gold"]
+from merilo.responses import INPUT_MARK
+from merilo.strict_json import Json
+from merilo.text import Text
+from merilo.wording import listed, shortened, shown
 
 #: Words that other programs write into an empty cell.
 _EMPTY_WORDS: Final = ("nan", "none", "null", "n/a", "<na>")
+#: Columns of a table that are read as whole numbers, as in `meta` of the exam's split.
+_WHOLE: Final = ("score", "variant")
+_WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
+
+#: Columns added to the file's columns in the joined table: the row's position in the file's table, the gold answer, the
+#: dataset's id, the item's number in the pool, and the keys that are compared.
+_AT, _GOLD, _ID, _ITEM, _KEY, _TEXT = "\x1fat", "\x1fgold", "\x1fid", "\x1fitem", "\x1fkey", "\x1ftext"
+
+#: Ids identify the same items on both sides if, for at least this share of the common ids, the input fields agree.
+_SAME_IDS: Final = 0.9
+#: A field and a column are matched by their values if at least this share of distinct values is common to both.
+_SAME_VALUES: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class Gold:
         source: the name of the file, or a description of the solver.
         without_gold: the numbers of the pool's items without a gold answer, except those in `unsolved`.
         unused: the numbers of the file's rows that match no item of the pool.
-        warnings: warnings for the user, in English and Russian.
+        warnings: warnings for the user.
         fields: the other fields of the file for these items, including `meta.*`: `item` and text columns; `None` without a
             file.
         items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
@@ -49,7 +60,7 @@ class Gold:
     source: str
     without_gold: tuple[int, ...] = ()
     unused: tuple[int, ...] = ()
-    warnings: tuple[BilingualText, ...] = ()
+    warnings: tuple[Text, ...] = ()
     fields: pl.DataFrame | None = None
     items: Mapping[int, Item] = field(default_factory=dict)
     column: str | None = None
@@ -77,17 +88,22 @@ class Gold:
         """
         kept = None
         if self.fields is not None:
-            kept = self.fields.select(
-                "item", *(name for name in self.fields.columns if name in {*fields} - {"item"})
-            )
+            kept = self.fields.select("item", *(n for n in self.fields.columns if n in {*fields} - {"item"}))
         items = {
-            number: Item(
-                item.id, "", {}, None, {name: item.meta[name] for name in fields if name in item.meta}
-            )
+            number: Item(item.id, "", {}, None, {n: item.meta[n] for n in fields if n in item.meta})
             for number, item in self.items.items()
         }
         hidden = self.answers.with_columns(pl.lit(None, pl.String).alias("gold"))
         return replace(self, answers=hidden, warnings=(), fields=kept, items=items, withheld=True)
+
+    def named(self, source: str) -> Gold:
+        """Return a copy with another name of the source, in warnings too."""
+        values: Iterator[dict[str, Any]] = ({**one.values, "file": source} for one in self.warnings)
+        renamed = (
+            Text(one.english, **own) if "file" in one.values else one
+            for one, own in zip(self.warnings, values, strict=True)
+        )
+        return replace(self, source=source, warnings=tuple(renamed))
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
@@ -104,7 +120,6 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
     fields = input_fields(items)
     # The item's number in the pool is not part of the question.
     asked = [place for place, name in enumerate(fields) if not is_id(name)] or range(len(fields))
-    rows: list[tuple[int, str, None]] = []
     found: dict[int, Item] = {}
     reasons: dict[int, str] = {}
     for number, *values in items.iter_rows():
@@ -114,35 +129,35 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
         except DataError as error:
             reasons[number] = error.message
             continue
-        rows.append((number, answer, None))
         found[number] = Item(number, "", dict(zip(fields, texts, strict=True)), answer)
-    if reasons and not rows:
+    if reasons and not found:
         number, reason = next(iter(reasons.items()))
         raise DataError(f"the solver of {name} can answer no item; item {number}: {reason}")
-    schema = {"item": pl.UInt32, "gold": pl.String, "id": pl.String}
-    return Gold(
-        pl.DataFrame(rows, schema=schema, orient="row"),
-        f"the solver of {name}",
-        warnings=(_unsolved(reasons, items.height, name),) if reasons else (),
-        items=found,
-        unsolved=tuple(reasons),
+    answers = pl.DataFrame(
+        [(number, item.outputs, None) for number, item in found.items()],
+        schema={"item": pl.UInt32, "gold": pl.String, "id": pl.String},
+        orient="row",
     )
+    source = f"the solver of {name}"
+    warnings = (_unsolved(reasons, items.height, name),) if reasons else ()
+    return Gold(answers, source, warnings=warnings, items=found, unsolved=tuple(reasons))
 
 
-def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> BilingualText:
-    """Build the warning with the number of items without a gold answer and, in English, the first reasons."""
+def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> Text:
+    """Build the warning with the items without a gold answer, and the first reasons of the solver, which are English."""
     first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
-    rest = f"; and {len(reasons) - 3} more" if len(reasons) > 3 else ""
-    numbers = listed_ru([str(number) for number in reasons], 10)
-    return BilingualText(
-        f"the solver of {name} cannot answer {len(reasons)} of {total} items, which are not scored ({first}{rest})",
-        f"программа-решатель датасета {name} не может ответить на {counted(len(reasons), 'вопрос', 'вопроса', 'вопросов')} "
-        f"из {total}; в оценку они не входят (номера: {numbers})",
+    return Text(
+        "the solver of {name} cannot answer {n} of {total} items, which are not scored (items {numbers}; {first})",
+        name=name,
+        n=len(reasons),
+        total=total,
+        numbers=list(reasons),
+        first=first,
     )
 
 
 def read_gold(
-    path: Path,
+    source: Path | Sequence[Mapping[str, Json]],
     items: pl.DataFrame,
     *,
     answer: str = "",
@@ -158,7 +173,7 @@ def read_gold(
     columns were not matched by name, `warnings` describes how they were matched.
 
     Args:
-        path: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file.
+        source: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file; or records in memory.
         items: `item` and the input fields, white space folded.
         answer: the name of the pool's answer column; a gold column of the same name is taken.
         column: the column of the gold answers, if it cannot be found by name.
@@ -174,67 +189,102 @@ def read_gold(
             of an item, or two items have the same id.
     """
     if not items.height:
-        raise DataError("no item needs a gold answer: every response is to a control item", file=path)
-    file = read_gold_file(path, encoding)
+        place = source if isinstance(source, Path) else None
+        raise DataError("no item needs a gold answer: every response is to a control item", file=place)
+    file = read_gold_file(source, encoding)
     kind = form.kind if form else None
     separator = alternatives or (form.alternatives if form else None)
-    shared = list(input_columns(file, items).values())
-    gold, passed = gold_column(file, shared, answer=answer, column=column, criteria=kind == "criteria")
-    rows = _gold_rows(file, gold, kind, separator, _numbers(file, items))
-    if kind not in {"text", "program"} and not _is_whole_dictionary(file, gold):
-        rows = _unified(rows, labels, separator)
-    joined = join(file, rows, items, {gold, *passed})
-    found = joined.pairs
-    others = [name for name in file.columns if name not in {gold, "item", *joined.columns}]
-    warnings = [*joined.warnings, *_empty_words(found, labels, file)]
+    columns = [*file.inputs, *(name for name in file.columns if name not in file.inputs)]
+    shared = _by_name(input_fields(items), [name for name in columns if not name.startswith("outputs.")])
+    gold, passed = gold_column(
+        file, [*shared.values()], answer=answer, column=column, criteria=kind == "criteria"
+    )
+    rows = _gold_rows(file, gold, kind, separator, _numbers(file, items, [*shared.values()]))
+    whole_dictionary = gold == "outputs" and bool(file.criteria)
+    if kind not in {"text", "program"} and not whole_dictionary:
+        texts = [text for text in rows[_GOLD].unique().sort() if not (separator and separator in text)]
+        rows = rows.with_columns(pl.col(_GOLD).replace(unify(texts, list(labels))))
+    joined = _Join(file, rows, items, {gold, *passed}).run()
+    warnings = [*joined.warnings, *_empty_words(joined.pairs, labels, file)]
     if passed:
-        names = listed([f"'{file.header(name)}'" for name in passed])
-        names_ru = listed_ru([f"«{file.header(name)}»" for name in passed])
-        taken = BilingualText(
-            f"{shown(path)}: gold answers were taken from the column '{file.header(gold)}', not from {names} "
-            f"(choose another with {argument('gold_column')})",
-            f"файл {shown(path)}: эталонные ответы взяты из столбца «{file.header(gold)}», а не из {names_ru} "
-            f"(другой столбец можно выбрать так: {argument('gold_column')})",
-        )
+        passed_over = [Text("'{column}'", column=file.header(name)) for name in passed]
+        taken = Text(
+            "{file}: gold answers were taken from the column '{column}', not from {others} (choose another with {option})",
+            file=shown(file.path), column=file.header(gold), others=passed_over, option=argument("gold_column"),
+        )  # fmt: skip
         warnings.insert(0, taken)
+    others = [name for name in file.columns if name not in {gold, *joined.columns}]
     return Gold(
-        found.select(pl.col(ITEM).alias("item"), pl.col(GOLD).alias("gold"), pl.col(ID).alias("id")),
-        shown(path),
+        joined.pairs.select(
+            pl.col(_ITEM).alias("item"), pl.col(_GOLD).alias("gold"), pl.col(_ID).alias("id")
+        ),
+        shown(file.path),
         joined.without_gold,
         joined.unused,
         tuple(warnings),
-        found.select(pl.col(ITEM).alias("item"), *others),
-        scorer_items(file, joined, items, gold, kind),
+        joined.pairs.select(pl.col(_ITEM).alias("item"), *(name for name in others if name != "item")),
+        _scorer_items(file, joined.pairs, items, gold, others, kind=kind),
         file.header(gold),
     )
 
 
-def _numbers(file: GoldFile, items: pl.DataFrame) -> str | None:
+def normalise_gold(gold: Gold, made: Normalisation) -> Gold:
+    """Rewrite gold answers to the spelling of their class; others are unchanged."""
+    texts = gold.answers["gold"].drop_nulls().unique().to_list()
+    if not made.rules or not texts:
+        return gold
+    spelling = {canonical(text, made.rules): kept for text, kept in made.classes.items()}
+    new = [spelling.get(canonical(text, made.rules), text) for text in texts]
+    return gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(texts, new)))
+
+
+def input_fields(items: pl.DataFrame) -> list[str]:
+    """Return the names of a pool's input fields."""
+    return [name for name in items.columns if name != "item"]
+
+
+def is_id(field: str) -> bool:
+    """Check whether an input field has a name typical of item ids."""
+    return _bare_field(field) in ID_COLUMNS
+
+
+def _bare_field(name: str) -> str:
+    return name.removeprefix(INPUT_MARK).casefold()
+
+
+def _by_name(fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+    """Find the column of each field by its name, ignoring letter case and the prefix of an input."""
+    folded = {name.casefold(): name for name in reversed(columns)}
+    found: dict[str, str] = {}
+    for name in fields:
+        column = name if name in columns else folded.get(name.casefold()) or folded.get(_bare_field(name))
+        if column is not None and column not in found.values():
+            found[name] = column
+    return found
+
+
+def _numbers(file: GoldFile, items: pl.DataFrame, shared: Sequence[str]) -> str | None:
     """Return the column of the only field of the items if it holds different whole numbers, which are then their ids."""
-    fields, columns = input_fields(items), [*input_columns(file, items).values()]
-    if len(fields) != 1 or not columns:
+    if len(input_fields(items)) != 1 or not shared:
         return None
-    texts = file.table[columns[0]]
+    texts = file.table[shared[0]]
     numbers = (
         texts.dtype == pl.String and texts.str.contains(r"^(0|[1-9]\d{0,17})$").fill_null(value=False).all()
     )
-    return columns[0] if numbers and texts.n_unique() == texts.len() else None
+    return shared[0] if numbers and texts.n_unique() == texts.len() else None
 
 
 def _gold_rows(
     file: GoldFile, gold: str, kind: str | None, separator: str | None, numbers: str | None
 ) -> pl.DataFrame:
-    """Select the rows with a gold answer, and add the columns `AT`, `GOLD` and `ID`."""
+    """Select the rows with a gold answer, and add the columns `_AT`, `_GOLD` and `_ID`; repeated ids are null."""
     texts = file.table[gold]
     if gold == "outputs" and (lists := _lists(file, kind, separator)):
         texts = pl.Series([lists.get(at, text) for at, text in enumerate(texts)], dtype=pl.String)
     ids = file.id_column or numbers
     identity = pl.lit(None, pl.String) if ids is None else pl.col(ids)
-    rows = (
-        file.table.with_columns(texts.alias(GOLD), identity.alias(ID))
-        .with_row_index(AT)
-        .filter(pl.col(GOLD).is_not_null())
-    )
+    rows = file.table.with_columns(texts.alias(_GOLD), identity.alias(_ID)).with_row_index(_AT)
+    rows = rows.filter(pl.col(_GOLD).is_not_null())
     if not rows.height:
         raise DataError(
             "no row has a gold answer in this column (closed tests are published without gold answers)",
@@ -258,53 +308,451 @@ def _lists(file: GoldFile, kind: str | None, separator: str | None) -> dict[int,
         elif separator and not any(isinstance(one, list | dict) for one in outputs):
             found[at] = separator.join(text for one in outputs if (text := text_of(one)))
         else:
+            row = file.table["row"][at]
             raise InputError(
-                "is a list, but one gold answer is expected",
-                file=file.path,
-                row=file.table["row"][at],
-                field="outputs",
+                "is a list, but one gold answer is expected", file=file.path, row=row, field="outputs"
             )
     return found
 
 
-def _is_whole_dictionary(file: GoldFile, gold: str) -> bool:
-    return gold == "outputs" and bool(file.criteria)
-
-
-def _unified(rows: pl.DataFrame, labels: Sequence[str], separator: str | None) -> pl.DataFrame:
-    """Rewrite gold answers to the spelling of the labels; a cell with several gold answers is unchanged."""
-    texts = [text for text in rows[GOLD].unique() if not (separator and separator in text)]
-    mapping = {text: label for text, label in unify(sorted(texts), list(labels)).items() if text != label}
-    if not mapping:
-        return rows
-    return rows.with_columns(pl.col(GOLD).replace(mapping))
-
-
-def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> list[BilingualText]:
+def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> list[Text]:
     """Warn about gold answers such as "nan", which some programs write into empty cells."""
-    known = {label.casefold() for label in labels}
-    words = [word for word in _EMPTY_WORDS if word not in known]
-    strange = found.filter(pl.col(GOLD).str.to_lowercase().is_in(words))
+    words = {*_EMPTY_WORDS} - {label.casefold() for label in labels}
+    strange = found.filter(pl.col(_GOLD).str.to_lowercase().is_in(words))
     if not strange.height:
         return []
-    place, row, text, rows = shown(file.path), strange["row"][0], strange[GOLD][0], strange.height
     return [
-        BilingualText(
-            f"{place}, row {row}: the gold answer is '{text}', which some programs write into an empty cell "
-            f"({counted_en(rows, 'such row', 'such rows')})",
-            f"файл {place}, строка {row}: эталонный ответ — «{text}», а так некоторые программы заполняют пустые ячейки "
-            f"(всего {counted(rows, 'такая строка', 'такие строки', 'таких строк')})",
+        Text(
+            "{file}, row {row}: the gold answer is '{text}', which some programs write into an empty cell "
+            "({n:# such row|# such rows})",
+            file=shown(file.path), row=strange["row"][0], text=strange[_GOLD][0], n=strange.height,
         )
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A join key of items and rows.
+
+    Attributes:
+        fields: the pool's fields.
+        columns: the file's columns.
+        of_items: expression that computes the key of an item.
+        of_rows: expression that computes the key of a row.
+        remark: how columns with different names were matched, or what differs; `None` if there is nothing to tell.
+    """
+
+    fields: tuple[str, ...]
+    columns: tuple[str, ...]
+    of_items: pl.Expr
+    of_rows: pl.Expr
+    remark: Text | None = None
+
+    @staticmethod
+    def of(pairs: Mapping[str, str], remark: Text | None = None) -> _Key:
+        """Build the key from a mapping of fields to columns."""
+        fields, columns = tuple(pairs), tuple(pairs.values())
+        return _Key(fields, columns, _texts(fields, "\x1f"), _texts(columns, "\x1f"), remark)
+
+
+def _texts(names: Sequence[str], separator: str) -> pl.Expr:
+    return pl.concat_str([pl.col(name).fill_null("") for name in names], separator=separator).alias(_KEY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """The items of a pool joined to rows of a file of gold answers.
+
+    Attributes:
+        pairs: one row per item with a gold answer, in the pool's order: the file's columns, `_AT`, `_GOLD`, `_ID` and `_ITEM`.
+        columns: the file's columns matched to the pool's input fields.
+        without_gold: the numbers of the items that match no row.
+        unused: the numbers of the rows that match no item.
+        warnings: how columns with different names were matched, and which fields of joined items differ.
+    """
+
+    pairs: pl.DataFrame
+    columns: tuple[str, ...]
+    without_gold: tuple[int, ...]
+    unused: tuple[int, ...]
+    warnings: tuple[Text, ...]
+
+
+class _Join:
+    """The join of rows with a gold answer to the items of a pool.
+
+    Rows are joined by id if both sides have ids and the input fields common to both sides agree. Otherwise they are
+    joined by these fields. Fields with different names are matched by their values, and a warning names them.
+    """
+
+    def __init__(self, file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: set[str]) -> None:
+        self.file, self.rows, self.items, self.answers = file, rows, items, answers
+        fields = input_fields(items)
+        known = [name for name in file.columns if name not in answers and not name.startswith("outputs.")]
+        self.id = file.id_column if file.id_column in known else None
+        known = [name for name in known if name != self.id]
+        self.inputs = [name for name in known if name in file.inputs] if file.inputs else known
+        self.metas = {name.removeprefix("meta."): name for name in known if name not in file.inputs}
+        self.ids = [name for name in fields if is_id(name)]
+        self.texts = [name for name in fields if name not in self.ids]
+        self.named = _by_name(self.texts, [name for name in self.inputs if not name.startswith("meta.")])
+
+    def run(self) -> _Joined:
+        """Join by the first key that identifies the row of every item that it matches.
+
+        Raises:
+            DataError: two items of the file have the same id, no row matches an item, two rows give one item different gold
+                answers, or the common fields do not identify the row of an item.
+        """
+        self._refuse_doubled_ids()
+        ambiguous: DataError | None = None
+        best = 0
+        for key in self._keys():
+            items, rows = self.items.with_columns(key.of_items), self.rows.with_columns(key.of_rows)
+            matched = items.join(rows, on=_KEY, how="semi").height
+            # A longer key may resolve ambiguous rows, but must still match at least half as many items.
+            if not matched or 2 * matched < best:
+                continue
+            try:
+                repeated = self._refuse_ambiguity(rows, items, key)
+            except DataError as error:
+                ambiguous, best = ambiguous or error, max(best, matched)
+                continue
+            return self._joined(rows, items, key, repeated)
+        raise ambiguous or self._nothing_matches()
+
+    def _joined(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key, repeated: Text | None) -> _Joined:
+        asked = items.select(pl.col("item").alias(_ITEM), _KEY)
+        first = rows.unique(_KEY, keep="first", maintain_order=True)
+        joined = asked.join(first, on=_KEY, how="left", maintain_order="left")
+        file, remark = shown(self.file.path), key.remark
+        told = Text("{file}: {remark}", file=file, remark=remark) if remark else None
+        return _Joined(
+            joined.filter(pl.col(_GOLD).is_not_null()),
+            key.columns,
+            tuple(joined.filter(pl.col(_GOLD).is_null())[_ITEM]),
+            tuple(rows.join(asked, on=_KEY, how="anti", maintain_order="left")["row"]),
+            tuple(warning for warning in (told, repeated) if warning),
+        )
+
+    # Keys, best first
+
+    def _keys(self) -> Iterator[_Key]:
+        by_fields = list(self._by_fields())
+        if self.id is not None:
+            for name in self.ids:
+                if (key := self._by_id(name, self.id, by_fields)) is not None:
+                    yield key
+        yield from by_fields
+
+    def _by_fields(self) -> Iterator[_Key]:
+        if self.named:
+            yield _Key.of(self.named)
+        if self.texts and "inputs" in self.inputs and "inputs" not in self.named.values():
+            remark = Text(
+                "the file's text 'inputs' was matched with the pool's {fields}, joined by spaces",
+                fields=self.texts,
+            )
+            told = remark if len(self.texts) > 1 else None
+            yield _Key(tuple(self.texts), ("inputs",), _texts(self.texts, " "), _texts(["inputs"], " "), told)
+        # Fields of `meta` that the pool shows distinguish items with the same inputs.
+        free = [name for name in self.texts if name not in self.named]
+        if more := {name: self.metas[own] for name, own in _by_name(free, list(self.metas)).items()}:
+            yield _Key.of({**self.named, **more})
+        if same := self._with_same_values(free):
+            pairs = [
+                Text("the pool's '{field}' with the file's '{column}'", field=name, column=column)
+                for name, column in same.items()
+            ]
+            remark = Text("columns were matched by their values, not by their names: {pairs}", pairs=pairs)
+            if self.named:
+                yield _Key.of({**self.named, **same}, remark)
+            yield _Key.of(same, remark)
+
+    def _with_same_values(self, fields: Sequence[str]) -> dict[str, str]:
+        """Match fields and columns with different names that share most of their values, the longest texts first."""
+        taken = {"instruction", *self.named.values()}
+        columns = [name for name in self.inputs if name not in taken and not name.startswith("meta.")]
+        values = {name: {*self.items[name].drop_nulls()} for name in fields}
+        held = {name: {*self.rows[name].drop_nulls()} for name in columns}
+        shared: dict[tuple[str, str], int] = {}
+        for name in fields:
+            for column in columns:
+                common = values[name] & held[column]
+                if common and len(common) >= _SAME_VALUES * min(len(values[name]), len(held[column])):
+                    # Weighted by length in characters: texts come before numbers that happen to occur on both sides.
+                    shared[name, column] = sum(map(len, common))
+        found: dict[str, str] = {}
+        matched = self._matched(self.named) if self.named else 0
+        for name, column in sorted(shared, key=lambda pair: -shared[pair]):
+            if name in found or column in found.values():
+                continue
+            longer = {**found, name: column}
+            # Columns with common values may be unrelated; if so, few items have both values in the same row.
+            if (count := self._matched({**self.named, **longer})) and 2 * count >= matched:
+                found, matched = longer, count
+        return found
+
+    def _matched(self, pairs: Mapping[str, str]) -> int:
+        key = _Key.of(pairs)
+        return self.items.select(key.of_items).join(self.rows.select(key.of_rows), on=_KEY, how="semi").height
+
+    def _by_id(self, name: str, column: str, by_fields: Sequence[_Key]) -> _Key | None:
+        """Build the key of an id; return `None` if the same ids identify different items in the pool and the file."""
+        # Some programs add a zero fraction to whole numbers.
+        of_items, of_rows = (
+            pl.col(one).str.replace(r"^(-?\d+)\.0+$", "$1").alias(_KEY) for one in (name, column)
+        )
+        ours, theirs = self.items.with_columns(of_items), self.rows.with_columns(of_rows)
+        same = ours.join(theirs.select(_KEY), on=_KEY, how="semi").filter(pl.col(_KEY) != "").height
+        if not same:
+            return None
+        for other in by_fields:
+            asked, given = (
+                ours.with_columns(other.of_items.alias(_TEXT)),
+                theirs.with_columns(other.of_rows.alias(_TEXT)),
+            )
+            agreeing = asked.join(given, on=[_KEY, _TEXT], how="semi").height
+            if agreeing >= _SAME_IDS * same:
+                remark = Text(
+                    "items were joined on the pool's '{field}' and the file's '{column}', although other fields of "
+                    "{n:# item|# items} differ",
+                    field=name, column=column, n=same - agreeing,
+                )  # fmt: skip
+                told = remark if agreeing < same else None
+                return _Key((name,), (column, *other.columns), of_items, of_rows, told)
+            if self.named or asked.join(given, on=_TEXT, how="semi").height:
+                return None
+        alone = Text(
+            "items were joined on the pool's '{field}' and the file's '{column}' only: they have no other field in common",
+            field=name, column=column,
+        )  # fmt: skip
+        return _Key((name,), (column,), of_items, of_rows, alone)
+
+    # What is refused
+
+    def _refuse_doubled_ids(self) -> None:
+        file = self.file
+        if self.id is None:
+            return
+        shown_columns = file.inputs or [name for name in file.columns if name not in self.answers]
+        known = self.rows.filter(pl.col(_ID).is_not_null())
+        distinct = known.unique([_ID, _GOLD, *shown_columns], keep="first", maintain_order=True)
+        doubled = distinct.filter(pl.col(_ID).is_duplicated())
+        if doubled.height:
+            first, second = doubled.filter(pl.col(_ID) == doubled[_ID][0])["row"][:2]
+            raise DataError(
+                f"has the same id '{shortened(doubled[_ID][0])}' as row {first}, but another item or another gold answer",
+                file=file.path,
+                row=second,
+                field=file.header(self.id),
+            )
+
+    def _refuse_ambiguity(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> Text | None:
+        """Raise an error if a key matches one row to several items, or different rows to one item.
+
+        Returns:
+            A warning if rows repeat an item with the same gold answer.
+        """
+        asked = rows.join(items, on=_KEY, how="semi", maintain_order="left")
+        shared = items.join(asked, on=_KEY, how="semi", maintain_order="left").filter(
+            pl.col(_KEY).is_duplicated()
+        )
+        if shared.height:
+            raise self._shared_row(asked, shared, key)
+        doubled = asked.filter(pl.col(_KEY).is_duplicated())
+        if not doubled.height:
+            return None
+        others = [
+            name
+            for name in self.file.columns
+            if name not in {*key.columns, *self.answers, self.file.id_column}
+        ]
+        unseen = [name for name in others if name in self.file.inputs]
+        for names in ([_GOLD], unseen):
+            varied = pl.any_horizontal(False, *(pl.col(name).n_unique().over(_KEY) > 1 for name in names))
+            two = doubled.filter(varied)
+            if two.height:
+                raise self._two_rows(two.filter(pl.col(_KEY) == two[_KEY][0]), key, unseen or others)
+        different = [
+            name for name in others if (doubled.group_by(_KEY).agg(pl.col(name).n_unique())[name] > 1).any()
+        ]
+        values = {
+            "file": shown(self.file.path),
+            "row": doubled["row"].sort()[1],
+            "n": doubled.height - doubled[_KEY].n_unique(),
+        }
+        if not different:
+            return Text(
+                "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows})",
+                **values,
+            )
+        return Text(
+            "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows}); the first is taken, and "
+            "they differ in {fields}",
+            **values,
+            fields=different,
+        )
+
+    def _shared_row(self, asked: pl.DataFrame, shared: pl.DataFrame, key: _Key) -> DataError:
+        two = shared.filter(pl.col(_KEY) == shared[_KEY][0])[:2]
+        differing = [name for name in input_fields(self.items) if two[name].n_unique() > 1]
+        lacking = [name for name in differing if not _by_name([name], self.file.columns)]
+        difference = f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)
+        return DataError(
+            f"matches several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the same "
+            f"{listed(key.fields)} and differ in {difference}",
+            file=self.file.path,
+            row=asked.filter(pl.col(_KEY) == two[_KEY][0])["row"][0],
+        )
+
+    def _two_rows(self, same: pl.DataFrame, key: _Key, others: Sequence[str]) -> DataError:
+        """Build the error for two rows that match one item; rows with different gold answers are preferred."""
+        two = same.unique(_GOLD, keep="first", maintain_order=True)[:2]
+        if two.height < 2:
+            two = same.unique(others, keep="first", maintain_order=True)[:2]
+        first, second = two["row"]
+        golds = [f"'{shortened(text)}'" for text in two[_GOLD]]
+        differing = [name for name in others if two[name].n_unique() > 1]
+        if differing:
+            answers = (
+                f"different gold answers ({', '.join(golds)})"
+                if golds[0] != golds[1]
+                else "the same gold answer"
+            )
+            what = (
+                f"has the same {listed(key.fields)} as row {first} and {answers}: the rows differ in {listed(differing)}, "
+                "which the pool does not have"
+            )
+        else:
+            text = shortened(two[_KEY][0].replace("\x1f", " "))
+            what = f"gives '{text}' the gold answer {golds[1]}, but row {first} gives {golds[0]}"
+        return DataError(what, file=self.file.path, row=second)
+
+    def _nothing_matches(self) -> DataError:
+        """Build the error that no row matches: the fields of both sides, and the first values of a common field."""
+        fields = input_fields(self.items)
+        columns = [name for name in self.file.columns if name not in self.answers]
+        named = _by_name(fields, columns)
+        ours = [name for name in fields if name not in named]
+        theirs = [name for name in self.file.inputs or columns if name not in named.values()]
+        if named:
+            strange = [name for name, own in named.items() if not {*self.items[name]} & {*self.rows[own]}]
+            name = (strange or list(named))[0]
+            what = f"both have {listed(list(named))}, but '{name}' differs: {self._first(name, named[name])}"
+        elif theirs == ["inputs"]:
+            what = f"the pool's {listed(ours)} differs from the file's 'inputs': {self._first(ours[0], 'inputs')}"
+            ours = theirs = []
+        else:
+            what = "they have no field in common"
+        sides = (("pool", ours), ("file", theirs))
+        only = [f"only the {side} has {listed(names)}" for side, names in sides if names]
+        return DataError(
+            f"no row matches an item of the pool: {'; '.join([what, *only])}", file=self.file.path
+        )
+
+    def _first(self, name: str, column: str) -> str:
+        columns = self.items[name].drop_nulls(), self.rows[column].drop_nulls()
+        ours, theirs = (shortened(texts[0]) if len(texts) else "" for texts in columns)
+        return f"the pool begins with '{ours}', the file with '{theirs}'"
+
+
+def _scorer_items(
+    file: GoldFile,
+    pairs: pl.DataFrame,
+    items: pl.DataFrame,
+    gold: str,
+    others: Sequence[str],
+    *,
+    kind: str | None,
+) -> dict[int, Item]:
+    """Build the scorer's items for the items that have a gold answer, by their numbers in the pool.
+
+    Items of a split file keep their `inputs` and `meta`. Items of a table get the pool's input fields as `inputs` and the
+    table's other columns as `meta`.
+    """
+    numbers = pairs[_ITEM].to_list()
+    asked = pairs.select(pl.col(_ITEM).alias("item")).join(
+        items, on="item", how="left", maintain_order="left"
+    )
+    texts = asked.drop("item").select(pl.all().fill_null(""))
+    entries: list[Mapping[str, Json]] = (
+        [file.entries[at] for at in pairs[_AT]] if file.entries else [{}] * pairs.height
+    )
+    instructions = [entry.get("instruction") for entry in entries]
+    if not file.entries and "instruction" in file.columns:
+        instructions = pairs["instruction"].to_list()
+    others = [name for name in others if name != "instruction"]
+    columns = pairs.select(others).rows() if others and not file.inputs else [()] * pairs.height
+    outputs: list[Json] = pairs[_GOLD].to_list()
+    if file.inputs and (kind in {"criteria", "program"} or (file.criteria and gold == "outputs")):
+        outputs = [
+            _outputs(entry.get("outputs"), text, kind) for entry, text in zip(entries, outputs, strict=True)
+        ]
+    found = {}
+    with collecting_later():
+        rows = zip(
+            numbers, _ids(file, pairs), entries, instructions, texts.rows(), columns, outputs, strict=True
+        )
+        for number, identity, entry, instruction, shown_texts, cells, right in rows:
+            inputs, meta = (entry.get("inputs"), entry.get("meta")) if file.inputs else (None, None)
+            if not isinstance(inputs, dict | str):
+                inputs = dict(zip(texts.columns, shown_texts, strict=True))
+            if file.inputs and not isinstance(meta, dict):
+                meta = {
+                    name: entry[name] for name in entry if name not in {"instruction", "inputs", "outputs"}
+                }
+            elif not isinstance(meta, dict):
+                meta = {
+                    (bare := name.removeprefix("meta.")): _number(cell) if bare in _WHOLE else cell
+                    for name, cell in zip(others, cells, strict=True)
+                    if cell is not None
+                }
+            written = isinstance(instruction, str | int) and not isinstance(instruction, bool)
+            found[number] = Item(identity, instruction if written else "", inputs, right, meta)
+    return found
+
+
+def _number(text: str) -> int | str:
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
+
+
+def _ids(file: GoldFile, pairs: pl.DataFrame) -> list[ItemId]:
+    """Return the items' ids from the file; an item without an id gets its number in the pool.
+
+    A table has only texts: its ids become whole numbers if all of them are written as whole numbers.
+    """
+    numbers, texts = pairs[_ITEM].to_list(), pairs[_ID].to_list()
+    known: list[ItemId | None] = texts
+    if file.entries:
+        column = file.id_column or ""
+        known = [
+            _typed_id(file.entries[at], column, text) for at, text in zip(pairs[_AT], texts, strict=True)
+        ]
+    elif all(text is None or _WHOLE_NUMBER.fullmatch(text) for text in texts):
+        known = [None if text is None else int(text) for text in texts]
+    taken = set(known)
+    return [
+        identity if identity is not None else number if number not in taken else f"item {number}"
+        for number, identity in zip(numbers, known, strict=True)
     ]
 
 
-def normalise_gold(gold: Gold, made: Normalisation) -> Gold:
-    """Rewrite gold answers to the spelling of their class; others are unchanged."""
-    if not made.rules:
-        return gold
-    spelling = {canonical(text, made.rules): kept for text, kept in made.classes.items()}
-    texts = gold.answers["gold"].drop_nulls().unique().to_list()
-    new = [spelling.get(canonical(text, made.rules), text) for text in texts]
-    if not texts:
-        return gold
-    return gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(texts, new)))
+def _typed_id(entry: Mapping[str, Json], column: str, text: str | None) -> ItemId | None:
+    meta = entry.get("meta")
+    identity = id_of(meta) if isinstance(meta, dict) else None
+    if identity is None:
+        identity = entry.get(column)
+    if type(identity) is int or (type(identity) is str and identity):
+        return identity
+    return int(identity) if isinstance(identity, float) and identity.is_integer() else text
+
+
+def _outputs(value: Json, text: Json, kind: str | None) -> Json:
+    """Return a gold answer: a dictionary of criteria with numbers as texts, a program's results, or the text."""
+    if not isinstance(value, dict):
+        return value if kind == "program" else text
+    return {
+        name: str(label) if isinstance(label, int) and not isinstance(label, bool) else label
+        for name, label in value.items()
+    }

@@ -25,9 +25,12 @@ _PREFIXES: Final = ("INPUT:", "OUTPUT:", "GOLDEN:")
 #: The fields of a split file's item that may be dictionaries.
 _LAID_OPEN: Final = ("inputs", "outputs", "meta")
 
+#: The name of a source that is not a file.
+IN_MEMORY: Final = "gold in memory"
+
 #: Names of columns that certainly hold the gold answer, in order of preference.
-CERTAIN: Final = ("gold", "golden", "answer_gold", "outputs", "correct")
-#: Names of columns that hold the gold answer if no column has a name in `CERTAIN`.
+_CERTAIN: Final = ("gold", "golden", "answer_gold", "outputs", "correct")
+#: Names of columns that hold the gold answer if no column has a name in `_CERTAIN`.
 _POSSIBLE: Final = ("output", "answer", "label", "target")
 #: Names of columns that hold the dataset's own id of an item.
 ID_COLUMNS: Final = ("id", "item_id", "gold_id", "idx", "meta.id")
@@ -84,10 +87,13 @@ def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
     return read_gold_file(path, encoding).table
 
 
-def read_gold_file(path: Path, encoding: str | None = None) -> GoldFile:
-    """Read a file of items and keep its JSON objects; arguments and errors as for `records`."""
+def read_gold_file(source: Path | Sequence[Mapping[str, Json]], encoding: str | None = None) -> GoldFile:
+    """Read a file of items, or items in memory, and keep the JSON objects; arguments and errors as for `records`."""
+    if not isinstance(source, Path):
+        return _of_records(Path(IN_MEMORY), list(enumerate(source, start=1)))
+    path = source
     if path.suffix.lower() in {".json", ".jsonl", ".ndjson", ".parquet"}:
-        return _json_file(path)
+        return _of_records(path, _json_records(path))
     data = read_table(path, encoding=encoding).data
     if not data.height:
         raise InputError("has no rows", file=path)
@@ -118,13 +124,12 @@ def bare(name: str) -> str:
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
 
 
-def _json_file(path: Path) -> GoldFile:
+def _of_records(path: Path, found: Sequence[tuple[int, Json | Mapping[str, Json]]]) -> GoldFile:
     with collecting_later():
-        found = _json_records(path)
         for row, record in found:
-            if not isinstance(record, dict):
+            if not isinstance(record, Mapping):
                 raise InputError("is not a JSON object", file=path, row=row)
-        entries = tuple(cast("dict[str, Json]", record) for _, record in found)
+        entries = tuple(cast("Mapping[str, Json]", record) for _, record in found)
         columns, inputs, criteria = _columns(entries)
         if not columns:
             raise InputError("has no records", file=path)
@@ -243,7 +248,7 @@ def gold_column(
 ) -> tuple[str, tuple[str, ...]]:
     """Find the column of gold answers.
 
-    A name in `CERTAIN` takes precedence over the name of the pool's answer column.
+    A name in `_CERTAIN` takes precedence over the name of the pool's answer column.
 
     Args:
         file: the file.
@@ -269,7 +274,7 @@ def gold_column(
     free = [name for name in names if name not in taken and not name.startswith("meta.")]
     asked = bare(answer)
     # If each criterion has its own answer, the whole `outputs` is not a single gold answer.
-    certain = [name for name in CERTAIN if name != "outputs" or criteria or not file.criteria]
+    certain = [name for name in _CERTAIN if name != "outputs" or criteria or not file.criteria]
     wanted = (
         f"GOLDEN:{asked}", f"outputs.{asked}", *certain, asked, f"OUTPUT:{asked}", *_POSSIBLE
     )  # fmt: skip

@@ -17,7 +17,6 @@ import polars as pl
 
 from merilo.errors import UsageError
 from merilo.files import opened
-from merilo.people.gold import Gold
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
 
@@ -136,11 +135,3 @@ def _file_names(files: Sequence[str]) -> dict[str, str]:
         seen[name] += 1
         names[file] = name if seen[name] == 1 else f"{name} ({seen[name]})"
     return names
-
-
-def gold_without_folders(gold: Gold) -> Gold:
-    """Return the gold answers with the folder of their file removed from the source and the warnings."""
-    name = Path(gold.source).name
-    return replace(
-        gold, source=name, warnings=tuple(one.replaced(gold.source, name) for one in gold.warnings)
-    )

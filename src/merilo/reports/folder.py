@@ -18,7 +18,7 @@ from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.items import Item, entry_of
-from merilo.people.gold_keys import is_id
+from merilo.people.gold import is_id
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import with_models
 from merilo.reports.page import page

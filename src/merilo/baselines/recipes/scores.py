@@ -19,7 +19,8 @@ from merilo.metrics.detox import Rater
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import NO_RATER, RATED, Declared, score
-from merilo.people.gold import read_gold, records
+from merilo.people.gold import read_gold
+from merilo.people.gold_file import records
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 from merilo.wording import listed

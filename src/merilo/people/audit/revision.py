@@ -11,7 +11,8 @@ import polars as pl
 
 from merilo.atomic_write import unguarded
 from merilo.errors import DataError, InputError
-from merilo.people.gold import Gold, records
+from merilo.people.gold import Gold
+from merilo.people.gold_file import records
 from merilo.people.spelling import unify
 from merilo.responses import INPUT_MARK, Responses
 from merilo.wording import listed

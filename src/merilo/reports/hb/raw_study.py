@@ -33,7 +33,6 @@ from merilo.baselines.model_answers import model_file_name
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
-from merilo.bilingual import BilingualText
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import read_declaration
 from merilo.errors import InputError, UsageError
@@ -43,6 +42,7 @@ from merilo.people.gold import Gold
 from merilo.responses import SCHEMA, Recoded, Responses, Unread
 from merilo.settings import Settings
 from merilo.strict_json import Json, indented, json_lines, read_json
+from merilo.text import Given
 
 #: The subfolder of a baseline's folder, and of `hb/`, that holds these files.
 RAW: Final = "raw"
@@ -109,7 +109,7 @@ class RawStudy:
             self,
             responses=responses,
             skills=skills,
-            gold=pseudonyms.gold_without_folders(self.gold) if self.gold else None,
+            gold=self.gold.named(Path(self.gold.source).name) if self.gold else None,
         )
 
     def to_files(self) -> dict[str, bytes]:
@@ -507,7 +507,7 @@ def _gold(place: Path, reading: _Reading) -> Gold | None:
             source=said["source"],
             without_gold=tuple(said["without_gold"]),
             unused=tuple(said["unused"]),
-            warnings=tuple(BilingualText(one["en"], one["ru"]) for one in said["warnings"]),
+            warnings=tuple(Given(one) for one in said["warnings"]),
             fields=None
             if said["fields"] is None
             else pl.DataFrame(
