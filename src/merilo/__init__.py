@@ -16,15 +16,12 @@ if TYPE_CHECKING:
     from merilo.api.aggregation import OneCoin as OneCoin
     from merilo.api.aggregation import aggregate as aggregate
     from merilo.api.agreement import agreement as agreement
-    from merilo.api.audit import audit as audit
-    from merilo.api.baseline import baseline as baseline
     from merilo.api.comparison import compare as compare
     from merilo.api.dataset_comparisons import compare_datasets as compare_datasets
-    from merilo.api.experts import expert_baseline as expert_baseline
     from merilo.api.item_response import item_response as item_response
-    from merilo.api.planning import power as power
-    from merilo.api.recipes import run_recipe as run_recipe
     from merilo.api.scoring import score as score
+    from merilo.baselines.audit import audit as audit
+    from merilo.baselines.expert_baseline import expert_baseline as expert_baseline
     from merilo.datasets import dataset as dataset
     from merilo.errors import BackendError as BackendError
     from merilo.errors import DataError as DataError
@@ -34,30 +31,33 @@ if TYPE_CHECKING:
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
     from merilo.people.reading import read_responses as read_responses
+    from merilo.reports.baseline import baseline as baseline
     from merilo.reports.hb.building import report as report
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
+    from merilo.reports.recipes import run_recipe as run_recipe
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
     from merilo.runs.run_scores import score_run as score_run
     from merilo.settings import RunSettings as RunSettings
     from merilo.settings import Settings as Settings
+    from merilo.statistics.planning import power as power
 
 #: Module -> its public names.
 _HOMES = {
     "merilo.api.agreement": ("agreement",),
     "merilo.api.aggregation": ("Cascade", "DawidSkene", "GLAD", "MajorityVote", "OneCoin", "aggregate"),
-    "merilo.api.audit": ("audit",),
-    "merilo.api.baseline": ("baseline",),
+    "merilo.baselines.audit": ("audit",),
+    "merilo.reports.baseline": ("baseline",),
     "merilo.api.comparison": ("compare",),
     "merilo.api.dataset_comparisons": ("compare_datasets",),
-    "merilo.api.experts": ("expert_baseline",),
+    "merilo.baselines.expert_baseline": ("expert_baseline",),
     "merilo.api.item_response": ("item_response",),
     "merilo.runs.model_run": ("run",),
-    "merilo.api.planning": ("power",),
+    "merilo.statistics.planning": ("power",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
-    "merilo.api.recipes": ("run_recipe",),
+    "merilo.reports.recipes": ("run_recipe",),
     "merilo.runs.run_scores": ("score_run",),
     "merilo.reports.hb.building": ("report",),
     "merilo.reports.hb.raw_study": ("read_raw",),

@@ -357,6 +357,12 @@ class RunSettings(CheckedSettings):
 _DECLARING: Final = (PlannedAnalysis, Settings, RunSettings)
 
 
+#: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
+DEFAULTS: Final[dict[str, Json]] = {
+    one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)
+}
+
+
 @cache
 def _annotations() -> dict[str, Any]:
     """Return the annotation of every setting; a name means the same in every class."""

@@ -10,7 +10,7 @@ from command import merilo as run
 from simulated_pool import simulated_pool
 
 import merilo
-from merilo.api.result import BaselineResult
+from merilo.reports.baseline import BaselineResult
 from merilo.settings import Settings
 
 

@@ -9,10 +9,10 @@ import pytest
 from every import every
 
 import merilo
-from merilo.api.result import BaselineResult
 from merilo.errors import UsageError
 from merilo.people.decision import adaptive_votes_needed
 from merilo.people.votes import Votes
+from merilo.reports.baseline import BaselineResult
 from merilo.settings import AdaptiveDesign
 
 LABELS = ("a", "b", "c")

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from command import merilo
 
-from merilo.api.baseline import baseline
 from merilo.api.comparison import compare
 from merilo.baselines.expert_comparison import compare as between
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.datasets import CATALOGUE, dataset
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
+from merilo.reports.baseline import baseline
 
 TEXTS, EACH, PEOPLE, OVERLAP = 12, 4, 10, 5
 ITEM = ("--item", "text", "--item", "question")

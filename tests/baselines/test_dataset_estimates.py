@@ -12,8 +12,8 @@ from command import merilo as run
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 import merilo
-from merilo.api.result import BaselineResult
 from merilo.errors import DataError, InputError, UsageError
+from merilo.reports.baseline import BaselineResult
 
 SIZES = {"law": 60, "art": 25, "bio": 15}
 HARD = {"law": 0.95, "art": 0.75, "bio": 0.5}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from merilo.api.result import BaselineResult
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
 from merilo.baselines.model_answers import Samples, by_criterion, read_model, read_samples
 from merilo.baselines.model_comparison import ModelComparison
@@ -24,6 +23,7 @@ from merilo.errors import UsageError, argument
 from merilo.metrics.plain_dataset import with_metric
 from merilo.people.frames import Frame, as_json_lines, is_frame, polars_of, records_of
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
+from merilo.reports.baseline import BaselineResult
 from merilo.reports.comparison import comparison_summary, sentences
 from merilo.reports.model_sections import with_disagreement
 from merilo.reports.opposite_items import with_opposites

@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from merilo.api.comparison import Answers, samples_of
-from merilo.api.result import BaselineResult
 from merilo.baselines.ability_scale import AbilityScale, ability_scale
 from merilo.baselines.baseline_reader import read_stored_baseline, stored_baseline_of
 from merilo.errors import UsageError, argument
 from merilo.reports.ability_scale import scale_chart, scale_summary
+from merilo.reports.baseline import BaselineResult
 from merilo.statistics.item_response import ItemModel
 from merilo.strict_json import Json
 

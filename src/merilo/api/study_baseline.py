@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from merilo.api.baseline import baseline
-from merilo.api.result import BaselineResult
 from merilo.errors import DataError, UsageError, renamed
 from merilo.people.reading import StudyResponses, read_responses
+from merilo.reports.baseline import BaselineResult, baseline
 from merilo.settings import AnalysisSettings
 from merilo.studies.collected import collected_table
 from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen

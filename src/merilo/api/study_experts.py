@@ -7,9 +7,6 @@ from pathlib import Path
 
 import polars as pl
 
-from merilo.api.gold_answers import gold_of
-from merilo.api.population_input import find_population
-from merilo.api.result import BaselineResult
 from merilo.api.study_baseline import (
     frozen_plan,
     gold_file,
@@ -18,12 +15,14 @@ from merilo.api.study_baseline import (
     weights_file,
 )
 from merilo.atomic_write import guarded
+from merilo.baselines.expert_baseline import expert_items
 from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.experts import with_own_items
 from merilo.baselines.provenance import provenance
+from merilo.baselines.study_input import find_population, gold_of
 from merilo.errors import DataError, UsageError, argument
 from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign
-from merilo.reports.experts import expert_items
+from merilo.reports.baseline import BaselineResult
 from merilo.reports.hb.expert_raw import experts_computed
 from merilo.reports.hb.raw_study import RAW, RawStudy, without_folders
 from merilo.responses import Responses

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from merilo.api.baseline import baseline
 from merilo.baselines.declared import settings_for
 from merilo.baselines.model_verdicts import Margin
 from merilo.cli.exports import reading
@@ -44,6 +43,7 @@ from merilo.datasets import dataset
 from merilo.errors import for_command_line
 from merilo.people.reading import read_responses
 from merilo.people.recoding import recoding_files
+from merilo.reports.baseline import baseline
 from merilo.reports.comparison import sentences
 from merilo.settings import Settings
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from merilo.api.experts import Protocol, expert_baseline
 from merilo.atomic_write import refuse_existing
+from merilo.baselines.expert_baseline import Protocol, expert_baseline
 from merilo.baselines.experts import told
 from merilo.cli.exports import reading
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working

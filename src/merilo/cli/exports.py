@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from merilo.api.gold_answers import gold_of
+from merilo.baselines.study_input import gold_of
 from merilo.cli.output import tracked
 from merilo.datasets import Dataset
 from merilo.errors import UsageError

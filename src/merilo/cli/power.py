@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from merilo.api.planning import power as plan_study
 from merilo.cli.output import emit_json
+from merilo.statistics.planning import power as plan_study
 from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)

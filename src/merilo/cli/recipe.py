@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from merilo.api.recipes import run_recipe
 from merilo.baselines.recipes.recipe import Recipe, names, recipe, text_of
 from merilo.baselines.recipes.running import RecipeResult
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, tell_calibration
 from merilo.errors import UsageError
+from merilo.reports.recipes import run_recipe
 from merilo.settings import Repeats
 from merilo.strict_json import Json
 

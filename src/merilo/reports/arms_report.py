@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
+from merilo.baselines.expert_baseline import comparison_json
 from merilo.baselines.expert_comparison import compare
-from merilo.reports.experts import comparison_json
 from merilo.strict_json import Json
 
 Key = TypeVar("Key", bound=Hashable)

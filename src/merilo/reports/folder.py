@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,30 +11,20 @@ import polars as pl
 from merilo.atomic_write import guarded
 from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate
 from merilo.baselines.dataset_items import items_of_pool
-from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_tables import confusion_table, posterior_table
-from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
+from merilo.baselines.record import BASELINE_FILE
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
 from merilo.reports.item_browser import item_browser
-from merilo.reports.model_sections import with_models
+from merilo.reports.model_sections import ModelSections
 from merilo.reports.page import page
 from merilo.reports.quality import quality_table
-from merilo.strict_json import Json, as_text
+from merilo.strict_json import as_text
 
 
-def write_folder(
-    folder: Path,
-    baseline: Baseline,
-    content: dict[str, Json],
-    quality: StudyQuality | None = None,
-    *,
-    models: Sequence[Path] = (),
-    common_items: bool = False,
-    margin: Margin | None = None,
-) -> tuple[dict[str, Json], list[ModelComparison]]:
+def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found: ModelSections) -> None:
     """Write all files of a baseline.
 
     `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
@@ -48,25 +37,14 @@ def write_folder(
     Args:
         folder: an existing folder.
         baseline: the baseline.
-        content: the summary of the baseline.
-        quality: the quality of its annotators; left out if not given.
-        models: files of models' answers to compare with the annotators.
-        common_items: if the items differ, compare on the items that both answered.
-        margin: the margin for equivalence with the models.
-
-    Returns:
-        The summary, with the comparisons with models if there are any; and the comparisons, one per model.
-
-    Raises:
-        DataError: a model's items differ from the baseline's, and `common_items` is not given; or the study is too small
-            for the margin.
-        InputError: a file of models' answers cannot be read.
+        quality: the quality of its annotators.
+        found: its JSON, and the comparisons with models.
     """
     tables = {
         "responses": responses_with_fate(baseline),
         "annotators": baseline.annotators,
         "consensus": baseline.consensus,
-        **({"quality": quality_table(quality)} if quality else {}),
+        "quality": quality_table(quality),
     }
     if baseline.model:
         said = {
@@ -78,8 +56,7 @@ def write_folder(
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
     _write_items(folder, baseline)
-    found = with_models(baseline, content, models, common_items=common_items, margin=margin)
-    _write_summary(folder, found.content)
+    (folder / BASELINE_FILE).write_text(as_text(found.content), encoding="utf-8")
     report = page(
         baseline,
         found.content,
@@ -90,7 +67,6 @@ def write_folder(
     )
     (folder / "report.html").write_text(report, encoding="utf-8")
     (folder / "items.html").write_text(item_browser(baseline, found.answered), encoding="utf-8")
-    return found.content, found.comparisons
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:
@@ -122,7 +98,3 @@ def _without_gold(items: pl.DataFrame) -> list[Item]:
 
 def _of_dataset(baseline: Baseline, items: list[Item]) -> tuple[Item, ...] | None:
     return items_of_pool(baseline.dataset, items) if baseline.dataset else None
-
-
-def _write_summary(folder: Path, content: dict[str, Json]) -> None:
-    (folder / "baseline.json").write_text(as_text(content), encoding="utf-8")

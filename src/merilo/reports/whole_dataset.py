@@ -1,47 +1,13 @@
-"""The estimates for the whole dataset as JSON and as lines of text, beside those of the sample."""
+"""The estimates for the whole dataset as lines of text, beside those of the sample."""
 
 from __future__ import annotations
 
 from rich.markup import escape
 
-from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates, estimate_points
-from merilo.baselines.expert_scores import LabelScores
-from merilo.baselines.population import Population
-from merilo.baselines.record import estimate_on_dataset, population_record
+from merilo.baselines.dataset_estimates import DatasetEstimates
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.reports.estimates import OVER_ITEMS_ALONE, counted
 from merilo.statistics.intervals import Interval
-from merilo.strict_json import Json
-
-
-def baseline_on_dataset_json(whole: DatasetEstimates | None) -> dict[str, Json]:
-    """Return the key `whole_dataset` of one side of an expert study: the population, and its metrics; empty without it."""
-    if whole is None:
-        return {}
-    metrics: dict[str, Json] = {
-        name: estimate_on_dataset(one, whole).to_json() for name, one in whole.metrics.items()
-    }
-    metrics |= {name: {"value": None, "reason": reason} for name, reason in whole.missing.items()}
-    return {"whole_dataset": {"population": population_record(whole).to_json(), "metrics": metrics}}
-
-
-def experts_on_dataset_json(scored: LabelScores, population: Population | None) -> dict[str, Json]:
-    """Return the key `whole_dataset` of experts who skip their own questions; empty without a population or scores.
-
-    The metric is the first one that scores single items.
-    """
-    metric = next((name for name in scored.scores.main if name in {"acc", "em", "f1"}), None)
-    by = scored.decided_by
-    part = next((one for one in by.scorer.parts()[0] if one.name == metric), None) if by else None
-    if population is None or not scored.points or by is None or part is None:
-        return {}
-    whole, found = estimate_points(
-        scored.points, population, part, scorer=by.scorer, rule=by.rule, consensus=by.consensus
-    )
-    content = estimate_on_dataset(DatasetEstimate(found, None), whole).to_json()
-    return {
-        "whole_dataset": {"population": population_record(whole).to_json(), "metrics": {part.name: content}}
-    }
 
 
 def whole_dataset_lines(whole: DatasetEstimates | None) -> list[tuple[str, str]]:

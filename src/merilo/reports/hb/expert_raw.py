@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from merilo.baselines.expert_baseline import (
+    baseline_on_dataset_json,
+    basic_summary,
+    comparison_json,
+    experts_on_dataset_json,
+    out_of_bag_summary,
+)
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import Marks, beside_people, outside_labels
 from merilo.baselines.pipeline import Baseline
@@ -15,10 +22,8 @@ from merilo.errors import InputError
 from merilo.people.cost import cost
 from merilo.people.experts.out_of_bag import Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.recoding import settle
-from merilo.reports.experts import basic_summary, comparison_json, out_of_bag_summary
 from merilo.reports.hb.raw_study import RawStudy, read_raw
 from merilo.reports.json_record import list_at, mapping_at, number_at, text_at
-from merilo.reports.whole_dataset import baseline_on_dataset_json, experts_on_dataset_json
 from merilo.responses import Responses
 from merilo.strict_json import Json
 

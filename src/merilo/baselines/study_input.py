@@ -1,4 +1,4 @@
-"""The arguments that describe a study: responses, gold answers and skills, and their record in the provenance."""
+"""The arguments that describe a study: responses, gold answers, skills and the whole dataset, and their record in the provenance."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from typing import Final, TypeAlias
 
 import polars as pl
 
-from merilo.api.gold_answers import gold_in_memory, gold_of
+from merilo.baselines.pipeline import test_items
+from merilo.baselines.population import (
+    COUNTS,
+    Population,
+    is_weights,
+    population_of_table,
+    population_of_weights,
+)
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
+from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError, argument
-from merilo.people.frames import Frame, is_frame, polars_of
-from merilo.people.gold import Gold
+from merilo.people.frames import Frame, is_frame, mapping_of, polars_of, records_of
+from merilo.people.gold import Gold, is_id, read_gold, solved_gold
+from merilo.people.gold_file import ID_COLUMNS, records
 from merilo.people.quality.controls import read_skills
 from merilo.people.reading import Origin, Source, StudyResponses, read_responses
 from merilo.people.recoding import recoding_files
@@ -193,3 +202,167 @@ def _skills(given: object) -> pl.DataFrame | None:
     if not {"annotator", "skill"} <= set(table.columns):
         raise UsageError("takes a table with the columns annotator and skill", field=argument("skills"))
     return table.select(pl.col("annotator").cast(pl.String), pl.col("skill").cast(pl.Float64))
+
+
+def gold_of(
+    responses: Responses,
+    declared: Dataset | None,
+    gold: Path | None,
+    column: str | None,
+    encoding: str | None,
+    *,
+    alternatives: str | None = None,
+) -> Gold | None:
+    """Return the gold answers from the user's file, else from the dataset's solver; `None` if there is neither.
+
+    Raises:
+        UsageError: a column is given without a file.
+    """
+    if gold is not None:
+        return _read(responses, declared, gold, column, encoding, alternatives)
+    if column is not None:
+        raise UsageError(f"{argument('gold_column')} needs {argument('gold')}")
+    if declared and declared.name in SOLVERS:
+        return solved_gold(test_items(responses), solver(declared.name), declared.name)
+    return None
+
+
+def _read(  # noqa: PLR0917 - one source
+    responses: Responses,
+    declared: Dataset | None,
+    source: Path | Sequence[Mapping[str, Json]],
+    column: str | None,
+    encoding: str | None,
+    alternatives: str | None,
+) -> Gold:
+    """Read gold answers and join them to the test items, in the spelling of the responses."""
+    return read_gold(
+        source,
+        test_items(responses),
+        answer=responses.answer_field or "",
+        column=column,
+        labels=sorted(set(responses.table["answer"].unique())),
+        encoding=encoding,
+        form=declared.answer if declared else None,
+        alternatives=alternatives,
+    )
+
+
+def gold_in_memory(
+    responses: Responses,
+    declared: Dataset | None,
+    given: Frame | Mapping[str, str],
+    column: str | None,
+    *,
+    alternatives: str | None = None,
+) -> Gold:
+    """Return the gold answers from a table or a mapping, read by the same rules as a file.
+
+    Args:
+        responses: the responses.
+        declared: the dataset.
+        given: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas) from item to
+            gold answer if items have one field or one field of ids. The items of a mapping are ids by which answers of
+            models are matched, and so is the only field of the items in a table without a column of ids.
+        column: the column of the gold answers, if it cannot be found by name.
+        alternatives: the separator of several gold answers in one text.
+
+    Raises:
+        UsageError: a mapping is given although items have several fields and none of ids.
+    """
+    given = mapping_of(given)
+    fields = responses.fields
+    if not isinstance(given, Mapping):
+        rows = records_of(polars_of(given))
+    else:
+        named = fields if len(fields) == 1 else tuple(name for name in fields if is_id(name))
+        if len(named) != 1:
+            raise UsageError(
+                f"takes a table, because items have {len(fields)} fields ({', '.join(fields)})",
+                field=argument("gold"),
+            )
+        rows = [{named[0]: item, "gold": answer} for item, answer in given.items()]
+    columns = {name.casefold() for row in rows for name in row}
+    if len(fields) == 1 and not columns & {*ID_COLUMNS, "meta"}:
+        # The only field is the item's id, by which answers of models are matched.
+        ids = [row.get(fields[0]) for row in rows]
+        if len(set(map(str, ids))) == len(ids):
+            rows = [{**row, "id": identity} for row, identity in zip(rows, ids, strict=True)]
+    return _read(responses, declared, rows, column, None, alternatives)
+
+
+PopulationSource: TypeAlias = str | Path | Frame | Mapping[str, int] | Population | None
+
+
+def find_population(
+    given: PopulationSource,
+    strata: Sequence[str],
+    *,
+    responses: Responses,
+    gold: Gold | None,
+    encoding: str | None = None,
+) -> Population | None:
+    """Return the whole dataset in strata; `None` if it is not given.
+
+    Args:
+        given: the file of the dataset's items, of its strata with their numbers of items, or of a study's weights
+            (`weights.csv`, which needs no `strata`); a table of any of these; a mapping from the value of one field to the number of items; or what `read_raw` gives.
+        strata: the fields whose values define the strata.
+        responses: the responses of the study.
+        gold: the gold answers, with the other fields of their file.
+        encoding: the file's encoding.
+
+    Raises:
+        UsageError: strata are named without a population or a population without strata, there are no gold answers, or the
+            study's items lack a field.
+        InputError: the file cannot be read, or lacks a field.
+        DataError: the study's items were not sampled from this dataset.
+    """
+    if given is None:
+        if strata:
+            raise UsageError(
+                f"{argument('strata')} needs the whole dataset: {argument('population', 'FILE')}"
+            )
+        return None
+    if isinstance(given, Population):
+        return given
+    if gold is None:
+        raise UsageError(
+            f"{argument('population')} is for metrics, and no gold answers are known: give {argument('gold', 'FILE')}"
+        )
+    tests = responses.table.filter(~pl.col("is_control")).select("item").unique()
+    items = responses.items.join(tests, on="item", how="semi", maintain_order="left")
+    if isinstance(given, str | Path):
+        table, source = records(Path(given), encoding), shown(Path(given))
+    elif isinstance(given, Mapping):
+        if len(strata) > 1:
+            raise UsageError("takes a mapping for one field of strata only", field=argument("population"))
+        rows = [(str(value), count) for value, count in given.items()]
+        table = pl.DataFrame(rows, schema={"stratum": pl.String, COUNTS[0]: pl.Int64}, orient="row")
+        source = "population"
+    elif is_frame(given):
+        table, source = polars_of(given).select(pl.all().cast(pl.String)), "population"
+    else:
+        raise UsageError("takes a file, a table or a mapping", field=argument("population"))
+    if is_weights(table) and not strata:
+        return population_of_weights(table, source=source, items=_ids(items, gold))
+    return population_of_table(table, strata, source=source, items=items, gold=gold)
+
+
+def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:
+    """Return the ids of the study's items: those that annotators were shown, else those of the gold answers."""
+    table = items if "id" in items.columns else gold.answers.join(items, on="item", how="semi")
+    found = {int(item): name for item, name in table.select("item", "id").iter_rows()}
+    return {item: str(found[item]) for item in items["item"] if found.get(item) is not None}
+
+
+def population_name(given: PopulationSource) -> str | None:
+    """Return the file's name, `IN_MEMORY`, or `None`."""
+    if isinstance(given, str | Path):
+        return shown(Path(given))
+    return None if given is None else IN_MEMORY
+
+
+def population_files(given: PopulationSource) -> list[Path]:
+    """Return the file of the population, if it is one."""
+    return [Path(given)] if isinstance(given, str | Path) else []
