@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,9 +174,10 @@ class CheckedSettings:
     """Settings whose values are checked by their declarations."""
 
     def __post_init__(self) -> None:
+        kind: type = type(self)
         for name in (one.name for one in fields(self)):
             try:
-                _check(name).validate_python(getattr(self, name))
+                _check(name, kind).validate_python(getattr(self, name))
             except ValidationError as error:
                 raise UsageError(f"{argument(name)} {one_text(error.errors(include_url=False))}") from error
 
@@ -195,7 +196,7 @@ class CheckedSettings:
             >>> Settings.of({"min_votes": 3, "by": ["domain"]}).by
             ('domain',)
         """
-        known = [one.name for one in fields(cls) if help_of(one.name)]
+        known = [one.name for one in fields(cls) if help_of(one.name, cls)]
         for name in chosen:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
@@ -208,7 +209,7 @@ class CheckedSettings:
 
     def parameters(self) -> dict[str, Json]:
         """Return the settings that a user chooses, as the parameters of a result; the dataset's are left out."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if help_of(one.name)}
+        values = {one.name: getattr(self, one.name) for one in fields(self) if help_of(one.name, type(self))}
         return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -353,8 +354,10 @@ class RunSettings(CheckedSettings):
         return {name: chosen[name] for name in names}
 # fmt: on
 
-#: The classes that declare settings.
-_DECLARING: Final = (PlannedAnalysis, Settings, RunSettings)
+
+@cache
+def _annotations(of: type) -> dict[str, Any]:
+    return get_type_hints(of, include_extras=True)
 
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
@@ -364,29 +367,26 @@ DEFAULTS: Final[dict[str, Json]] = {
 
 
 @cache
-def _annotations() -> dict[str, Any]:
-    """Return the annotation of every setting; a name means the same in every class."""
-    hints = [get_type_hints(one, include_extras=True) for one in _DECLARING]
-    return {name: kind for one in hints for name, kind in one.items()}
+def _check(name: str, of: type) -> TypeAdapter[object]:
+    return TypeAdapter(_annotations(of)[name])
 
 
-@cache
-def _check(name: str) -> TypeAdapter[object]:
-    return TypeAdapter(_annotations()[name])
-
-
-def help_of(name: str) -> Help | None:
+def help_of(name: str, of: type = Settings) -> Help | None:
     """Return what a setting means; `None` for a value that no user chooses.
+
+    Args:
+        name: the setting.
+        of: the class that declares it.
 
     Example:
         >>> help_of("min_controls").text
         'Keep annotators with fewer control answers: they cannot be judged.'
     """
-    return next(
-        (one for one in getattr(_annotations()[name], "__metadata__", ()) if isinstance(one, Help)), None
-    )
+    kind = _annotations(of)[name]
+    known = (one for part in (kind, *get_args(kind)) for one in getattr(part, "__metadata__", ()))
+    return next((one for one in known if isinstance(one, Help)), None)
 
 
-def type_of(name: str) -> Any:  # noqa: ANN401 - types of Python have no better type
+def type_of(name: str, of: type = Settings) -> Any:  # noqa: ANN401 - types of Python have no better type
     """Return the plain type of a setting, without its bounds."""
-    return next(hints[name] for hints in map(get_type_hints, _DECLARING) if name in hints)
+    return get_type_hints(of)[name]

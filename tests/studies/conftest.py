@@ -7,7 +7,7 @@ import pytest
 from merilo.datasets.generators import generate_splits
 from merilo.items import write_splits
 from merilo.studies.creation import CreatedStudy, create_study
-from merilo.studies.study_wishes import StudyWishes
+from merilo.studies.plan_types import StudyWishes
 
 
 @pytest.fixture

@@ -17,10 +17,8 @@ from merilo.items import write_splits
 from merilo.settings import AdaptiveOverlap, PlannedAnalysis
 from merilo.studies.creation import CreatedStudy, create_study
 from merilo.studies.freezing import changes_since_freeze, freeze_plan
-from merilo.studies.plan_figures import ArmFigures, plan_figures
-from merilo.studies.plan_file import read_plan, read_plan_text
-from merilo.studies.plan_page import plan_page
-from merilo.studies.plan_text import plan_text
+from merilo.studies.plan_figures import ArmFigures, plan_figures, plan_page
+from merilo.studies.plan_file import plan_text, read_plan, read_plan_text
 from merilo.studies.plan_types import (
     Arm,
     Assumptions,
@@ -29,9 +27,9 @@ from merilo.studies.plan_types import (
     Pay,
     SourceFile,
     Study,
+    StudyWishes,
 )
 from merilo.studies.study_folder import open_study
-from merilo.studies.study_wishes import StudyWishes
 
 Create = Callable[..., CreatedStudy]
 
@@ -45,7 +43,7 @@ PLAN = Study(
     instruction={"ru": "ru.md", "en": "en.md"},
     baseline=PlannedAnalysis(metric="acc"),
 )
-TEXT = plan_text(PLAN, folder="study", notes={})
+TEXT = plan_text(PLAN, folder="study")
 
 
 def people_of(plan: Study) -> ArmFigures:
@@ -161,7 +159,7 @@ def test_the_command_takes_adaptive_overlap(lcs_file: Path, tmp_path: Path) -> N
 @every("adaptive, overlap", [("3:5:0.1:4", 5), ("3", 5), ("3:7", 6)])
 def test_wishes_that_contradict_each_other_are_refused(adaptive: str, overlap: int) -> None:
     with pytest.raises(UsageError):
-        StudyWishes(adaptive=adaptive, overlap=overlap).check()
+        StudyWishes(adaptive=adaptive, overlap=overlap)
 
 
 @every("name, reason", [("rutie", "turns of dialogues"), ("use", "whole variants of the exam")])

@@ -6,7 +6,7 @@ import pytest
 
 from merilo.items import Item
 from merilo.settings import PlannedAnalysis
-from merilo.studies.author_overlap import overlap_shortfalls
+from merilo.studies.plan_checks import overlap_shortfalls
 from merilo.studies.plan_types import Arm, DrawnSubset, SourceFile, Study
 
 

@@ -18,9 +18,9 @@ from merilo.items import Item, Split, read_split, write_splits
 from merilo.settings import Settings
 from merilo.studies.creation import CreatedStudy, create_studies, create_study
 from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
+from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_source import comparable, read_source
-from merilo.studies.study_wishes import StudyWishes
 
 
 def edit(folder: Path, old: str, new: str, name: str = "study.yaml") -> None:
@@ -207,7 +207,7 @@ def test_a_plan_of_any_wishes_can_be_frozen(lcs_file: Path, create) -> None:
         "adaptive": ("2:3:0", "3:5:1"),
         "seed": (10**12,),
         "name": ("a: b #c", "null", "true", "1", "it's", "Имя «с кавычками»", "- x", "a/b"),
-        "restrictions": (("a: b",), ("# no", "null"), ("- x", '"q"', "\tx")),
+        "restriction": (("a: b",), ("# no", "null"), ("- x", '"q"', "\tx")),
         "currency": ("rub", "доллар"),
     }
     random = Random(21)
@@ -262,18 +262,18 @@ def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path,
     [
         ({"size": 100}, "size takes a number from 1 to 60"),
         ({"size": 10, "all_items": True}, "all_items excludes size"),
-        ({"fields": ("domain",)}, "no item has the field 'domain'"),
-        ({"control_share": 0.0}, "control_share takes a share"),
-        ({"control_share": float("nan")}, "control_share takes a share"),
-        ({"time_limit": 0.0}, "time_limit takes a number of seconds above 0"),
-        ({"name": ""}, "name takes a text that is not empty"),
-        ({"restrictions": (" ",)}, "restriction takes a text that is not empty"),
-        ({"restrictions": ("Answer alone. |",)}, "restriction takes a text on both sides of |"),
+        ({"field": ("domain",)}, "no item has the field 'domain'"),
+        ({"control_share": 0.0}, "control_share must be more than 0"),
+        ({"control_share": float("nan")}, "control_share must be a finite number"),
+        ({"time_limit": 0.0}, "time_limit must be more than 0"),
+        ({"name": ""}, "name must not be empty"),
+        ({"restriction": (" ",)}, "restriction takes a text that is not empty"),
+        ({"restriction": ("Answer alone. |",)}, "restriction takes a text on both sides of |"),
         (
-            {"restrictions": ("Be quiet. | Hurry.",)},
+            {"restriction": ("Be quiet. | Hurry.",)},
             "restriction takes a rule in one language, or in Russian and",
         ),
-        ({"overlap": 0}, "overlap takes a number from 1 on"),
+        ({"overlap": 0}, "overlap must be 1 or more"),
         ({"per_domain": 3}, "per_domain needs the field of the domain"),
         ({"split": "dev"}, "has no split 'dev'"),
     ],
@@ -347,7 +347,7 @@ def test_validate_finds_a_control_that_repeats_a_test_item_or_its_id(lcs_file: P
 
 
 def test_a_restriction_without_a_translation_is_left_out_and_named(lcs_file: Path, create) -> None:
-    made = create(lcs_file, dataset="lcs", restrictions=("Работайте в тишине.",))
+    made = create(lcs_file, dataset="lcs", restriction=("Работайте в тишине.",))
     assert "Работайте в тишине." in made.folder.instruction("ru")
     assert "Работайте" not in made.folder.instruction("en")
     (named,) = (text for text in validate_study(made.folder.path).warnings if "restriction" in text)
@@ -356,7 +356,7 @@ def test_a_restriction_without_a_translation_is_left_out_and_named(lcs_file: Pat
 
 
 def test_an_instruction_that_lost_a_restriction_is_a_warning(lcs_file: Path, create) -> None:
-    made = create(lcs_file, dataset="lcs", restrictions=("Работайте в тишине. | Work in silence.",))
+    made = create(lcs_file, dataset="lcs", restriction=("Работайте в тишине. | Work in silence.",))
     assert not any("restriction" in warning for warning in validate_study(made.folder.path).warnings)
     edit(made.folder.path, "- Работайте в тишине.\n", "", "instruction.ru.md")
     warnings = validate_study(made.folder.path).warnings

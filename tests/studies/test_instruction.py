@@ -19,9 +19,8 @@ from merilo.studies.instruction_text import (
     fenced,
     write_instruction,
 )
-from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, TrainingPlan
+from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, StudyWishes, TrainingPlan
 from merilo.studies.study_folder import study_items
-from merilo.studies.study_wishes import StudyWishes
 from merilo.studies.task_descriptions import task_descriptions, written_examples
 
 RIGHT = {"ru": "**Правильный ответ:**", "en": "**Right answer:**"}

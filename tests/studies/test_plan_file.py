@@ -5,8 +5,7 @@ from every import every
 
 from merilo.errors import InputError
 from merilo.settings import PlannedAnalysis
-from merilo.studies.plan_file import keys_at, read_plan, read_plan_text
-from merilo.studies.plan_text import plan_text
+from merilo.studies.plan_file import keys_at, plan_text, read_plan, read_plan_text
 from merilo.studies.plan_types import (
     Arm,
     ControlsPlan,
@@ -42,7 +41,7 @@ PLAN = Study(
     checklist={"1.9": "yes: the board", "1.10": ""},
     publication={"paper": "https://example.org", "other": ""},
 )
-TEXT = plan_text(PLAN, folder="study", notes={"arms": ["Whom to ask."]})
+TEXT = plan_text(PLAN, folder="study")
 
 
 def written(folder: Path, text: str) -> Path:

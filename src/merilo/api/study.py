@@ -14,9 +14,8 @@ from merilo.strict_json import indented
 from merilo.studies.creation import CreatedStudy, create_studies, create_study
 from merilo.studies.freezing import FrozenPlan, freeze_plan
 from merilo.studies.plan_checks import StudyCheck, check_study
-from merilo.studies.plan_page import plan_page
-from merilo.studies.plan_types import Study
-from merilo.studies.study_wishes import StudyWishes
+from merilo.studies.plan_figures import plan_page
+from merilo.studies.plan_types import Study, StudyWishes
 
 __all__ = [
     "CreatedStudy",

@@ -28,12 +28,11 @@ from merilo.reports.hb.raw_study import RAW, RawStudy, without_folders
 from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.strict_json import Json, as_text
-from merilo.studies.author_overlap import author_field
 from merilo.studies.collected import collected_table, read_imports
 from merilo.studies.plan_file import plan_path
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.studies.study_tasks import authors_of, domain_of
+from merilo.studies.study_tasks import author_field, authors_of, domain_of
 from merilo.wording import shown
 
 

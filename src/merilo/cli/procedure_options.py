@@ -31,7 +31,7 @@ def takes_settings(
 
         @wraps(command)
         def run(**values: Any) -> int:  # noqa: ANN401 - a command's options have many types
-            given = {name: _value(name, values.pop(name)) for name in chosen}
+            given = {name: _value(name, of, values.pop(name)) for name in chosen}
             return command(**values, settings=of.of(given))
 
         hints = get_type_hints(command, include_extras=True)
@@ -49,10 +49,10 @@ def takes_settings(
 
 def _option(name: str, defaults: CheckedSettings) -> Parameter:
     """Return the parameter of one setting that a user chooses."""
-    about = help_of(name)
+    about = help_of(name, type(defaults))
     if about is None:
         raise KeyError(name)
-    kind, default = type_of(name), getattr(defaults, name)
+    kind, default = type_of(name, type(defaults)), getattr(defaults, name)
     flags = [f"--{name.replace('_', '-')}"] if kind is bool else []
     if _is_tuple(kind):
         kind, default = list[str] | None, None
@@ -62,9 +62,9 @@ def _option(name: str, defaults: CheckedSettings) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
 
 
-def _value(name: str, given: Any) -> object:  # noqa: ANN401 - as above
+def _value(name: str, of: type, given: Any) -> object:  # noqa: ANN401 - as above
     """Convert an option's value to that of the setting."""
-    kind = type_of(name)
+    kind = type_of(name, of)
     if _is_tuple(kind):
         return tuple(given) if given else None if type(None) in get_args(kind) else ()
     return votes_option(given) if name == "min_votes" else given

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from merilo.cli import study_answers, study_site
 from merilo.cli.output import emit_json, refuse_json, say, working
+from merilo.cli.procedure_options import takes_settings
+from merilo.cli.study_options import OUTPUT, ForceOption, JsonOption
 from merilo.strict_json import Json
+from merilo.studies.plan_types import StudyWishes
 
 if TYPE_CHECKING:
     from merilo.studies.creation import CreatedStudy
@@ -21,65 +24,27 @@ app = typer.Typer(
     help="A human baseline from its design on: create a study, freeze its plan, send it to a platform, import the answers.",
 )
 
-JsonOption = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE|-", help="The result as one JSON object; - is standard output."),
-]
-
-_ITEMS = "Items"
-_PEOPLE = "People"
-_KNOWN = "Items with known answers"
-_OUTPUT = "Output"
-
 
 @app.command()
+@takes_settings(of=StudyWishes)
 def create(
     data: Annotated[Path, typer.Argument(help="The dataset's items (JSON, JSONL, Parquet), or its folder.")],
     *,
-    out: Annotated[Path, typer.Option(help="The new folder of the study.", rich_help_panel=_OUTPUT)],
-    dataset: Annotated[str | None, typer.Option(help="A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.", rich_help_panel=_ITEMS)] = None,
-    split: Annotated[str | None, typer.Option(help="The split of the items. Default: test.", rich_help_panel=_ITEMS)] = None,
-    size: Annotated[int | None, typer.Option(help="How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", rich_help_panel=_ITEMS)] = None,
-    all_items: Annotated[bool, typer.Option("--all-items", help="Use all items, whatever the size of the dataset.", rich_help_panel=_ITEMS)] = False,
-    per_domain: Annotated[int | None, typer.Option(help="Draw this number of items from each domain (the guide's draw for experts); the first --field is the domain.", rich_help_panel=_ITEMS)] = None,
-    field: Annotated[list[str] | None, typer.Option(help="A field whose distribution the drawn items keep; may be given several times. Default: every field that can be kept.", rich_help_panel=_ITEMS)] = None,
-    audience: Annotated[Literal["basic", "expert"] | None, typer.Option(help="Whom to ask. Default: taken from the dataset's knowledge skills.", rich_help_panel=_PEOPLE)] = None,
-    overlap: Annotated[int, typer.Option(help="How many annotators answer an item.", rich_help_panel=_PEOPLE)] = 5,
-    adaptive: Annotated[str | None, typer.Option(metavar="START:LIMIT[:SHARE]", help="Adaptive overlap, for studies on Merilo's own site: START people answer an item, more people up to LIMIT if they disagree; a random SHARE of the items (default: 0.1) gets LIMIT answers in any case. For example 3:5.", rich_help_panel=_PEOPLE)] = None,
-    expert_overlap: Annotated[int | None, typer.Option(help="How many experts answer an item. Default: as --overlap.", rich_help_panel=_PEOPLE)] = None,
-    items_per_page: Annotated[int, typer.Option(help="Tasks on a page, control items included.", rich_help_panel=_PEOPLE)] = 20,
-    items_per_person: Annotated[int, typer.Option(help="Items per annotator, on average.", rich_help_panel=_PEOPLE)] = 50,
-    pay_per_page: Annotated[float | None, typer.Option(help="Pay for a page.", rich_help_panel=_PEOPLE)] = None,
-    expert_pay_per_page: Annotated[float | None, typer.Option(help="Pay for a page of an expert.", rich_help_panel=_PEOPLE)] = None,
-    currency: Annotated[str, typer.Option(help="The currency's code.", rich_help_panel=_PEOPLE)] = "USD",
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for a task.", rich_help_panel=_PEOPLE)] = None,
-    restriction: Annotated[list[str] | None, typer.Option(help="A rule in addition to the default ones, in one language, or in Russian and English with | between them; may be given several times.", rich_help_panel=_PEOPLE)] = None,
-    controls: Annotated[Path | None, typer.Option(help="A file of items with known answers. Default: the dataset's shots.", rich_help_panel=_KNOWN)] = None,
-    control_share: Annotated[float, typer.Option(help="The share of control items.", rich_help_panel=_KNOWN)] = 0.05,
-    training: Annotated[Path | None, typer.Option(help="A file of training items, which annotators answer first, with feedback.", rich_help_panel=_KNOWN)] = None,
-    expected: Annotated[float, typer.Option(help="The expected accuracy of the consensus.", rich_help_panel=_PEOPLE)] = 0.9,
-    name: Annotated[str | None, typer.Option(help="The study's name. Default: the dataset's name.", rich_help_panel=_OUTPUT)] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of every draw.", rich_help_panel=_ITEMS)] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=_OUTPUT)] = False,
+    settings: StudyWishes,
+    out: Annotated[Path, typer.Option(help="The new folder of the study.", rich_help_panel=OUTPUT)],
+    force: ForceOption = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Make the folder of a study: plan, items, control items, instruction, and the computed plan. ruDetox gets three studies."""
-    from merilo.api.study import StudyWishes, create_studies  # noqa: PLC0415 - NumPy is not needed for --help
-    from merilo.atomic_write import refuse_existing  # noqa: PLC0415
-    from merilo.studies.pair_judging import JUDGED  # noqa: PLC0415
+    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.studies.creation import create_studies  # noqa: PLC0415
+    from merilo.studies.study_source import JUDGED  # noqa: PLC0415
 
-    inputs = [data, *(path for path in (controls, training) if path is not None)]
+    inputs = [data, *(path for path in (settings.controls, settings.training) if path is not None)]
     refuse_existing(out, force=force, needed=inputs)
     refuse_json(json_to, inputs)
-    wishes = StudyWishes(
-        dataset=dataset, split=split, name=name, audience=audience, size=size, all_items=all_items,
-        per_domain=per_domain, fields=tuple(field or ()), controls=controls, control_share=control_share,
-        training=training, restrictions=tuple(restriction or ()), overlap=overlap, expert_overlap=expert_overlap, adaptive=adaptive,
-        items_per_page=items_per_page, items_per_person=items_per_person, pay_per_page=pay_per_page,
-        expert_pay_per_page=expert_pay_per_page, currency=currency, time_limit=time_limit, expected=expected, seed=seed,
-    )  # fmt: skip
     with working("Making the study"):
-        made = create_studies(data, out, wishes, force=force)
+        made = create_studies(data, out, settings, force=force)
     for project, study in made.items():
         for warning in study.warnings:
             say(f"warning: {project}: {warning}" if project else f"warning: {warning}")

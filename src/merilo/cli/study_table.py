@@ -8,8 +8,7 @@ from rich.table import Table
 
 from merilo.errors import for_command_line
 from merilo.studies.creation import CreatedStudy
-from merilo.studies.plan_figures import PlanFigures
-from merilo.studies.plan_page import plan_rows, plan_sentences
+from merilo.studies.plan_figures import PlanFigures, plan_rows, plan_sentences
 from merilo.studies.plan_types import Study
 
 

@@ -21,15 +21,13 @@ from merilo.settings import AdaptiveDesign
 from merilo.site.equal_votes import EqualVotes
 from merilo.site.schema import FOREIGN, OWN
 from merilo.site.study_rules import StudyRules
-from merilo.studies.adaptive_plans import needs_fixed_overlap
-from merilo.studies.author_overlap import author_field
 from merilo.studies.freezing import changes_since_freeze, read_frozen
 from merilo.studies.instruction_html import html_of, instruction_body
 from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.outgoing import Outgoing
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import StudyTask, StudyTasks, study_tasks
+from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, needs_fixed_overlap, study_tasks
 from merilo.wording import listed
 
 #: Control items that a person answers before they can be stopped.

@@ -19,9 +19,6 @@ from merilo.metrics.scoring import RATED
 from merilo.people.experts.sampling import value_of
 from merilo.settings import PlannedAnalysis
 from merilo.strict_json import indented
-from merilo.studies.adaptive_plans import needs_fixed_overlap
-from merilo.studies.author_overlap import overlap_shortfalls
-from merilo.studies.checklist_questions import AUTHOR_QUESTIONS
 from merilo.studies.instruction_text import UNFOLDED, card_text, default_restrictions, write_instruction
 from merilo.studies.item_fields import grouping_fields
 from merilo.studies.known_answers import (
@@ -36,11 +33,9 @@ from merilo.studies.known_answers import (
     wanted_controls,
 )
 from merilo.studies.lookalikes import not_checked
-from merilo.studies.open_road import metric_gaps
-from merilo.studies.pair_judging import JUDGED, judging_sources, known_judgements
-from merilo.studies.plan_figures import PlanFigures, plan_figures
-from merilo.studies.plan_page import plan_page
-from merilo.studies.plan_text import plan_text
+from merilo.studies.plan_checks import metric_gaps, overlap_shortfalls
+from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
+from merilo.studies.plan_file import AUTHOR_QUESTIONS, PUBLISHED, plan_text
 from merilo.studies.plan_types import (
     CONTROLS_FILE,
     INSTRUCTION_FILES,
@@ -54,12 +49,20 @@ from merilo.studies.plan_types import (
     Pay,
     SourceFile,
     Study,
+    StudyWishes,
     TrainingPlan,
 )
 from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, study_items
-from merilo.studies.study_source import StudySource, comparable, read_source, sha256_of
-from merilo.studies.study_tasks import domain_of
-from merilo.studies.study_wishes import StudyWishes
+from merilo.studies.study_source import (
+    JUDGED,
+    StudySource,
+    comparable,
+    judging_sources,
+    known_judgements,
+    read_source,
+    sha256_of,
+)
+from merilo.studies.study_tasks import domain_of, needs_fixed_overlap
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
 from merilo.studies.task_descriptions import written_examples
 from merilo.wording import listed, shown
@@ -112,7 +115,6 @@ def create_studies(
     Returns:
         A mapping from project to its study; the one study of other datasets has an empty name.
     """
-    wishes.check()
     source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
     if source.declared.name != JUDGED:
         return {"": _create(source, out, wishes, force=force)}
@@ -140,7 +142,6 @@ def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = Fa
         DataError: the dataset's content does not allow the study, or it needs several studies (`create_studies`).
         OutputError: the folder exists, or cannot be written.
     """
-    wishes.check()
     source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
     if source.declared.name == JUDGED:
         raise DataError(
@@ -161,7 +162,7 @@ def _create(
             seed=wishes.seed,
             size=wishes.size,
             whole=wishes.all_items,
-            fields=wishes.fields,
+            fields=wishes.field,
             per_domain=wishes.per_domain,
         )
     except DataError as error:
@@ -215,7 +216,7 @@ def _create(
         write_text(hidden / "plan.json", indented(figures.as_json()) + "\n")
         write_text(hidden / "plan.md", plan_page(plan, figures, warnings))
         reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
-        text = plan_text(plan, folder=shown(out.name), notes={"arms": ["Whom to ask.", reason]})
+        text = plan_text(plan, folder=shown(out.name), reason=reason)
         write_text(hidden / STUDY_FILE, text)
     return CreatedStudy(
         StudyFolder(out, plan), source, subset, known.controls, known.examples, figures, tuple(warnings)
@@ -429,7 +430,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         assumptions=Assumptions(expected=wishes.expected),
         baseline=PlannedAnalysis(metric=declared.metrics[0], by=tuple(by)),
         checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),
-        publication=dict.fromkeys(("paper", "data", "code", "registration", "contact"), ""),
+        publication=dict.fromkeys(PUBLISHED, ""),
     )
 
 
@@ -438,7 +439,7 @@ def _domain_field(declared: Dataset, items: Sequence[Item], wishes: StudyWishes)
 
     It has at least two values, and every item has one.
     """
-    names = [*(wishes.fields if wishes.per_domain is not None else ()), *grouping_fields(declared)]
+    names = [*(wishes.field if wishes.per_domain is not None else ()), *grouping_fields(declared)]
     for name in names[:1]:
         values = {domain_of(item, name) for item in items}
         if len(values) > 1 and "" not in values:

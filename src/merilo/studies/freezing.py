@@ -12,7 +12,7 @@ from typing import Final, cast
 from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError, argument
 from merilo.strict_json import Json, indented, read_json
-from merilo.studies.lined_yaml import read_lined_yaml
+from merilo.studies.plan_file import read_lined_yaml
 from merilo.studies.plan_types import FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_source import sha256_of

@@ -10,22 +10,25 @@ from pathlib import Path
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, for_command_line
-from merilo.items import read_split
-from merilo.studies.adaptive_plans import adaptive_faults
-from merilo.studies.author_overlap import overlap_shortfalls
-from merilo.studies.checklist_questions import CHECKLIST_NUMBERS
+from merilo.items import Item, read_split
+from merilo.metrics.scoring import RATED, gold_label, has_gold, score
 from merilo.studies.freezing import changes_since_freeze
 from merilo.studies.item_fields import fields_of
 from merilo.studies.known_answers import compare_controls
-from merilo.studies.lined_yaml import LinedYaml, YamlPath
 from merilo.studies.lookalikes import not_checked
-from merilo.studies.open_road import metric_gaps
 from merilo.studies.plan_figures import PlanFigures, plan_figures
-from merilo.studies.plan_file import PlanFault, plan_path, read_plan_text
-from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
+from merilo.studies.plan_file import (
+    CHECKLIST_NUMBERS,
+    LinedYaml,
+    PlanFault,
+    YamlPath,
+    plan_path,
+    read_plan_text,
+)
+from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Arm, Study
 from merilo.studies.study_folder import StudyFolder, StudyItem, read_study_items
 from merilo.studies.study_source import comparable, sha256_of
-from merilo.studies.study_tasks import domain_of, one_answer
+from merilo.studies.study_tasks import author_field, authors_of, domain_of, needs_fixed_overlap, one_answer
 from merilo.wording import listed
 
 
@@ -151,7 +154,7 @@ class _Visit:
             self.wrong("subset.size", f"says {plan.subset.size} items, but {ITEMS_FILE} has {len(items)}")
         if self.declared is None or not items:
             return
-        for key, message in adaptive_faults(plan, self.declared, [one.item for one in items]):
+        for key, message in _adaptive_faults(plan, self.declared, [one.item for one in items]):
             self.wrong(key, message)
         for number, one in enumerate(items, start=1):
             try:
@@ -324,3 +327,96 @@ def _named_fields(plan: Study) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _nearest(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     return f"; did you mean '{near[0]}'?" if near else f"; there are {listed(list(known)) or 'none'}"
+
+
+def _adaptive_faults(plan: Study, declared: Dataset, items: Sequence[Item]) -> Iterator[tuple[str, str]]:
+    """List the faults of the arms with adaptive overlap: a key of the plan, and what is wrong with it.
+
+    Args:
+        plan: the plan.
+        declared: the dataset.
+        items: the items that people answer.
+    """
+    for name, arm in plan.arms.items():
+        if arm.adaptive is None:
+            continue
+        if reason := needs_fixed_overlap(declared, items):
+            yield f"arms.{name}.adaptive", f"must be null: {reason}"
+        votes = plan.baseline.min_votes
+        if votes != "majority" and votes > arm.adaptive.start:
+            yield (
+                "baseline.min_votes",
+                f"is {votes}, but an item on which the first {arm.adaptive.start} people agree gets no further answers "
+                f"(arms.{name}.adaptive.start): it could never have a majority",
+            )
+
+
+def metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[str]:
+    """Return a sentence for each reason why `study baseline` will lack the main metric, or some items of it.
+
+    Args:
+        plan: the plan.
+        declared: the dataset.
+        items: the items that people answer, with their gold answers.
+    """
+    metric = plan.baseline.metric or declared.metrics[0]
+    if metric in RATED:
+        return [
+            f"'merilo study baseline' will compute no {metric}, which takes three questions about each rewritten sentence: "
+            "whether the meaning is kept, whether it is fluent, whether it is toxic (merilo recipe show rudetox)"
+        ]
+    solved = [item for item in items if has_gold(item)]
+    if not solved:
+        return [
+            f"the items have no gold answers: 'merilo study baseline' will compute the agreement and the cost, but no {metric}"
+        ]
+    gaps = []
+    if missing := len(items) - len(solved):
+        gaps.append(f"{missing} of {len(items)} items have no gold answer and will not count in {metric}")
+    if metric == "grade_norm":
+        right = {item.id: gold_label(item) for item in solved}
+        if reason := score(declared, solved, right).missing.get(metric):
+            gaps.append(
+                f"'merilo study baseline' will compute no {metric}, even of right answers only: {reason}"
+            )
+    return gaps
+
+
+def overlap_shortfalls(plan: Study, items: Sequence[Item]) -> list[str]:
+    """Return a sentence for every arm that skips its own items and cannot reach its overlap.
+
+    An item with k authors gets at most as many answers as there are experts who did not write it. The experts are the authors
+    named in `meta`, or as many as the plan says if these are more.
+
+    Args:
+        plan: the plan.
+        items: the items that people answer.
+    """
+    return [
+        text
+        for name, arm in plan.arms.items()
+        if arm.skip_own and (text := _shortfall(name, arm, items)) is not None
+    ]
+
+
+def _shortfall(name: str, arm: Arm, items: Sequence[Item]) -> str | None:
+    field = author_field(items)
+    own = [set(authors_of(item, field)) for item in items]
+    authors = len(set().union(*own)) if own else 0
+    experts = max(authors, arm.people or 0)
+    if not experts:
+        return None
+    # Without the field every item still has an author, who normally is one of the experts.
+    least = experts - max((len(one) for one in own), default=0) if authors else experts - 1
+    if least >= arm.overlap:
+        return None
+    whom = (
+        f"the items name {authors} authors in '{field}'"
+        if authors >= (arm.people or 0)
+        else f"the plan has {experts} experts"
+    )
+    short = sum(experts - len(one) < arm.overlap for one in own) if authors else len(items)
+    return (
+        f"{name}: {whom}, and an item's own authors skip it, so {short} of {len(items)} items get fewer answers than the overlap "
+        f"{arm.overlap} (the fewest: {max(least, 0)}): set arms.{name}.overlap to {max(least, 1)}, or ask experts who wrote no items"
+    )

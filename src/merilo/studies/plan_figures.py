@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil, inf, sqrt
 from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, UsageError, for_library
+from merilo.errors import DataError, UsageError, for_command_line, for_library
+from merilo.settings import AdaptiveOverlap
 from merilo.statistics.crossed_difference import heavy_tails
 from merilo.statistics.distributions import quantile_of
 from merilo.statistics.paired_tests import detectable_difference
@@ -20,9 +22,8 @@ from merilo.statistics.power import (
     variances,
 )
 from merilo.strict_json import Json
-from merilo.studies.adaptive_plans import adaptive_notes, answers_range
 from merilo.studies.known_answers import wanted_controls
-from merilo.studies.plan_types import Arm, ControlsPlan, Study
+from merilo.studies.plan_types import Arm, Assumptions, ControlsPlan, Study
 
 #: Metrics that are shares of right answers, for which precision has a formula.
 SHARES: Final = ("acc", "em")
@@ -171,7 +172,7 @@ def plan_figures(
                 notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
     else:
         notes.append(f"no interval is expected for {metric}: only {' and '.join(SHARES)} have a formula")
-    notes += adaptive_notes(plan)
+    notes += _adaptive_notes(plan)
     for name, figures in arms.items():
         if figures.pay is None:
             notes.append(f"{name}: the pay is not decided (arms.{name}.pay.per_page)")
@@ -347,3 +348,139 @@ def _rounded(value: object, name: str = "") -> object:
     if isinstance(value, float):
         return round(value, 2 if name in {"pay", "hourly_pay", "hours", "hours_per_person"} else 6)
     return value
+
+
+def _adaptive_notes(plan: Study) -> Iterator[str]:
+    """List what the author of a plan with adaptive overlap should know, a sentence each."""
+    for name, arm in plan.arms.items():
+        adaptive = arm.adaptive
+        if adaptive is None:
+            continue
+        if not adaptive.decides_early:
+            yield (
+                f"{name}: {adaptive.start} equal answers are not a majority of {adaptive.limit}, so the consensus can differ from that of "
+                f"{adaptive.limit} people; with a limit of at most {2 * adaptive.start - 1} it cannot"
+            )
+        if adaptive.fixed_share == 0:
+            yield f"{name}: no item has fixed overlap (adaptive.fixed_share is 0), so the design cannot be checked on a random share of the items"
+
+
+def answers_range(arm: Arm, assumed: Assumptions, items: int) -> tuple[int, int, int]:
+    """Return the answers to test items that an arm takes: at least, as expected, at most.
+
+    The expectation assumes the individual accuracy at which the consensus has the assumed accuracy, independent people, and wrong answers
+    that are all the same. Items of different difficulty make people agree more often.
+
+    Args:
+        arm: the group.
+        assumed: the plan's assumptions.
+        items: the number of test items.
+    """
+    adaptive = arm.adaptive
+    if adaptive is None:
+        return items * arm.overlap, items * arm.overlap, items * arm.overlap
+    least = round(items * _least(adaptive))
+    return (
+        least,
+        max(least, round(items * adaptive.expected_answers(_person(arm, assumed)))),
+        items * adaptive.limit,
+    )
+
+
+def _least(adaptive: AdaptiveOverlap) -> float:
+    return adaptive.start + adaptive.fixed_share * (adaptive.limit - adaptive.start)
+
+
+def _person(arm: Arm, assumed: Assumptions) -> float:
+    try:
+        return StudyPlan(assumed.expected, arm.overlap, None, assumed.spread).person
+    except UsageError:
+        return assumed.expected
+
+
+def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
+    """Write the computed plan as Markdown."""
+    lines = [f"# Plan of the study {plan.study}", ""]
+    whole = f"all {figures.items} items" if plan.subset.all else f"{figures.items} of the {figures.of} items"
+    lines += [f"Annotators answer {whole} of {plan.dataset}. The seed of every draw is {plan.seed}.", ""]
+    names = list(figures.arms)
+    lines += [f"| value | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
+    lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in plan_rows(plan, figures)]
+    lines += ["", *plan_sentences(figures), ""]
+    if warnings:
+        lines += [
+            "## Warnings",
+            "",
+            *(f"- {text}" for text in dict.fromkeys(map(for_command_line, warnings))),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
+    """Return the table of the plan: the name of a value, and the value for each arm."""
+    arms = figures.arms
+    rows: list[tuple[str, list[str]]] = [
+        ("audience", [str(plan.arms[name].kind) for name in arms]),
+        ("overlap", [_overlap(plan.arms[name]) for name in arms]),
+        (
+            "answers to items",
+            [_of_range(arm.answers, arm.least_answers, arm.most_answers) for arm in arms.values()],
+        ),
+        ("answers to control items", [str(arm.control_answers) for arm in arms.values()]),
+        ("pages", [str(arm.pages) for arm in arms.values()]),
+        ("annotators", [str(arm.people) for arm in arms.values()]),
+        ("tasks per annotator", [f"{arm.tasks_per_person:.1f}" for arm in arms.values()]),
+        ("hours", [f"{arm.hours:.1f}" for arm in arms.values()]),
+        ("hours per annotator", [f"{arm.hours_per_person:.1f}" for arm in arms.values()]),
+        ("pay", [_pay(arm) for arm in arms.values()]),
+        ("hourly pay", [_money(arm.hourly_pay, arm.currency) for arm in arms.values()]),
+    ]
+    if figures.precision:
+        found = [figures.precision.get(name) for name in arms]
+        rows.append((f"expected interval of {figures.metric}", [f"{one.expected:g} ± {one.half_width:.3f}" if one else "—" for one in found]))  # fmt: skip
+        rows.append(("detectable difference from a model", [f"{one.detectable:.3f}" if one and one.detectable else "—" for one in found]))  # fmt: skip
+        rows.append(("equality can be shown within", [f"± {one.equivalence_margin:.3f}" if one else "—" for one in found]))  # fmt: skip
+    return rows
+
+
+def plan_sentences(figures: PlanFigures) -> list[str]:
+    """Return sentences on the number of control items and on the margin."""
+    found = []
+    checked = figures.controls
+    if checked is not None:
+        unit = "control item" if checked.there == 1 else "control items"
+        share = f"The study has {checked.there} {unit}; the plan asks for {checked.by_share}."
+        needed = (
+            f" The power computation asks for {checked.per_person} control answers per annotator."
+            if checked.per_person is not None
+            else ""
+        )
+        found.append(share + needed)
+    for name, one in figures.precision.items():
+        enough = one.margin >= one.equivalence_margin
+        found.append(
+            f"{name}: with the margin {one.margin:g}, equality with a model {'can' if enough else 'cannot'} be expected to be "
+            f"shown; the smallest margin for it is {one.equivalence_margin:.3f}."
+        )
+    return found
+
+
+def _overlap(arm: Arm) -> str:
+    if arm.adaptive is None:
+        return str(arm.overlap)
+    return f"{arm.adaptive.start} to {arm.adaptive.limit}, adaptive"
+
+
+def _of_range(expected: int, least: int, most: int) -> str:
+    return str(expected) if least == most else f"{expected} ({least} to {most})"
+
+
+def _pay(arm: ArmFigures) -> str:
+    if arm.pay is None or arm.least_pay is None or arm.most_pay is None or arm.least_pay == arm.most_pay:
+        return _money(arm.pay, arm.currency)
+    return f"{arm.pay:.2f} ({arm.least_pay:.2f} to {arm.most_pay:.2f}) {arm.currency}"
+
+
+def _money(amount: float | None, currency: str) -> str:
+    return "not decided" if amount is None else f"{amount:.2f} {currency}"

@@ -1,22 +1,154 @@
-"""Read `study.yaml`, and name every fault in it with its line and the nearest known key."""
+"""Write `study.yaml` with comments, and read it back: every fault is named with its line and the nearest known key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from types import UnionType
-from typing import Union, get_args, get_origin, get_type_hints
+from typing import Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+import yaml
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from merilo.datasets.custom import PlainLoader
 from merilo.declared_values import fault_text
 from merilo.errors import InputError
-from merilo.studies.lined_yaml import LinedYaml, YamlPath, read_lined_yaml
+from merilo.settings import PlannedAnalysis, help_of
 from merilo.studies.plan_types import STUDY_FILE, Study
+
+#: The keys and list positions that lead to a value.
+YamlPath: TypeAlias = tuple[str | int, ...]
+
+_LARGEST: Final = 1_000_000
+
+#: Number of a question of the reporting checklist that only the author can answer -> the question. The numbers are those of
+#: Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML, arXiv 2506.13776; the questions
+#: are in our own words.
+AUTHOR_QUESTIONS: Final[Mapping[str, str]] = {
+    "0.1": "title of the paper",
+    "0.2": "link to the paper",
+    "0.3": "year of the paper",
+    "0.4": "venue of the paper",
+    "1.6": "was the setup piloted or validated, and how",
+    "1.9": "ethics review: who reviewed the study, or why no review was needed",
+    "1.10": "public registry of the frozen plan, if any: link",
+    "2.1": "the population of people that the result speaks for",
+    "2.1.1": "by what the population was narrowed: expertise, education, language, age",
+    "2.2": "how people were sampled: crowd, convenience, random, stratified",
+    "2.3": "were people screened before the study",
+    "2.3.1": "criteria of the screening",
+    "2.3.2": "how many people were turned away",
+    "2.4": "did the authors answer themselves",
+    "2.5": "were people who had seen the questions kept out",
+    "2.6.2": "was the training paid",
+    "2.6.2.1": "how much was paid for the training",
+    "2.7.2": "was there a bonus",
+    "2.7.2.1": "how much was the bonus, and for what",
+    "2.7.3.1": "if people were not paid alike: how pay was set",
+    "3.1.1": "was the order of the items random for each person",
+    "3.3.2": "was the result adjusted for different interfaces of people and models",
+    "3.5.1": "how the ban on tools was enforced",
+    "5.1.1": "demographics of the people: age, gender, education, country, native language",
+    "5.1.4": "AI tools and their versions, if people were allowed to use them",
+    "5.2": "is the anonymised data public",
+    "5.2.2": "if the data is not public: why",
+    "5.3": "are the materials public: instruction, items, interface",
+}
+
+_NUMBERS: Final = """
+0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 0.10
+1.1 1.2 1.2.1 1.3 1.4 1.5 1.6 1.7 1.8 1.8.1 1.9 1.10
+2.1 2.1.1 2.2 2.3 2.3.1 2.3.2 2.4 2.5 2.6 2.6.1 2.6.2 2.6.2.1 2.7 2.7.1 2.7.2 2.7.2.1 2.7.3 2.7.3.1
+3.1 3.1.1 3.2 3.2.1 3.2.2 3.3 3.3.1 3.3.2 3.4 3.4.1 3.5 3.5.1 3.6
+4.1 4.1.1 4.2 4.2.1 4.3 4.4 4.5 4.6
+5.1.1 5.1.2 5.1.3 5.1.4 5.1.5 5.2 5.2.1 5.2.2 5.3 5.4
+"""
+
+#: Every number of the checklist, in its order.
+CHECKLIST_NUMBERS: Final = tuple(_NUMBERS.split())
+
+#: What may be published -> what to fill in.
+PUBLISHED: Final[Mapping[str, str]] = {
+    "paper": "link to the paper",
+    "data": "link to the anonymised answers",
+    "code": "link to the analysis code",
+    "registration": "link to the registered plan",
+    "contact": "whom to write",
+}
+
+_HEAD: Final = """\
+# Plan of a human baseline. Edit what you like, then check it:
+#   merilo study validate {folder}
+# and before the first answer is collected, record it with its date and hash:
+#   merilo study freeze {folder}
+# Explanation of every key: docs/studies.md
+"""
+
+
+def plan_text(plan: Study, *, folder: str, reason: str = "") -> str:
+    """Write a plan as YAML with the meaning of every key as a comment; `read_plan` gives the same plan.
+
+    Args:
+        plan: the plan.
+        folder: the study's folder, for the comment at the top.
+        reason: why these arms are asked, for a comment above them.
+    """
+    parts = [_HEAD.format(folder=folder)]
+    for one in fields(plan):
+        above = [_meaning(one.name, plan), reason if one.name == "arms" else ""]
+        lines = _entry(one.name, getattr(plan, one.name), "")
+        if len(lines) > 1 or lines[0].endswith((" []", " null", " {}")):
+            lines = [*(f"# {line}" for text in above for line in wrap(text, 100)), *lines]
+        elif above[0]:
+            lines = [f"{lines[0]:<36}  # {above[0]}"]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _entry(name: str, value: object, indent: str) -> list[str]:
+    """Return the lines of one key: a section with its keys below it, another value beside it."""
+    key = f"{indent}{_flow(name)}:"
+    members: list[tuple[str, object, str]]
+    if isinstance(value, Mapping):
+        about = {"checklist": AUTHOR_QUESTIONS, "publication": PUBLISHED}.get(name, {})
+        members = [(one, value.get(one) or "", about.get(one, "")) for one in {**about, **value}]
+    elif is_dataclass(value) and len(indent) < 4:
+        members = [(one.name, getattr(value, one.name), _meaning(one.name, value)) for one in fields(value)]
+    elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+        listed = yaml.safe_dump(
+            [asdict(one) for one in value], allow_unicode=True, width=10**9, sort_keys=False
+        )
+        return [key, *(f"{indent}  {line}" for line in listed.splitlines())]
+    else:
+        return [f"{key} {_flow(value)}"]
+    found = [key] if members else [f"{key} {{}}"]
+    for inner, own, meaning in members:
+        lines = _entry(inner, own, f"{indent}  ")
+        found += [f"{lines[0]:<36}  # {meaning}"] if meaning and len(lines) == 1 else lines
+    return found
+
+
+def _meaning(name: str, section: object) -> str:
+    """Return the comment of a key; the settings of the baseline have none, 'merilo baseline --help' explains them."""
+    about = help_of(name, type(section))
+    return about.text if about and not isinstance(section, PlannedAnalysis) else ""
+
+
+def _flow(value: object) -> str:
+    """Return one YAML value on one line; numbers of the checklist and empty texts in double quotes."""
+    if isinstance(value, str) and re.fullmatch(r"[\d.]*", value):
+        return f'"{value}"'
+    plain = list(value) if isinstance(value, tuple) else value
+    if is_dataclass(value) and not isinstance(value, type):
+        plain = asdict(value)
+    text = yaml.safe_dump(plain, allow_unicode=True, width=10**9, default_flow_style=True, sort_keys=False)
+    return text.removesuffix("...\n").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +171,34 @@ class PlanFault:
         line = None if self.row is None else f"line {self.row}"
         where = ", ".join(part for part in (self.file, line, self.field) if part)
         return f"{where}: {self.message}"
+
+
+def first_fault(faults: Sequence[PlanFault]) -> str:
+    """Return the message of the first fault, and how many more there are."""
+    more = len(faults) - 1
+    hint = f" (and {more} more; 'merilo study validate' names all of them)" if more else ""
+    return f"{faults[0].message}{hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinedYaml:
+    """The content of a YAML file.
+
+    Attributes:
+        content: the plain values.
+        lines: path -> line of its key, from 1.
+        repeated: path and line of every key that occurs twice in one mapping.
+    """
+
+    content: object
+    lines: dict[YamlPath, int]
+    repeated: tuple[tuple[YamlPath, int], ...]
+
+    def line(self, path: YamlPath) -> int:
+        """Return the line of a path, or of the nearest path above it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +232,9 @@ def read_plan(study: Path) -> Study:
     """
     found = read_plan_text(study)
     if found.plan is None:
-        first, more = found.faults[0], len(found.faults) - 1
-        hint = f" (and {more} more; 'merilo study validate' names all of them)" if more else ""
+        first = found.faults[0]
         raise InputError(
-            f"{first.message}{hint}", file=plan_path(study), row=first.row, field=first.field or None
+            first_fault(found.faults), file=plan_path(study), row=first.row, field=first.field or None
         )
     return found.plan
 
@@ -187,3 +346,63 @@ def _one_class(kind: object) -> object:
 
 def _dotted(path: YamlPath) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def read_lined_yaml(path: Path) -> LinedYaml:
+    """Read a YAML file: plain values only, no aliases, no tags.
+
+    Raises:
+        InputError: the file cannot be read, is too large, or is not such YAML; the message names the line.
+    """
+    try:
+        if not path.is_file():
+            raise InputError("there is no such file" if not path.exists() else "is not a file", file=path)
+        if path.stat().st_size > _LARGEST:
+            raise InputError(f"is larger than {_LARGEST} bytes", file=path)
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", file=path) from error
+    lines: dict[YamlPath, int] = {}
+    repeated: list[tuple[YamlPath, int]] = []
+    loader: PlainLoader | None = None
+    try:
+        loader = PlainLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return LinedYaml(None, {}, ())
+        _note_lines(node, (), lines, repeated)
+        content = loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join(part for part in (error.context, error.problem) if part)
+        raise InputError(f"is not YAML: {problem}", file=path, row=mark.line + 1 if mark else None) from error
+    except yaml.reader.ReaderError as error:
+        row = text.count("\n", 0, error.position) + 1
+        raise InputError(
+            f"is not YAML: the character U+{ord(text[error.position]):04X} is not allowed", file=path, row=row
+        ) from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError(f"is not YAML ({' '.join(str(error).split())[:200]})", file=path) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+    return LinedYaml(content, lines, tuple(repeated))
+
+
+def _note_lines(
+    node: yaml.Node, path: YamlPath, lines: dict[YamlPath, int], repeated: list[tuple[YamlPath, int]]
+) -> None:
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = str(key.value)
+            if name in seen:
+                repeated.append(((*path, name), key.start_mark.line + 1))
+            seen.add(name)
+            lines[*path, name] = key.start_mark.line + 1
+            _note_lines(value, (*path, name), lines, repeated)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            lines[*path, number] = value.start_mark.line + 1
+            _note_lines(value, (*path, number), lines, repeated)

@@ -1,6 +1,7 @@
-"""The plan of a study: what `study.yaml` holds, as types.
+"""The plan of a study: every key of `study.yaml`, and every wish of its author, with its type, default, bounds and meaning.
 
-Every class reads one section of the file, and every attribute is a key of that section. An unknown key is an error.
+Every class reads one section of the file, and every attribute is a key of that section. An unknown key is an error. The
+comments of the file, the options of `merilo study create` and the messages about impossible values follow from these classes.
 """
 
 from __future__ import annotations
@@ -8,24 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, Strict
 
-from merilo.bilingual import Language
+from merilo.errors import UsageError, argument
 from merilo.settings import (
     AdaptiveDesign,
     AdaptiveOverlap,
+    Amount,
     AnalysisSettings,
+    CheckedSettings,
     Count,
     Flag,
+    Help,
     PlannedAnalysis,
+    Positive,
     Probability,
     Settings,
     Share,
     Text,
     Whole,
 )
+from merilo.text import Language
 
 #: Names of files in a study's folder.
 STUDY_FILE: Final = "study.yaml"
@@ -36,90 +43,83 @@ WEIGHTS_FILE: Final = "weights.csv"
 FROZEN_FILE: Final = "frozen.json"
 INSTRUCTION_FILES: Final[Mapping[Language, str]] = {"ru": "instruction.ru.md", "en": "instruction.en.md"}
 
-ArmKind: TypeAlias = Literal["basic", "expert", "untrained"]
+_ITEMS: Final = "Items"
+_PEOPLE: Final = "People"
+_KNOWN: Final = "Items with known answers"
 
-Amount: TypeAlias = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
-Positive: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+ArmKind: TypeAlias = Literal["basic", "expert", "untrained"]
+Audience: TypeAlias = Literal["basic", "expert"]
 
 #: A file in the study's folder itself: a plan must not make a command publish a file from elsewhere.
 FileName: TypeAlias = Annotated[str, Strict(), Field(pattern=r"^[^/\\.][^/\\]*$")]
+
+# Keys of the plan that are also options of `merilo study create`.
+StudyName: TypeAlias = Annotated[Text, Help("The study's name. Default: the dataset's name.", "Output")]
+Seed: TypeAlias = Annotated[Whole, Help("The seed of every draw.", _ITEMS)]
+Overlap: TypeAlias = Annotated[Count, Help("How many annotators answer an item.", _PEOPLE)]
+ItemsPerPage: TypeAlias = Annotated[Count, Help("Tasks on a page, control items included.", _PEOPLE)]
+ItemsPerPerson: TypeAlias = Annotated[Count, Help("Items per annotator, on average.", _PEOPLE)]
+PagePay: TypeAlias = Annotated[Amount | None, Help("Pay for a page.", _PEOPLE)]
+Currency: TypeAlias = Annotated[Text, Help("The currency's code.", _PEOPLE)]
+TimeLimit: TypeAlias = Annotated[Positive | None, Help("Seconds for a task.", _PEOPLE)]
+Expected: TypeAlias = Annotated[Probability, Help("The expected accuracy of the consensus.", _PEOPLE)]
+ControlShare: TypeAlias = Annotated[
+    float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.", _KNOWN)
+]
 
 _STRICT: Final[dict[str, str]] = {"extra": "forbid"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """The dataset's file that the items were drawn from.
-
-    Attributes:
-        file: the file, from the study's folder.
-        sha256: its hash.
-        split: the split of the file.
-    """
+    """The dataset's file that the items were drawn from."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
-    file: Text
+    file: Annotated[Text, Help("The path from this folder.")]
     sha256: Text
     split: Text = "test"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pay:
-    """The pay of an arm.
-
-    Attributes:
-        per_page: the pay for a page; `None` while it is not decided.
-        currency: the currency's code.
-        commission: the platform's commission as a share of the pay, such as 0.3; `None` while it is not known.
-    """
+    """The pay of an arm; a commission of the platform is a share of it."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
-    per_page: Amount | None = None
-    currency: Text = "USD"
+    per_page: PagePay = None
+    currency: Currency = "USD"
     commission: Share | None = None
 
 
+# fmt: off
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """A group of annotators who answer all items of the study.
-
-    Attributes:
-        kind: any adults (basic), experts (expert), or people without training on an expert test (untrained).
-        overlap: how many annotators answer an item.
-        items_per_page: tasks on a page, control items included.
-        items_per_person: test items that an annotator answers, on average.
-        items_per_hour: tasks that an annotator answers in an hour.
-        people: the number of annotators; by default, enough for `items_per_person`.
-        pay: the pay.
-        time_limit: seconds for a task; `None` without a limit.
-        skip_own: whether annotators skip items that they may have written.
-        domain: the field of the items that holds the domain: people who are invited for some domains get only their items; `None` if everybody
-            gets all items.
-        adaptive: the adaptive overlap; `None` for a fixed one. Its limit equals `overlap`.
-    """
+    """A group of annotators who answer all items of the study."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
-    kind: ArmKind
-    overlap: Count = 5
-    items_per_page: Count = 20
-    items_per_person: Count = 50
-    items_per_hour: Positive = 30.0
-    people: Count | None = None
-    pay: Pay = Pay()
-    time_limit: Positive | None = None
-    skip_own: Flag = False
-    domain: Text | None = None
-    adaptive: AdaptiveOverlap | None = None
+    kind: Annotated[ArmKind, Help("basic: any adults; untrained: any adults on an expert test; expert.")]
+    overlap: Overlap = 5
+    adaptive: Annotated[AdaptiveOverlap | None, Help(
+        "null: a fixed overlap; or {start: 3, limit: 5, fixed_share: 0.1}, for studies on Merilo's own site.")] = None
+    items_per_page: ItemsPerPage = 20
+    items_per_person: ItemsPerPerson = 50
+    items_per_hour: Annotated[Positive, Help("Tasks in an hour; 30 unless you have measured it.")] = 30.0
+    people: Annotated[Count | None, Help("Number of annotators; null: enough for items_per_person.")] = None
+    pay: Annotated[Pay, Help("per_page: null while it is not decided; commission: the platform's share on top.")] = Pay()
+    time_limit: TimeLimit = None
+    skip_own: Annotated[Flag, Help("Whether annotators skip items that they may have written.")] = False
+    domain: Annotated[Text | None, Help(
+        "Field of the items with the domain, for experts of domains; null: everybody gets all items.")] = None
 
     def __post_init__(self) -> None:
         if self.adaptive is None:
             return
         if self.adaptive.limit != self.overlap:
             raise ValueError(
-                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say how many people answer an item at most"
+                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say how many people answer an "
+                "item at most"
             )
         if self.kind == "expert" or self.skip_own:
             raise ValueError(
@@ -127,14 +127,13 @@ class Arm:
             )
 
 
+#: The defaults of an arm.
+_PEOPLE_ARM: Final = Arm(kind="basic")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """A rule for annotators, in one language of the study or in both.
-
-    Attributes:
-        ru: the rule in Russian.
-        en: the rule in English.
-    """
+    """A rule for annotators, in one language of the study or in both."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
@@ -154,43 +153,37 @@ class Restriction:
         """Read a rule in one language, or in both with `|` between them; Cyrillic letters tell the Russian text.
 
         Raises:
-            ValueError: a text is empty, or two texts are in the same language.
+            UsageError: a text is empty, or two texts are in the same language.
 
         Example:
-            >>> Restriction.of("Answer alone. | Отвечайте без помощи.")
-            Restriction(ru='Отвечайте без помощи.', en='Answer alone.')
+            >>> Restriction.of("Answer alone.")
+            Restriction(ru=None, en='Answer alone.')
         """
         texts = [part.strip() for part in text.split("|")]
         if not all(texts):
-            missing = "takes a text on both sides of |" if any(texts) else "takes a text that is not empty"
-            raise ValueError(missing)
-        languages = ["ru" if re.search("[А-Яа-яЁё]", part) else "en" for part in texts]
+            missing = "a text on both sides of |" if any(texts) else "a text that is not empty"
+            raise UsageError(f"{argument('restriction')} takes {missing}")
+        languages = ["ru" if re.search(r"[\u0400-\u04ff]", part) else "en" for part in texts]
         if len(set(languages)) < len(texts):
-            raise ValueError("takes a rule in one language, or in Russian and in English with | between them")
+            raise UsageError(
+                f"{argument('restriction')} takes a rule in one language, or in Russian and in English with | between them"
+            )
         return cls(**dict(zip(languages, texts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnSubset:
-    """Which items of the dataset people answer.
-
-    Attributes:
-        all: whether they answer all of them.
-        size: the number of drawn items.
-        of: the number of items of the dataset.
-        fields: the fields whose distribution the drawn items keep.
-        method: how they were drawn: `all`, `balanced` (in proportion, every field balanced), `even` (as many of each domain).
-        per_domain: with `even`, the number of items of each domain.
-    """
+    """Which items of the dataset people answer."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     all: Flag = False
     size: Count
-    of: Count
-    fields: tuple[Text, ...] = ()
-    method: Literal["all", "balanced", "even"] = "balanced"
-    per_domain: Count | None = None
+    of: Annotated[Count, Help("Items of the dataset.")]
+    fields: Annotated[tuple[Text, ...], Help("Kept fields: subset.csv and subset.svg show each before and after.")] = ()
+    method: Annotated[Literal["all", "balanced", "even"], Help(
+        "balanced: in proportion, every field balanced; even: as many of each domain.")] = "balanced"
+    per_domain: Annotated[Count | None, Help("With even: items of each domain.")] = None
 
     def __post_init__(self) -> None:
         if self.size > self.of:
@@ -201,100 +194,72 @@ class DrawnSubset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlsPlan:
-    """Items with known answers, placed among the items to check annotators.
-
-    Attributes:
-        file: the file of control items.
-        share: the share of control items among the tasks of an annotator.
-        every: one task in so many is a control item.
-        min_accuracy: annotators with a lower accuracy on control items are excluded.
-    """
+    """Items with known answers, placed among the items to check annotators."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     file: FileName = CONTROLS_FILE
-    share: Probability = 0.05
-    every: Annotated[int, Strict(), Field(ge=2)] = 20
-    min_accuracy: Share = 0.5
+    share: ControlShare = 0.05
+    every: Annotated[int, Strict(), Field(ge=2), Help(
+        "One task in so many is a control item, at regular intervals, never twice to one person.")] = 20
+    min_accuracy: Annotated[Share, Help("Annotators below it are excluded.")] = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingPlan:
-    """Items that annotators answer first, with feedback.
-
-    Attributes:
-        file: the file of training items.
-        threshold: the share of right answers that admits an annotator to the study.
-        feedback: whether an annotator sees the right answer after a wrong one.
-    """
+    """Items that annotators answer first, with feedback."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     file: FileName = TRAINING_FILE
-    threshold: Share = 0.8
-    feedback: Flag = True
+    threshold: Annotated[Share, Help("The share of right answers that admits an annotator to the study.")] = 0.8
+    feedback: Annotated[Flag, Help("Whether an annotator sees the right answer after a wrong one.")] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """The assumptions of the computed plan; see `merilo power`.
-
-    Attributes:
-        expected: the expected accuracy of the consensus.
-        spread: the standard deviation of accuracy between annotators.
-        skilled: the accuracy on control items of annotators who should be kept.
-        level: the nominal coverage of intervals.
-        power: the probability of detecting a difference.
-    """
+    """The assumptions of the computed plan; see `merilo power`."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
-    expected: Probability = 0.9
-    spread: Annotated[float, Strict(), Field(ge=0, le=0.5)] = 0.1
-    skilled: Probability = 0.85
-    level: Probability = 0.95
-    power: Probability = 0.8
+    expected: Expected = 0.9
+    spread: Annotated[float, Strict(), Field(ge=0, le=0.5), Help(
+        "Standard deviation of accuracy between annotators.")] = 0.1
+    skilled: Annotated[Probability, Help("Accuracy on control items of annotators who should be kept.")] = 0.85
+    level: Annotated[Probability, Help("Nominal coverage of intervals.")] = 0.95
+    power: Annotated[Probability, Help("Probability of detecting a difference.")] = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """The plan of a study.
-
-    Attributes:
-        study: its name.
-        dataset: a name of the catalogue, or the path of a declaration, from the study's folder.
-        languages: the languages of the instruction.
-        seed: the random seed of every draw.
-        source: the dataset's file.
-        arms: name -> group of annotators: `people`, and `experts` on expert tests.
-        restrictions: the rules for annotators.
-        subset: which items are asked.
-        controls: the control items; `None` without them.
-        training: the training items; `None` without them.
-        instruction: language -> file of the instruction.
-        assumptions: the assumptions of the computed plan.
-        baseline: the settings of the baseline.
-        checklist: number of a question of the reporting checklist -> the author's answer; empty until it is given.
-        publication: what is published -> where.
-    """
+    """The plan of a study."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
-    study: Text
-    dataset: Text
-    languages: tuple[Language, ...] = ("ru", "en")
-    seed: Whole = 0
+    study: StudyName
+    dataset: Annotated[Text, Help("A name of 'merilo datasets list', or the file of a declaration.")]
+    languages: Annotated[tuple[Language, ...], Help("The languages of the instruction.")] = ("ru", "en")
+    seed: Seed = 0
     source: SourceFile
-    arms: Mapping[str, Arm]
-    restrictions: tuple[Restriction, ...] = ()
-    subset: DrawnSubset
-    controls: ControlsPlan | None = None
-    training: TrainingPlan | None = None
+    arms: Annotated[Mapping[str, Arm], Help("Whom to ask.")]
+    restrictions: Annotated[tuple[Restriction, ...], Help(
+        "Rules for annotators; the instruction must contain them.")] = ()
+    subset: Annotated[DrawnSubset, Help(
+        "Which items are asked. The draw is made by 'merilo study create'; to draw again, create the study again.")]
+    controls: Annotated[ControlsPlan | None, Help(
+        "Items with known answers, placed among the items to check annotators; null: none.")] = None
+    training: Annotated[TrainingPlan | None, Help(
+        "Items answered first, with feedback: {file: training.jsonl, threshold: 0.8, feedback: true}, or null.")] = None
     instruction: Mapping[Language, FileName]
-    assumptions: Assumptions = Assumptions()
-    baseline: PlannedAnalysis = field(default_factory=PlannedAnalysis)
-    checklist: Mapping[str, str] = field(default_factory=dict)
-    publication: Mapping[str, str | None] = field(default_factory=dict)
+    assumptions: Annotated[Assumptions, Help("The assumptions of the computed plan; see 'merilo power'.")] = Assumptions()
+    baseline: Annotated[PlannedAnalysis, Help(
+        "Settings of the baseline, decided before answers are seen; as 'merilo baseline' takes them.")] = field(
+            default_factory=PlannedAnalysis)
+    checklist: Annotated[Mapping[str, str], Help(
+        "Answers that only you can give for the reporting checklist of Wei et al. (2025), by its numbers. Leave empty what you "
+        "do not know: it is reported as not answered. These may be filled in after the freeze.")] = field(default_factory=dict)
+    publication: Annotated[Mapping[str, str | None], Help(
+        "What is published, and where. These may be filled in after the freeze.")] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.arms:
@@ -309,3 +274,83 @@ class Study:
         decided = {one.name: getattr(self.baseline, one.name) for one in fields(AnalysisSettings)}
         adaptive = None if arm.adaptive is None else str(AdaptiveDesign(arm.adaptive, self.seed))
         return Settings(**decided, adaptive=adaptive, currency=arm.pay.currency)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyWishes(CheckedSettings):
+    """The decisions of the author when a study is created; the defaults are those of the guide."""
+
+    dataset: Annotated[Text | None, Help(
+        "A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.", _ITEMS)] = None
+    split: Annotated[str | None, Help("The split of the items. Default: test.", _ITEMS)] = None
+    size: Annotated[int | None, Help(
+        "How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", _ITEMS)] = None
+    all_items: Annotated[Flag, Help("Use all items, whatever the size of the dataset.", _ITEMS)] = False
+    per_domain: Annotated[Count | None, Help(
+        "Draw this number of items from each domain (the guide's draw for experts); the first --field is the domain.",
+        _ITEMS)] = None
+    field: Annotated[tuple[str, ...], Help(
+        "A field whose distribution the drawn items keep; may be given several times. Default: every field that can be kept.",
+        _ITEMS)] = ()
+    seed: Seed = 0
+    audience: Annotated[Audience | None, Help(
+        "Whom to ask. Default: taken from the dataset's knowledge skills.", _PEOPLE)] = None
+    overlap: Overlap = _PEOPLE_ARM.overlap
+    adaptive: Annotated[str | None, Help(
+        "Adaptive overlap, for studies on Merilo's own site: START people answer an item, more people up to LIMIT if they "
+        "disagree; a random SHARE of the items (default: 0.1) gets LIMIT answers in any case. For example 3:5.",
+        _PEOPLE, "START:LIMIT[:SHARE]")] = None
+    expert_overlap: Annotated[Count | None, Help(
+        "How many experts answer an item. Default: as --overlap.", _PEOPLE)] = None
+    items_per_page: ItemsPerPage = _PEOPLE_ARM.items_per_page
+    items_per_person: ItemsPerPerson = _PEOPLE_ARM.items_per_person
+    pay_per_page: PagePay = None
+    expert_pay_per_page: Annotated[Amount | None, Help("Pay for a page of an expert.", _PEOPLE)] = None
+    currency: Currency = _PEOPLE_ARM.pay.currency
+    time_limit: TimeLimit = None
+    restriction: Annotated[tuple[str, ...], Help(
+        "A rule in addition to the default ones, in one language, or in Russian and English with | between them; may be given "
+        "several times.", _PEOPLE)] = ()
+    controls: Annotated[Path | None, Help(
+        "A file of items with known answers. Default: the dataset's shots.", _KNOWN)] = None
+    control_share: ControlShare = ControlsPlan().share
+    training: Annotated[Path | None, Help(
+        "A file of training items, which annotators answer first, with feedback.", _KNOWN)] = None
+    expected: Expected = Assumptions().expected
+    name: StudyName | None = None
+
+    def __post_init__(self) -> None:
+        super(StudyWishes, self).__post_init__()
+        adaptive = self.adaptive_overlap
+        if adaptive is not None and self.overlap not in {_PEOPLE_ARM.overlap, adaptive.limit}:
+            raise UsageError(
+                f"{argument('overlap')} is {self.overlap}, but the limit of {argument('adaptive')} is {adaptive.limit}: both "
+                f"say how many people answer an item at most; leave {argument('overlap')} out"
+            )
+        _ = self.rules
+
+    @property
+    def adaptive_overlap(self) -> AdaptiveOverlap | None:
+        """The adaptive overlap; `None` for a fixed one. Without a share, a tenth of the items has fixed overlap.
+
+        Raises:
+            UsageError: the text is not an adaptive overlap, or gives the seed, which is that of the study.
+        """
+        if self.adaptive is None:
+            return None
+        if self.adaptive.count(":") > 2:
+            raise UsageError(
+                f"{argument('adaptive')} takes START:LIMIT[:SHARE], such as 3:5:0.1, not '{self.adaptive}'"
+            )
+        design = AdaptiveDesign.of(self.adaptive).overlap
+        return design if self.adaptive.count(":") == 2 else AdaptiveOverlap(design.start, design.limit)
+
+    @property
+    def rules(self) -> tuple[Restriction, ...]:
+        """The author's rules, read from `restriction`.
+
+        Raises:
+            UsageError: a text is empty, or two texts of a rule are in the same language.
+        """
+        return tuple(map(Restriction.of, self.restriction))
+# fmt: on

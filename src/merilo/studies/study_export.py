@@ -15,7 +15,6 @@ from merilo.files import sha256
 from merilo.people.platforms import NAMES, Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.abc_tasks import abc_files
-from merilo.studies.author_overlap import author_field as usual_author_field
 from merilo.studies.csv_tasks import csv_files
 from merilo.studies.instruction_html import html_of
 from merilo.studies.instruction_text import SKIP_OWN
@@ -26,6 +25,7 @@ from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTasks, study_tasks
+from merilo.studies.study_tasks import author_field as usual_author_field
 from merilo.studies.toloka_tasks import toloka_files
 from merilo.wording import listed
 
