@@ -13,8 +13,8 @@ from every import every
 from report_contents import CONTENT, STUDY
 
 from merilo.reports.arms_report import study_of_arms
+from merilo.reports.metadata_card import readme_with_section
 from merilo.reports.prose import human_baseline_section
-from merilo.reports.readme_section import readme_with_section
 
 PLAN: dict[str, Any] = {
     "study": "lcs-2026",

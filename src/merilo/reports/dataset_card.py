@@ -13,7 +13,7 @@ from merilo.items import Item
 from merilo.reports.card_terms import shared_term
 from merilo.reports.estimates import counted as counted_en
 from merilo.reports.json_record import list_at, mapping_at, text_at
-from merilo.reports.readme_section import SECTION
+from merilo.reports.metadata_card import SECTION
 from merilo.strict_json import Json, dumped
 
 _DEFAULT: Final = "default"

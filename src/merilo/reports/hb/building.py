@@ -26,11 +26,10 @@ from merilo.reports.hb.verification import (
     METRICS_FILE,
     manifest_file,
 )  # fmt: skip
-from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark
+from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark, readme_with_section
 from merilo.reports.paper_tables import Format, paper_files
 from merilo.reports.plan_record import CHANGES_FILE
 from merilo.reports.prose import human_baseline_section
-from merilo.reports.readme_section import readme_with_section
 from merilo.reports.reporting_checklist import (
     checklist_json,
     checklist_latex,
@@ -129,7 +128,7 @@ def _files(source: ReportSource) -> dict[str, bytes]:
     files |= plots.plot_files(made)
     files |= {**_cards(source), **_costs(source), **_checklist(source), **_paper(source)}
     files[NOTEBOOK_FILE] = notebook_file(made.raw, str(content.get("dataset") or source.folder.name))
-    files |= readme_files(content, files, version=__version__, plots_only_svg=not plots.has_matplotlib())
+    files |= readme_files(made.record, files, version=__version__, plots_only_svg=not plots.has_matplotlib())
     drawn_with = ["matplotlib"] if plots.has_matplotlib() else []
     return {**files, MANIFEST: manifest_file(files, content["provenance"], drawn_with)}
 

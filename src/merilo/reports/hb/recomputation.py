@@ -12,7 +12,7 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline, baseline
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.quality import StudyQuality, study_quality
-from merilo.baselines.record import record_of
+from merilo.baselines.record import BaselineRecord, record_of
 from merilo.reports.cost_report import CostLine, cost_json, pool_costs
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.item_browser import item_browser
@@ -29,6 +29,7 @@ class Recomputed:
         raw: the raw state.
         baseline: the baseline.
         quality: the quality of its annotators.
+        record: all results of the baseline.
         content: the baseline as JSON, exactly as it is written to files.
         models: the comparisons with models, their disagreement with people and their places on the scale.
     """
@@ -36,6 +37,7 @@ class Recomputed:
     raw: RawStudy
     baseline: Baseline
     quality: StudyQuality
+    record: BaselineRecord
     content: dict[str, Json]
     models: ModelSections
 
@@ -94,15 +96,15 @@ def recompute(raw: RawStudy) -> Recomputed:
         population=raw.population,
     )
     quality = study_quality(made)
-    record = raw.provenance or provenance("merilo baseline", [], raw.keywords)
+    record = record_of(made, raw.provenance or provenance("merilo baseline", [], raw.keywords), quality)
     models = with_models(
         made,
-        record_of(made, record, quality).to_json(),
+        record.to_json(),
         raw.models,
         common_items=raw.common_items,
         margin=raw.margin,
     )
-    return Recomputed(raw, made, quality, as_written(models.content), models)
+    return Recomputed(raw, made, quality, record, as_written(models.content), models)
 
 
 def as_written(content: dict[str, Json]) -> dict[str, Json]:

@@ -75,11 +75,12 @@ def withheld(made: Recomputed) -> Recomputed:
             open_baseline.diagnosis, status=full.status, reasons=full.reasons, by=_groups(full, open_baseline)
         ),
     )
-    content = as_written(record_of(shown, made.made_by, unknown.quality).to_json())
+    record = record_of(shown, made.made_by, unknown.quality)
+    content = as_written(record.to_json())
     if "models" in made.content:
         content["models"] = made.content["models"]
     models = ModelSections(content, made.comparisons, [])
-    return Recomputed(raw, shown, unknown.quality, content, models)
+    return Recomputed(raw, shown, unknown.quality, record, content, models)
 
 
 def without_gold(raw: RawStudy) -> RawStudy:
