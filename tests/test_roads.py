@@ -572,7 +572,9 @@ def test_programs_have_no_control_items_because_tests_check_each_of_them(tmp_pat
     assert "each is checked by its tests in the sandbox: leave --controls out" in refused.complaint
 
 
-def test_a_program_that_gives_the_right_answer_in_another_way_counts_as_right(tmp_path: Path) -> None:
+def test_a_program_that_gives_the_right_answer_in_another_way_counts_as_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need_a_jail()
 
     def rewritten(item: Entry, _: Sequence[str]) -> tuple[str, ...]:
@@ -590,3 +592,7 @@ def test_a_program_that_gives_the_right_answer_in_another_way_counts_as_right(tm
     assert {row["answer"] for row in rows if "# mine" not in row["program"]} == {"failed"}
     mean = sum("# mine" in row["program"] for row in rows) / len(rows)
     assert made.json["metrics"]["pass@1"]["value"] == pytest.approx(mean)
+    # Programs that were run are not run again.
+    monkeypatch.delattr("merilo.reports.study_programs.Jails")
+    status = merilo("study", "status", study, "--show-estimate", "--json", "-")
+    assert status.json["estimate"]["value"] == pytest.approx(mean)

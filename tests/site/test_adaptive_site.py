@@ -11,9 +11,9 @@ from sqlalchemy import update
 from study_people import bundled_study
 
 from merilo.api.site import collect_site
-from merilo.api.study_baseline import study_baseline
-from merilo.api.study_status import study_status
 from merilo.errors import DataError
+from merilo.reports.study_baseline import study_baseline
+from merilo.reports.study_status import study_status
 from merilo.settings import AdaptiveDesign
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
 from merilo.site.collected_figures import collected_figures

@@ -10,8 +10,8 @@ from postgres_server import PostgresServer
 from sqlalchemy import update
 
 from merilo.api.site import back_up_site, collect_site, invite_to_site
-from merilo.api.study_baseline import study_baseline
 from merilo.errors import UsageError
+from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
 from merilo.site.answer_export import COLLECTED_FIELDS
 from merilo.site.database import database_url, open_database, writing

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, update
 
 from merilo.api.site import collect_site
 from merilo.api.site_estimate import estimate_so_far, shown_estimate
-from merilo.api.study_status import study_status
+from merilo.reports.study_status import study_status
 from merilo.settings import AdaptiveOverlap
 from merilo.site.annotator_steps import next_task, person_of
 from merilo.site.collected_figures import collected_figures, sorted_people

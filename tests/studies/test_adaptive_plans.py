@@ -9,7 +9,6 @@ import pytest
 from command import merilo
 from every import every
 
-from merilo.api.study import validate_study
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.errors import DataError, UsageError
@@ -17,6 +16,7 @@ from merilo.items import write_splits
 from merilo.settings import AdaptiveOverlap, PlannedAnalysis
 from merilo.studies.creation import CreatedStudy, create_study
 from merilo.studies.freezing import changes_since_freeze, freeze_plan
+from merilo.studies.plan_checks import validate_study
 from merilo.studies.plan_figures import ArmFigures, plan_figures, plan_page
 from merilo.studies.plan_file import plan_text, read_plan, read_plan_text
 from merilo.studies.plan_types import (

@@ -8,7 +8,6 @@ import pytest
 from command import merilo
 from every import every
 
-from merilo.api.study import freeze_study, validate_study
 from merilo.datasets import CATALOGUE
 from merilo.datasets.bundled import examples
 from merilo.datasets.generators import generate_splits
@@ -18,6 +17,7 @@ from merilo.items import Item, Split, read_split, write_splits
 from merilo.settings import Settings
 from merilo.studies.creation import CreatedStudy, create_studies, create_study
 from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
+from merilo.studies.plan_checks import freeze_study, validate_study
 from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_source import comparable, read_source

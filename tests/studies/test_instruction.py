@@ -4,12 +4,12 @@ from pathlib import Path
 
 from every import every
 
-from merilo.api.study import create_studies, create_study, freeze_study
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.bundled import examples
 from merilo.items import write_splits
 from merilo.site.served_study import load_study
 from merilo.site.site_words import WORDS
+from merilo.studies.creation import create_studies, create_study
 from merilo.studies.instruction_html import html_of
 from merilo.studies.instruction_text import (
     MORE_EXAMPLES,
@@ -19,6 +19,7 @@ from merilo.studies.instruction_text import (
     fenced,
     write_instruction,
 )
+from merilo.studies.plan_checks import freeze_study
 from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, StudyWishes, TrainingPlan
 from merilo.studies.study_folder import study_items
 from merilo.studies.task_descriptions import task_descriptions, written_examples

@@ -18,8 +18,8 @@ import pytest
 from ended_process import ended_process
 from study_people import bundled_study, study_of, visits
 
-from merilo.api.study_baseline import study_baseline
 from merilo.items import Item
+from merilo.reports.study_baseline import study_baseline
 from merilo.strict_json import Json
 from merilo.studies.collected import answers_file
 from merilo.studies.platform_rows import MAY_BE_MINE

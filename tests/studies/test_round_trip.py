@@ -8,8 +8,8 @@ import pytest
 from every import every
 from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 
-from merilo.api.study_baseline import study_baseline, study_responses
 from merilo.items import Item
+from merilo.reports.study_baseline import study_baseline, study_responses
 from merilo.strict_json import indented
 from merilo.studies.collected import answers_file
 from merilo.studies.study_export import export_study

@@ -13,10 +13,9 @@ from command import merilo
 from every import every
 from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 
-from merilo.api.study_baseline import study_responses
-from merilo.api.study_experts import expert_study
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
+from merilo.reports.study_baseline import expert_study, study_responses
 from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, read_imports
 from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.platform_rows import MAY_BE_MINE

@@ -8,8 +8,8 @@ import pytest
 from command import merilo
 from study_people import NAMES, answered, bundled_study, study_of, visits
 
-from merilo.api.study_status import study_status
 from merilo.items import Item
+from merilo.reports.study_status import study_status
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study

@@ -6,9 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from merilo.api.study_baseline import read_answers_table
-from merilo.api.study_status import StudyStatus, status_of
 from merilo.errors import DataError, for_library
+from merilo.reports.study_baseline import read_answers_table
+from merilo.reports.study_status import StudyStatus, status_of
 from merilo.studies.collected import answers_table, input_columns, merged
 from merilo.studies.platform_rows import file_replies
 from merilo.studies.study_tasks import study_tasks

@@ -72,7 +72,7 @@ def validate(
 
     Exit status 1: there are problems.
     """
-    from merilo.api.study import validate_study  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.studies.plan_checks import validate_study  # noqa: PLC0415 - NumPy is not needed for --help
 
     refuse_json(json_to, [study])
     with working("Checking the study"):
@@ -117,7 +117,7 @@ def freeze(
 
     Exit status 1: the study has problems.
     """
-    from merilo.api.study import freeze_study  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.studies.plan_checks import freeze_study  # noqa: PLC0415 - NumPy is not needed for --help
 
     refuse_json(json_to, [study])
     with working("Freezing the plan"):

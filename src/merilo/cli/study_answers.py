@@ -102,7 +102,7 @@ def status(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Show the progress of a study: answers, missing overlap, annotators and their control items, agreement, speed and pay."""
-    from merilo.api.study_status import study_status  # noqa: PLC0415 - the help needs no statistics
+    from merilo.reports.study_status import study_status  # noqa: PLC0415 - the help needs no statistics
 
     folder = open_study(study)
     refuse_json(json_to, _files(folder))
@@ -141,7 +141,7 @@ def baseline_(
 
     Exit status 1: the baseline was made and must be rejected.
     """
-    from merilo.api.study_baseline import frozen_plan, study_baseline  # noqa: PLC0415 - the help needs no statistics
+    from merilo.reports.study_baseline import frozen_plan, study_baseline  # noqa: PLC0415 - the help needs no statistics
     from merilo.studies.study_export import arm_of  # noqa: PLC0415 - the same
 
     study_folder = open_study(study)
@@ -198,7 +198,7 @@ def baseline_(
 
 def _experts(study: StudyFolder, arm: str, folder: OutFolder | None, json_to: str | None) -> int:
     """The baseline of experts who skip their own questions."""
-    from merilo.api.study_experts import expert_study  # noqa: PLC0415 - only expert tests need it
+    from merilo.reports.study_baseline import expert_study  # noqa: PLC0415 - only expert tests need it
 
     with working("Making the experts' baseline"):
         made = expert_study(study, arm=arm)
@@ -225,7 +225,7 @@ def _warn_unfrozen(folder: StudyFolder) -> None:
 
 
 def _warn_changes(folder: StudyFolder) -> None:
-    from merilo.api.study_baseline import plan_changes  # noqa: PLC0415 - the help needs no statistics
+    from merilo.reports.study_baseline import plan_changes  # noqa: PLC0415 - the help needs no statistics
 
     for change in plan_changes(folder):
         say(f"differs from the frozen plan, whose settings are used: {change}")

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from merilo.api.study_status import StudyStatus
 from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
+from merilo.reports.study_status import StudyStatus
 from merilo.studies.study_export import ExportedStudy
 from merilo.studies.study_import import ImportedStudy
 

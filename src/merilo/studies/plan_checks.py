@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 
+from merilo.atomic_write import write_text
+from merilo.baselines.declared import settings_for
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
-from merilo.errors import DataError, InputError, MeriloError, for_command_line
+from merilo.errors import DataError, InputError, MeriloError, UsageError, for_command_line
 from merilo.items import Item, read_split
 from merilo.metrics.scoring import RATED, gold_label, has_gold, score
-from merilo.studies.freezing import changes_since_freeze
+from merilo.settings import AnalysisSettings
+from merilo.strict_json import indented
+from merilo.studies.freezing import FrozenPlan, changes_since_freeze, freeze_plan
 from merilo.studies.item_fields import fields_of
 from merilo.studies.known_answers import compare_controls
 from merilo.studies.lookalikes import not_checked
-from merilo.studies.plan_figures import PlanFigures, plan_figures
+from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.plan_file import (
     CHECKLIST_NUMBERS,
     LinedYaml,
     PlanFault,
     YamlPath,
+    first_fault,
     plan_path,
     read_plan_text,
 )
@@ -54,14 +59,14 @@ class StudyCheck:
         return not self.problems
 
 
-def check_study(
-    path: Path, *, further: Callable[[Study], Iterator[tuple[str, str]]] | None = None
-) -> StudyCheck:
-    """Check a study's folder; and list every fault.
+def validate_study(path: Path) -> StudyCheck:
+    """Check a study: its plan, the files that the plan names, and the settings of its baseline.
 
     Args:
-        path: the folder, or its `study.yaml`.
-        further: gives more faults of the plan: a key with dots, and what is wrong with it.
+        path: the study's folder, or its `study.yaml`.
+
+    Returns:
+        All problems and warnings, and the computed plan.
 
     Raises:
         InputError: there is no study at the path, or its `study.yaml` is not YAML.
@@ -71,10 +76,7 @@ def check_study(
     if found.plan is None:
         return check
     check.study = StudyFolder(plan_path(path).parent, found.plan)
-    visit = _Visit(check, check.study, found.source)
-    for key, message in further(found.plan) if further else ():
-        visit.wrong(key, message)
-    visit.look()
+    _Visit(check, check.study, found.source).look()
     check.problems.sort(key=lambda fault: (fault.file != STUDY_FILE, fault.file, fault.row or 0))
     return check
 
@@ -106,6 +108,7 @@ class _Visit:
 
     def look(self) -> None:
         plan = self.study.plan
+        self._look_at_settings()
         try:
             self.declared = self.study.declared()
         except MeriloError as error:
@@ -132,6 +135,14 @@ class _Visit:
             self.check.warnings += self.check.figures.notes
         if self.study.frozen:
             self._look_at_frozen()
+
+    def _look_at_settings(self) -> None:
+        plan = self.study.plan
+        try:
+            settings_for(None, plan.settings(next(iter(plan.arms.values()))))
+        except UsageError as error:
+            named = next((one.name for one in fields(AnalysisSettings) if one.name in error.message), "")
+            self.wrong(f"baseline.{named}".rstrip("."), error.message)
 
     def _items(self, key: str, name: str) -> list[StudyItem] | None:
         path = self.study.path / name
@@ -420,3 +431,30 @@ def _shortfall(name: str, arm: Arm, items: Sequence[Item]) -> str | None:
         f"{name}: {whom}, and an item's own authors skip it, so {short} of {len(items)} items get fewer answers than the overlap "
         f"{arm.overlap} (the fewest: {max(least, 0)}): set arms.{name}.overlap to {max(least, 1)}, or ask experts who wrote no items"
     )
+
+
+def freeze_study(path: Path, *, day: str | None = None, force: bool = False) -> tuple[FrozenPlan, StudyCheck]:
+    """Check a study, update its computed plan, and record the date and the hashes in `frozen.json`.
+
+    Args:
+        path: the study's folder, or its `study.yaml`.
+        day: the date, `YYYY-MM-DD`. Default: today.
+        force: replace an earlier record.
+
+    Raises:
+        DataError: the study has problems; the message names the first one.
+        OutputError: the plan is frozen already and `force` is not given.
+        UsageError: the date is not a date.
+        InputError: there is no study, or a file of it cannot be read.
+    """
+    check = validate_study(path)
+    if not check.valid or check.study is None or check.figures is None:
+        first = check.problems[0]
+        raise DataError(
+            first_fault(check.problems), file=first.file, row=first.row, field=first.field or None
+        )
+    frozen = freeze_plan(check.study, day=day, force=force)
+    folder = check.study.path
+    write_text(folder / "plan.json", indented(check.figures.as_json()) + "\n")
+    write_text(folder / "plan.md", plan_page(check.study.plan, check.figures, check.warnings))
+    return frozen, check
