@@ -44,10 +44,12 @@ def report(folder: Path, rows: list, *options: object) -> Path:
     return folder / "out" / "report.html"
 
 
-def opened(page, path: Path):
+def opened(page, path: Path, *, unfolded: bool = True):
     page.requests.clear()
     page.troubles.clear()
     page.goto(path.as_uri())
+    if unfolded:
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     assert page.requests == [path.as_uri()], "the report asks for something outside itself"
     return page
 
@@ -65,6 +67,19 @@ def test_the_report_speaks_both_languages(page, tmp_path: Path) -> None:
     assert "Как получены согласованные ответы" in text
     assert "How items were resolved" not in text
     assert page.troubles == []
+
+
+def test_the_first_screen_answers_and_the_rest_is_folded(page, tmp_path: Path) -> None:
+    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,A\nq2,A\nq3,B\n")
+    opened(page, report(tmp_path, small_pool(people=12, items=4), "--gold", gold), unfolded=False)
+    for text in ("accepted", "Accuracy", "95% interval over items and annotators", "A single person"):
+        place = page.locator("main").get_by_text(text).first.bounding_box()
+        assert place["y"] + place["height"] < 900, text
+    assert len(page.inner_text("main").split()) < 700
+    assert "expected by chance" not in page.inner_text("main")
+    page.emulate_media(media="print")
+    assert page.get_by_text("expected by chance").first.is_visible(), "print shows all parts"
+    page.emulate_media(media="screen")
 
 
 def test_text_of_a_dataset_never_runs(page, tmp_path: Path) -> None:
@@ -106,13 +121,13 @@ def test_russian_numbers_and_nouns_agree(page, tmp_path: Path) -> None:
     opened(page, report(tmp_path, small_pool(people=21, items=1), "--gold", gold))
     page.click("label[for=in-ru]")
     text = " ".join(page.inner_text("main").split())
-    assert "точность на 1 вопросе" in text
+    assert "Точность согласованный ответ на 1 вопросе" in text
     assert "21 разметчик исключено: 0" in text
     assert "1 вопрос без большинства" in text
     assert "по 21 ответу" in text
     page.click("label[for=in-en]")
     text = " ".join(page.inner_text("main").split())
-    assert "acc on 1 item 95" in text
+    assert "Accuracy consensus on 1 item 95" in text
 
 
 def test_russian_has_one_term_for_one_thing() -> None:

@@ -22,7 +22,6 @@ from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import (
     NONE_OF_THESE,
-    VERDICTS,
     Audit,
     Finding,
     GivenAnswer,
@@ -222,14 +221,6 @@ MOST_FINDINGS: Final = 20
 #: Gold answers with a lower probability of being wrong are not shown on the terminal or in the report.
 LEAST_PROBABLE: Final = 0.05
 
-#: Russian texts of the verdicts; `VERDICTS` has the English texts.
-VERDICTS_RU: Final = {
-    "gold": "эталонный ответ, вероятно, неверен: прочитайте этот вопрос в первую очередь",
-    "typing_error": "все остальные ответы — опечатки",
-    "annotator": "остальные ответы дали разметчики, которые и на других вопросах расходятся с большинством",
-    "disagreement": "разошлись разметчики, которые на других вопросах отвечают как большинство: вопрос труден, неоднозначен или содержит ошибку",
-}
-
 
 def findings_table(study: StudyAudit) -> pl.DataFrame:
     """Return the table of items with an answer that differs from the gold, most probably wrong gold first.
@@ -379,14 +370,12 @@ def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Js
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulGold:
-    """An item with a doubtful gold answer, as a line of the report in both languages."""
+    """An item with a doubtful gold answer, as a line of the report."""
 
     number: int
     text: str
     finding: Finding
     answers: str
-    en: str
-    ru: str
 
 
 def suspect_golds(found: Audit) -> list[Finding]:
@@ -410,8 +399,6 @@ def doubtful_golds(study: StudyAudit) -> list[DoubtfulGold]:
             text=" · ".join(text for text in study.inputs[number].values() if text),
             finding=one,
             answers=tally(one),
-            en=VERDICTS[one.verdict],
-            ru=VERDICTS_RU[one.verdict],
         )
         for one in suspect_golds(study.audit)
     ]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from merilo.text import Text
+from merilo.text import Text, both_languages
 
 WIDTH: Final = 720
 
@@ -127,6 +128,28 @@ def _in_both(text: Text | str) -> Markup:
     if isinstance(text, str) or text.en == text.ru:
         return escape(str(text))
     return Markup('<tspan lang="en">{}</tspan><tspan lang="ru">{}</tspan>').format(text.en, text.ru)
+
+
+def page_environment() -> Environment:
+    """Return the environment of all report pages.
+
+    It has the templates of this package and escapes every value; an unknown name is an error. `_` is
+    `text.both_languages`, `both` shows an object with the texts `en` and `ru`.
+    """
+    environment = Environment(
+        loader=PackageLoader("merilo.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "both": _both_texts}
+    environment.globals["_"] = both_languages
+    return environment
+
+
+def _both_texts(value: Any) -> Markup:  # noqa: ANN401 - warnings, reasons and other texts in both languages
+    return Markup('<span lang="en">{}</span><span lang="ru">{}</span>').format(value.en, value.ru)
 
 
 def number(value: float, digits: int = 3) -> Markup:

@@ -12,9 +12,9 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_disagreement import OppositeOutcomes, Side
 from merilo.bilingual import BilingualText
 from merilo.errors import for_command_line
+from merilo.reports.charts import page_environment
 from merilo.reports.comparison_table import ComparisonTable
 from merilo.reports.comparison_table_text import grid, heads, notes
-from merilo.reports.environment import page_environment
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.wording import shortened
 

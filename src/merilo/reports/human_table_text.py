@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from merilo.baselines.warnings import STATUSES
 from merilo.bilingual import Language
 from merilo.datasets.declaration import HumanFigure
-from merilo.reports.environment import page_environment
+from merilo.reports.charts import page_environment
 from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.human_table import HumanRow, OwnStudy, group_figures
 from merilo.wording import shown

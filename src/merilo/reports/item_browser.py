@@ -25,8 +25,7 @@ from merilo.baselines.model_comparison import earned
 from merilo.baselines.model_disagreement import OppositeOutcomes, Side, opposite_outcomes
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
-from merilo.reports.charts import number
-from merilo.reports.environment import page_environment
+from merilo.reports.charts import number, page_environment
 
 #: The largest number of items on the page: a browser opens so many from a file in about a second.
 MOST_ITEMS: Final = 5000

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Final
 
 import polars as pl
+from markupsafe import Markup
 
 from merilo.baselines.ability_scale import AbilityScale
 from merilo.baselines.audit import doubtful_golds
@@ -19,31 +20,31 @@ from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.sensitivity import SensitivityRow
-from merilo.baselines.warnings import STATUSES, form, majority_rule
-from merilo.bilingual import BilingualText, Language, date_ru
+from merilo.baselines.warnings import STATUSES, majority_rule
+from merilo.bilingual import form
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
+from merilo.people.audit.findings import VERDICTS
+from merilo.people.quality.annotators import FLAGS
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
-from merilo.reports.asked import asked
-from merilo.reports.baseline_facts import adaptive_facts
-from merilo.reports.charts import Chart, Dot, Segment
+from merilo.reports.baseline_facts import adaptive_facts, dataset_title
+from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.disagreement import MEASURE_NAMES, measures
-from merilo.reports.environment import page_environment
+from merilo.reports.json_record import count_at, mapping_at
 from merilo.reports.metric_names import metric_title
-from merilo.reports.paper_tables import arms_table
+from merilo.reports.paper_tables import arm_rows
 from merilo.reports.plan_record import plan_record
-from merilo.reports.prose import adaptive_overlap, comparison, methods
+from merilo.reports.prose import COEFFICIENTS, adaptive_overlap, comparison, methods
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.reports.verdict_prose import verdict_sentence
 from merilo.settings import Settings
-from merilo.statistics.intervals import Interval, wilson
+from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
-from merilo.text import Text
-
-#: The languages of the page.
-LANGUAGES: Final[tuple[Language, ...]] = ("en", "ru")
+from merilo.studies.instruction_html import html_of
+from merilo.studies.plan_types import INSTRUCTION_FILES
+from merilo.text import LANGUAGES, Given, Text, joined
 
 #: The maximum number of rows of a table on the page; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
@@ -63,16 +64,44 @@ _WAYS: Final = (
 )
 
 _REASONS: Final = {
-    "empty_input": ("empty input", "пустой вопрос"),
-    "empty_answer": ("empty answer", "пустой ответ"),
-    "rejected": ("rejected by the requester", "отклонено заказчиком"),
-    "not_submitted": ("not submitted", "не сдано"),
-    "same_row_twice": ("the same row twice", "повтор той же строки"),
-    "repeated": ("repeated by the same annotator", "повторный ответ того же разметчика"),
-    "contradicted": ("contradicts an answer of the same annotator", "противоречит ответу того же разметчика"),
-    "recoded_to_nothing": ("left out by --recode", "исключены параметром --recode"),
-    "excluded_annotator": ("by an excluded annotator", "ответы исключённых разметчиков"),
+    "empty_input": Text("empty input"),
+    "empty_answer": Text("empty answer"),
+    "rejected": Text("rejected by the requester"),
+    "not_submitted": Text("not submitted"),
+    "same_row_twice": Text("the same row twice"),
+    "repeated": Text("repeated by the same annotator"),
+    "contradicted": Text("contradicts an answer of the same annotator"),
+    "recoded_to_nothing": Text("left out by --recode"),
+    "excluded_annotator": Text("by an excluded annotator"),
 }
+
+_MODELS: Final = {
+    "glad": Text("GLAD, a model of able annotators and easy items,"),
+    "one-coin": Text("The one-coin model, one accuracy for each annotator,"),
+    "dawid-skene": Text("Dawid and Skene’s model of how annotators confuse labels"),
+}
+
+_PROCEDURES: Final = {
+    "majority": Text("majority"),
+    "cascade": Text("cascade"),
+    "glad": Text("GLAD"),
+    "dawid-skene": Text("dawid-skene"),
+    "one-coin": Text("one-coin"),
+    "auto": Text("auto"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What annotators were asked.
+
+    Attributes:
+        instructions: mapping from language to the instruction as HTML; one without a translation stands under no language.
+        example: the fields of one item, as name and text.
+    """
+
+    instructions: Mapping[str, Markup]
+    example: tuple[tuple[str, str], ...]
 
 
 def page(
@@ -104,20 +133,19 @@ def page(
         HTML without scripts and without links to anything outside itself.
     """
     environment = page_environment()
-    environment.filters["sign"] = _sign
     environment.filters["form"] = form
-    environment.filters["date_ru"] = date_ru
-    environment.filters["metric_ru"] = lambda name: metric_title(name).ru
-    template = environment.get_template("report.html.j2")
-    rendered = template.render(
+    segments, rule = _ways(baseline), majority_rule(baseline.decided.votes_needed)
+    rendered = environment.get_template("report.html.j2").render(
         baseline=baseline,
         content=content,
+        title=dataset_title(content, plan),
         simulated=baseline.simulated,
         status=STATUSES[baseline.status],
-        ways=_ways(baseline),
-        way_chart=charts.stacked_bar(_ways(baseline)),
+        ways=segments,
+        way_chart=charts.stacked_bar(segments),
         figures=_figures(baseline),
         headline=baseline.estimates.headline,
+        metric_title=metric_title,
         why_items_alone=why_items_alone,
         control_chart=_control_chart(baseline),
         agreement_chart=_agreement_chart(baseline),
@@ -127,11 +155,17 @@ def page(
         doubtful=_doubtful(baseline),
         fields=shown_fields(baseline.consensus),
         rows=_rows(content, baseline),
+        overlap=_overlap(baseline),
         adaptive=adaptive_overlap(adaptive) if (adaptive := adaptive_facts(content)) else (),
         alpha_defined=not isnan(baseline.alpha),
         alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
-        coefficients=_coefficients(baseline),
-        majority=majority_rule(baseline.decided.votes_needed),
+        coefficients=[
+            (name, value, baseline.agreement.intervals.get(code))
+            for code, name in COEFFICIENTS.items()
+            if not isnan(value := getattr(baseline.agreement, code))
+        ],
+        majority=Given({"en": rule.en, "ru": rule.ru}),
+        model_name=_MODELS[baseline.model.model] if baseline.model else "",
         unjudged=int((baseline.annotators["controls"] == 0).sum()),
         suspects=baseline.suspects,
         unresolved=baseline.unresolved,
@@ -139,15 +173,18 @@ def page(
         most_rows=MOST_ROWS,
         quality=quality,
         flagged=people_to_look_at(quality) if quality else [],
+        flag_texts=FLAGS,
+        test_names=TESTS,
         grid=sensitivity_grid(_sensitivity(baseline, quality)) if quality and quality.sensitivity else None,
+        procedures=_PROCEDURES,
         own_aggregator=_own_aggregator(baseline.settings),
-        asked=asked(baseline, attachments),
+        asked=_asked(baseline, attachments or {}),
         frozen=plan_record(attachments),
-        arms=arms_table(experts) if experts else None,
+        arms=arm_rows(experts) if experts else (),
         arms_prose=comparison(experts or {}),
         methods=methods(content, plan),
-        test_names=TESTS,
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
+        verdicts=VERDICTS,
         comparisons=comparisons,
         verdict_sentence=verdict_sentence,
         whole=baseline.whole,
@@ -207,23 +244,6 @@ def _sensitivity(baseline: Baseline, quality: StudyQuality) -> list[SensitivityR
         else row
         for row in quality.sensitivity
     ]
-
-
-def _coefficients(baseline: Baseline) -> list[tuple[BilingualText, float, Interval | None]]:
-    """Return the defined coefficients of agreement with their intervals."""
-    names = {
-        "krippendorff_alpha": BilingualText("Krippendorff's alpha", "альфа Криппендорфа"),
-        "fleiss_kappa": BilingualText("Fleiss' kappa", "каппа Флейса"),
-        "gwet_ac1": BilingualText("Gwet's AC1", "AC1 Гвета"),
-    }
-    found = baseline.agreement
-    rows = [(title, getattr(found, name), found.intervals.get(name)) for name, title in names.items()]
-    return [row for row in rows if not isnan(row[1])]
-
-
-def _sign(value: str) -> BilingualText:
-    en, ru = _REASONS.get(value, (value.replace("_", " "), value.replace("_", " ")))
-    return BilingualText(en, ru)
 
 
 def _ways(baseline: Baseline) -> list[Segment]:
@@ -302,20 +322,45 @@ def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
     return shown.to_dicts()
 
 
-def _rows(content: dict[str, Json], baseline: Baseline) -> list[tuple[BilingualText, int]]:
+def _overlap(baseline: Baseline) -> list[tuple[int, int, int]]:
+    """Return how many people answered how many items, before and after exclusion, the most people first."""
+    before, after = baseline.diagnosis.overlap_before, baseline.diagnosis.overlap
+    sizes = sorted({*before, *after}, reverse=True)
+    return [(size, before.get(size, 0), after.get(size, 0)) for size in sizes]
+
+
+def _asked(baseline: Baseline, files: Mapping[str, bytes]) -> Asked | None:
+    """Collect what annotators were asked; `None` if nothing is known.
+
+    HTML inside an instruction stays text, and images are not loaded. The example is the first item of the study.
+    """
+    instructions: dict[str, Markup] = {
+        language: Markup(html_of(files[name].decode("utf-8", "replace")))  # noqa: S704 - HTML in the text is escaped
+        for language, name in INSTRUCTION_FILES.items()
+        if name in files
+    }
+    example: tuple[tuple[str, str], ...] = ()
+    if baseline.consensus.height:
+        row = baseline.consensus.sort("item").row(0, named=True)
+        fields = shown_fields(baseline.consensus)
+        example = tuple((name, str(row[name])) for name in fields if row[name] not in {None, ""})
+    if not instructions and not example:
+        return None
+    if len(instructions) == 1:
+        instructions = dict(zip([""], instructions.values(), strict=True))
+    return Asked(instructions, example)
+
+
+def _rows(content: Mapping[str, Json], baseline: Baseline) -> list[tuple[Text, int]]:
     """Return the counts of rows by use or reason for dropping."""
-    responses = content["responses"]
-    assert isinstance(responses, dict)  # noqa: S101 - the shape of the summary, for the type checker
-    dropped = responses["dropped"]
-    assert isinstance(dropped, dict)  # noqa: S101
+    used = Text("used") if baseline.programs else Text("used for the consensus")
+    dropped = mapping_at(content, "responses", "dropped")
     lines = [
-        (
-            BilingualText("used", "учтено")
-            if baseline.programs
-            else BilingualText("used for the consensus", "учтено в согласованных ответах"),
-            responses["used"],
+        (used, count_at(content, "responses", "used")),
+        (Text("to control items"), count_at(content, "responses", "control")),
+        *(
+            (_REASONS.get(reason, joined([reason.replace("_", " ")])), count_at(dropped, reason))
+            for reason in dropped
         ),
-        (BilingualText("to control items", "ответы на контрольные задания"), responses["control"]),
-        *((_sign(reason), n) for reason, n in dropped.items()),
     ]
-    return [(name, n) for name, n in lines if isinstance(n, int)]
+    return [(name, n) for name, n in lines if n is not None]

@@ -15,7 +15,7 @@ from merilo.reports.metric_names import metric_title
 from merilo.reports.prose import human_baseline_section
 from merilo.reports.text_escapes import csv_cell, latex, markdown
 from merilo.strict_json import Json
-from merilo.text import Language
+from merilo.text import Language, Text
 
 Format: TypeAlias = Literal["latex", "markdown", "csv"]
 SUFFIXES: Final[Mapping[Format, str]] = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
@@ -24,9 +24,9 @@ SUFFIXES: Final[Mapping[Format, str]] = {"latex": ".tex", "markdown": ".md", "cs
 _TEXT_COLUMNS: Final = frozenset({"metric", "field", "value", "group", "respondents", "interval over"})
 
 #: The column with the kind of interval, and its cells.
-_OVER: Final = "interval over"
-_OVER_BOTH: Final = "items and annotators"
-_ITEMS_ALONE: Final = "items alone"
+_INTERVAL_OVER: Final = "interval over"
+_OVER_BOTH: Final = Text("items and annotators")
+_ITEMS_ALONE: Final = Text("items alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,17 @@ def metric_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = 
             rows.append((name, "single annotator", _value(mean), *ends, items, str(given), str(who)))
     title = dataset_title(content, plan)
     caption = f"Human baseline{f' of {title}' if title else ''}: metrics with 95% confidence intervals."
-    columns = ("metric", "respondents", "estimate", "low", "high", _OVER, "items", "answers", "annotators")
+    columns = (
+        "metric",
+        "respondents",
+        "estimate",
+        "low",
+        "high",
+        _INTERVAL_OVER,
+        "items",
+        "answers",
+        "annotators",
+    )
     return PaperTable("metrics", caption, columns, tuple(rows))
 
 
@@ -103,57 +113,93 @@ def group_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = N
         return None
     title = dataset_title(content, plan)
     caption = f"Human baseline{f' of {title}' if title else ''} by group, with 95% confidence intervals and Krippendorff's alpha."
-    columns = ("field", "value", "metric", "estimate", "low", "high", _OVER, "items", "alpha", "answers")
+    columns = (
+        "field",
+        "value",
+        "metric",
+        "estimate",
+        "low",
+        "high",
+        _INTERVAL_OVER,
+        "items",
+        "alpha",
+        "answers",
+    )
     return PaperTable("groups", caption, columns, tuple(rows))
 
 
-def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
-    """Make the table of an expert study: experts, people without training, and their difference.
+@dataclass(frozen=True, slots=True)
+class ArmRow:
+    """A row on experts, people without training or their difference.
+
+    Attributes:
+        metric: the metric.
+        respondents: who answered.
+        value: the estimate.
+        span: its interval of record.
+        over: what this interval is over.
+        n: the number of items.
+        decided: the share of items that a rule of votes decided; `None` if it is not known.
+    """
+
+    metric: Text
+    respondents: Text
+    value: float
+    span: Span | None
+    over: Text | str
+    n: int
+    decided: float | None
+
+
+def arm_rows(study: Mapping[str, Json]) -> list[ArmRow]:
+    """Return each metric of experts and of people without training, and their difference.
 
     Args:
         study: the JSON of `merilo experts baseline`.
-
-    Returns:
-        The table; `None` if there are no experts.
     """
-    rows = []
-    for arm, title in (("experts", "experts"), ("people", "people without training")):
-        rows += [
-            (
-                metric_title(one.name).en,
-                title,
-                _value(one.value),
-                *_ends(one),
-                str(one.n),
-                _decided(mapping_at(study, arm)),
-            )
-            for one in metric_facts(mapping_at(study, arm))
-        ]
-    if not rows:
-        return None
-    found = mapping_at(study, "comparison")
-    difference, n = number_at(found, "difference"), count_at(found, "n")
-    if difference is not None and n:
-        rows.append(
-            (
-                rows[0][0],
-                "difference on common items",
-                _value(difference),
-                *_span(interval_at(found, "ci95"), _ITEMS_ALONE),
-                str(n),
-                "",
-            )
+    rows = [
+        ArmRow(
+            metric_title(one.name),
+            title,
+            one.value,
+            one.interval,
+            _over(one),
+            one.n,
+            number_at(study, arm, "items", "decided_share"),
         )
-    columns = ("metric", "respondents", "estimate", "low", "high", _OVER, "items", "decided")
-    return PaperTable(
-        "arms", "Experts and people without training, with 95% confidence intervals.", columns, tuple(rows)
+        for arm, title in (("experts", Text("experts")), ("people", Text("people without training")))
+        for one in metric_facts(mapping_at(study, arm))
+    ]
+    found = mapping_at(study, "comparison")
+    difference, n, span = number_at(found, "difference"), count_at(found, "n"), interval_at(found, "ci95")
+    if rows and difference is not None and n:
+        over = _ITEMS_ALONE if span else ""
+        rows.append(
+            ArmRow(rows[0].metric, Text("difference on common items"), difference, span, over, n, None)
+        )
+    return rows
+
+
+def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
+    """Make the table of an expert study; `None` if there are no experts.
+
+    Args:
+        study: the JSON of `merilo experts baseline`.
+    """
+    rows = tuple(
+        (
+            one.metric.en,
+            one.respondents.en,
+            _value(one.value),
+            *_span(one.span, one.over),
+            str(one.n),
+            _value(one.decided),
+        )
+        for one in arm_rows(study)
     )
-
-
-def _decided(arm: Mapping[str, Json]) -> str:
-    """Return the share of items that a rule of votes decided; empty if it is not known."""
-    share = number_at(arm, "items", "decided_share")
-    return "" if share is None else _value(share)
+    columns = ("metric", "respondents", "estimate", "low", "high", _INTERVAL_OVER, "items", "decided")
+    caption = "Experts and people without training, with 95% confidence intervals."
+    return PaperTable("arms", caption, columns, rows) if rows else None
 
 
 def methods_paragraph(
@@ -287,13 +333,20 @@ def _value(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
+def _over(one: MetricFacts) -> Text | str:
+    """Say what the interval of record is over; empty without an interval."""
+    return "" if one.interval is None else _OVER_BOTH if one.over_both else _ITEMS_ALONE
+
+
 def _ends(one: MetricFacts) -> tuple[str, str, str]:
     """Return the bounds of the interval of record, and its kind."""
-    return _span(one.interval, _OVER_BOTH if one.over_both else _ITEMS_ALONE)
+    return _span(one.interval, _over(one))
 
 
-def _span(span: Span | None, over: str) -> tuple[str, str, str]:
-    return ("", "", "") if span is None else (_value(span[0]), _value(span[1]), over)
+def _span(span: Span | None, over: Text | str) -> tuple[str, str, str]:
+    if span is None:
+        return "", "", ""
+    return _value(span[0]), _value(span[1]), over.en if isinstance(over, Text) else over
 
 
 def _count(n: int | None) -> str:

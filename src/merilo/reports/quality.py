@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
@@ -11,27 +10,17 @@ import polars as pl
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.record import annotator_record
 from merilo.baselines.sensitivity import SensitivityRow
-from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
+from merilo.people.quality.annotators import AnnotatorQuality
+from merilo.text import Text
 
-#: Russian texts of the flags; `FLAGS` has the English texts.
-FLAGS_RU: Final = {
-    "guessing": "точность на контрольных заданиях ближе к случайному угадыванию, чем к точности остальных",
-    "disagrees": "согласен с остальными реже, чем можно объяснить случайностью",
-    "too_fast": "отвечает намного быстрее остальных или быстрее, чем можно прочесть вопрос",
-    "one_answer": "даёт один и тот же ответ чаще, чем можно объяснить случайностью",
-    "long_run": "повторяет один ответ подряд дольше, чем можно объяснить случайностью",
-    "fatigue": "к концу работы отвечает хуже",
-    "learning": "к концу работы отвечает лучше",
-}
-
-#: The questions of the tests, in English and in Russian.
+#: The questions of the tests.
 TESTS: Final = {
-    "disagrees": ("agreement with the others", "согласие с остальными"),
-    "one_answer": ("one answer too often", "один и тот же ответ слишком часто"),
-    "long_run": ("one answer in a row", "один и тот же ответ подряд"),
-    "drift": ("learning and fatigue", "обучение и усталость"),
-    "too_fast": ("faster than the others", "быстрее остальных"),
-    "unreadable": ("faster than anyone can read", "быстрее, чем можно прочитать"),
+    "disagrees": Text("agreement with the others"),
+    "one_answer": Text("one answer too often"),
+    "long_run": Text("one answer in a row"),
+    "drift": Text("learning and fatigue"),
+    "too_fast": Text("faster than the others"),
+    "unreadable": Text("faster than anyone can read"),
 }
 
 
@@ -60,25 +49,10 @@ def _flat(one: AnnotatorQuality) -> list[tuple[str, str | float | None]]:
     return cells
 
 
-@dataclass(frozen=True, slots=True)
-class FlaggedPerson:
-    """An annotator to inspect, as a row of the report in both languages."""
-
-    quality: AnnotatorQuality
-    en: str
-    ru: str
-
-
-def people_to_look_at(quality: StudyQuality) -> list[FlaggedPerson]:
+def people_to_look_at(quality: StudyQuality) -> list[AnnotatorQuality]:
     """Return the annotators with flags, ordered by the number of flags and then of answers, largest first."""
     shown = [one for one in quality.people.annotators if one.flags]
-    shown.sort(key=lambda one: (-len(one.flags), -one.answers, one.annotator))
-    return [
-        FlaggedPerson(
-            one, "; ".join(FLAGS[flag] for flag in one.flags), "; ".join(FLAGS_RU[flag] for flag in one.flags)
-        )
-        for one in shown
-    ]
+    return sorted(shown, key=lambda one: (-len(one.flags), -one.answers, one.annotator))
 
 
 def sensitivity_grid(rows: Sequence[SensitivityRow]) -> tuple[list[str], list[list[SensitivityRow]]]:

@@ -18,15 +18,20 @@ from merilo.people.quality.work import Work, study_work, work_of
 from merilo.people.votes import Encoding, IntArray, Votes
 from merilo.responses import Responses
 from merilo.statistics.arrays import FloatArray
+from merilo.text import Text
 
 Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"]
 
 #: Verdict -> its meaning.
-VERDICTS: Final[Mapping[str, str]] = {
-    "gold": "the gold answer may be wrong: read this item first",
-    "typing_error": "every differing answer is a typing error",
-    "annotator": "every differing answer comes from annotators who also disagree with the others on other items",
-    "disagreement": "annotators who agree with the others on other items disagree here: the item is hard, ambiguous or wrong",
+VERDICTS: Final[Mapping[str, Text]] = {
+    "gold": Text("the gold answer may be wrong: read this item first"),
+    "typing_error": Text("every differing answer is a typing error"),
+    "annotator": Text(
+        "every differing answer comes from annotators who also disagree with the others on other items"
+    ),
+    "disagreement": Text(
+        "annotators who agree with the others on other items disagree here: the item is hard, ambiguous or wrong"
+    ),
 }
 
 #: The label shown if the truth is more probably none of the answers given.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from merilo.people.quality.peers import (
 from merilo.people.quality.work import Work
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import at_least
+from merilo.text import Text
 
 #: More characters a second than anyone can read: a fast reader reaches 25 to 30, skimming 60.
 READING_LIMIT = 100.0
@@ -308,14 +310,16 @@ LEVEL = 0.05
 GUESSING_ODDS = 3.0
 
 #: Flag -> its description for reports.
-FLAGS: Mapping[str, str] = {
-    "guessing": "accuracy on controls is closer to random guessing than to the accuracy of the others",
-    "disagrees": "agreement with the others is lower than chance explains",
-    "too_fast": "much faster than the others on pages of the same length, or faster than anyone can read",
-    "one_answer": "gives one answer more often than chance explains",
-    "long_run": "repeats one answer in a row for longer than chance explains",
-    "fatigue": "answers get worse over time",
-    "learning": "answers get better over time",
+FLAGS: Final[Mapping[str, Text]] = {
+    "guessing": Text("accuracy on controls is closer to random guessing than to the accuracy of the others"),
+    "disagrees": Text("agreement with the others is lower than chance explains"),
+    "too_fast": Text(
+        "much faster than the others on pages of the same length, or faster than anyone can read"
+    ),
+    "one_answer": Text("gives one answer more often than chance explains"),
+    "long_run": Text("repeats one answer in a row for longer than chance explains"),
+    "fatigue": Text("answers get worse over time"),
+    "learning": Text("answers get better over time"),
 }
 
 
