@@ -131,7 +131,7 @@ def test_the_report_and_the_terminal_show_the_interval_of_a_group(tmp_path: Path
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert f"{low:.3f}" in page
     assert f"{high:.3f}" in page
-    assert "95 % interval over items and annotators" in page
+    assert "95% interval over items and annotators" in page
     shown = " ".join(merilo("baseline", pool, "--gold", gold, "--by", "domain").out.replace("│", " ").split())
     assert "95 % intervals over items and annotators, unless the row names another" in shown
     assert f"[{low:.3f}, {high:.3f}] on 30" in shown

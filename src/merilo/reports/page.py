@@ -138,7 +138,7 @@ def page(
     rendered = environment.get_template("report.html.j2").render(
         baseline=baseline,
         content=content,
-        title=dataset_title(content, plan),
+        title=dataset_title(content, plan) or "",
         simulated=baseline.simulated,
         status=STATUSES[baseline.status],
         ways=segments,

@@ -97,10 +97,10 @@ def notebook_output(folder: Path) -> str:
 def places(hb: Path, base: Path, shown: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Every place that shows the interval of the main metric, with the interval that it shows."""
     page, russian = read(hb / "report.html"), read(hb / "report.html", "ru")
-    yield "headline", after(page, "95 % interval over items and annotators")
+    yield "headline", after(page, "95% interval over items and annotators")
     yield "headline in Russian", after(russian, "доверительный интервал по вопросам и разметчикам")
     yield "title of the chart", after(page, "<title>0.")
-    yield "table of the report", after(page, "consensus ( acc ")
+    yield "table of the report", after(page, "consensus ( accuracy ")
     yield "methods", after(page, "The accuracy of the consensus is")
     source = (hb / "report.html").read_text(encoding="utf-8")
     own = re.search(r'class="n own">.*?</td>', source)
@@ -229,7 +229,7 @@ def test_two_annotators_show_the_interval_over_items_by_its_name_with_the_reason
     reason = "not defined: it takes at least 3 annotators, and 2 answered"
     assert reason in " ".join(re.sub(r"[│\s]+", " ", shown).split())
     page = read(tmp_path / "hb" / "report.html")
-    assert "95 % interval over items alone" in page
+    assert "95% interval over items alone" in page
     assert f"over items and annotators it is {reason}" in page
     russian = read(tmp_path / "hb" / "report.html", "ru")
     assert "нужно не меньше 3 разметчиков, а ответили 2" in russian
