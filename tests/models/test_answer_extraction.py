@@ -10,7 +10,7 @@ from reply_corpus import CORPUS, Case
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.items import Item
-from merilo.models.answer_extraction import OUTCOMES, explain_extraction, extract
+from merilo.models.answer_extraction import OUTCOMES, extract
 from merilo.models.asking import ModelReply, Request
 
 
@@ -107,20 +107,6 @@ def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
 )
 def test_every_rule_is_named(reply: str, rule: str) -> None:
     assert extract(BPS, BALANCED, GENERATED, ModelReply(text=reply)).rule == rule
-
-
-def test_an_explanation_says_what_was_read_and_by_which_rule() -> None:
-    reply = ModelReply(text="<think>Пары?</think>Итак, ответ: 1", thought="Hm", finish="stop")
-    steps = explain_extraction(BPS, BALANCED, GENERATED, reply)
-    assert steps == (
-        "the reply ended with 'stop'",
-        "7 characters of thought were set aside",
-        "text: 'Итак, ответ: 1'",
-        "rule: answer statement, which read '1'",
-        "outcome: answered, answer '1'",
-    )
-    compared = explain_extraction(BPS, BALANCED, COMPARED, ModelReply(loglikelihoods=(-2.0, -1.5)))
-    assert "log-likelihoods: ' 0' -2.0000, ' 1' -1.5000" in compared
 
 
 @given(

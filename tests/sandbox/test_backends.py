@@ -15,10 +15,8 @@ from sandbox_arena import is_healthy, jail_or_skip, jailed, only
 import merilo
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox import seccomp
-from merilo.sandbox.backends import Bubblewrap, NoJail, backend
-from merilo.sandbox.docker import Docker, container_arguments
+from merilo.sandbox.backends import PACKAGES, Bubblewrap, Docker, NoJail, backend, container_arguments
 from merilo.sandbox.interpreter import Interpreter, available, interpreter
-from merilo.sandbox.launch import PACKAGES
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 

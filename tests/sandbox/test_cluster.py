@@ -10,14 +10,12 @@ import pytest
 from programming import completion, item, need_a_jail, write_items, write_lines
 
 from merilo.errors import UsageError
-from merilo.sandbox.completions import count_completions
 from merilo.sandbox.doctor import descendants
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Job, Step, run_job
-from merilo.sandbox.ledger import open_ledger
-from merilo.sandbox.problems import read_problems
+from merilo.sandbox.ledger import Ending, open_ledger
+from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits, Outcome, Program
-from merilo.sandbox.verdicts import Ending
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,7 +6,7 @@ from typing import get_args
 from every import every
 
 from merilo.sandbox.extraction import Form, Place
-from merilo.sandbox.verdicts import Ending
+from merilo.sandbox.ledger import Ending
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "code.md").read_text(encoding="utf-8")
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.errors import DataError, InputError, MeriloError
-from merilo.sandbox.completions import LONGEST_COMPLETION, count_completions, read_completions
 from merilo.sandbox.extraction import Stub
-from merilo.sandbox.problems import Problem
+from merilo.sandbox.problems import LONGEST_COMPLETION, Problem, count_completions, read_completions
 
 STUB = Stub.read("def double(x):\n", "double")
 PROBLEMS = {
@@ -135,7 +134,7 @@ def test_a_row_that_says_two_things_is_not_read_as_one(tmp_path, name):
 
 
 def test_a_row_without_end_is_refused_before_it_is_held_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("merilo.sandbox.completions.LONGEST_ROW", 10_000)
+    monkeypatch.setattr("merilo.sandbox.problems.LONGEST_ROW", 10_000)
     path = tmp_path / "completions.jsonl.gz"
     path.write_bytes(gzip.compress(GOOD + b" " * 1_000_000))
     with pytest.raises(InputError, match=r"completions\.jsonl\.gz, row 2: is longer than"):

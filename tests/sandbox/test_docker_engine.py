@@ -14,8 +14,7 @@ from sandbox_arena import asked, is_healthy
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
-from merilo.sandbox.backends import backend
-from merilo.sandbox.docker import Docker
+from merilo.sandbox.backends import Docker, backend
 from merilo.sandbox.doctor import examine
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.pool import Pool

@@ -15,10 +15,9 @@ from command import merilo
 from sandbox_arena import jail_or_skip, jailed, preceded, unjailed
 
 from merilo.errors import UsageError
-from merilo.sandbox.backends import Bubblewrap
+from merilo.sandbox.backends import Bubblewrap, Start
 from merilo.sandbox.doctor import Attempt, examine, targets
 from merilo.sandbox.interpreter import interpreter
-from merilo.sandbox.launch import Start
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.probes import PROBES, Sign
 from merilo.sandbox.program import CallResult, Execution, Limits, Outcome

@@ -11,16 +11,13 @@ from programming import ENDINGS, check_row, completion, item, need_a_jail, write
 
 from merilo.datasets import examples
 from merilo.errors import DataError, InputError
-from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.interpreter import available
 from merilo.sandbox.job import Job, Step, run_job
-from merilo.sandbox.ledger import open_ledger
-from merilo.sandbox.output_files import write_generations, write_outputs
-from merilo.sandbox.problems import read_problems
+from merilo.sandbox.ledger import Ending, open_ledger
+from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits
-from merilo.sandbox.results import tally_job
-from merilo.sandbox.verdicts import Ending
+from merilo.sandbox.results import tally_job, write_generations, write_outputs
 
 EXAMPLES = Path(examples.__path__[0])
 

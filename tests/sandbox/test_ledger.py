@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.sandbox.ledger import LONGEST_ANSWERS, SHORTENED, open_ledger
-from merilo.sandbox.verdicts import Ending, Verdict
+from merilo.sandbox.ledger import LONGEST_ANSWERS, SHORTENED, Ending, Verdict, open_ledger
 
 HEADER = {"completions": "abc", "timeout": 3.0}
 
@@ -230,7 +229,7 @@ def test_what_was_appended_survives_a_killed_writer(tmp_path):
     writer = f"""
 import os, signal, pathlib
 from merilo.sandbox.ledger import open_ledger
-from merilo.sandbox.verdicts import Ending, Verdict
+from merilo.sandbox.ledger import Ending, Verdict
 with open_ledger(pathlib.Path({str(path)!r}), {HEADER!r}) as ledger:
     for number in range(300):
         ledger.append(str(number), "1", Verdict(Ending.PASSED))

@@ -20,10 +20,9 @@ from sandbox_arena import asked, is_healthy, jail_or_skip, jailed, only, precede
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
-from merilo.sandbox.backends import Bubblewrap, NoJail
+from merilo.sandbox.backends import Bubblewrap, NoJail, Start
 from merilo.sandbox.doctor import descendants
 from merilo.sandbox.interpreter import interpreter
-from merilo.sandbox.launch import Start
 from merilo.sandbox.pool import ATTEMPTS, Pool
 from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
 

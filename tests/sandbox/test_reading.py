@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from merilo.sandbox.inside.framing import frame
 from merilo.sandbox.inside.server import ENDED, OVERFLOWED, REPORT, TIMED_OUT
 from merilo.sandbox.program import Check, Limits, Outcome, Program
-from merilo.sandbox.worker_report import execution_of, lost_its_judge, report_of
+from merilo.sandbox.worker_process import execution_of, lost_its_judge, report_of
 
 CALLS = Program("calls", "", "f", ({}, {}, {}))
 CHECKED = Program("checked", "", "f", Check(""))

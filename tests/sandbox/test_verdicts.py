@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from merilo.metrics.pass_at_k import is_right
 from merilo.sandbox.extraction import Stub
+from merilo.sandbox.ledger import Ending, judge_execution
 from merilo.sandbox.problems import Problem
 from merilo.sandbox.program import CallResult, Check, Execution, Outcome
-from merilo.sandbox.verdicts import Ending, judge_execution
 
 STUB = Stub.read("def f(x):", "f")
 TEXTS = st.sampled_from(["1", "2", ""])

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from sandbox_arena import asked, jail_or_skip, jailed, only, unjailed
 
 import merilo
-from merilo.sandbox.backends import NoJail
+from merilo.sandbox.backends import ENVIRONMENT, NoJail
 from merilo.sandbox.inside import framing
 from merilo.sandbox.interpreter import interpreter
-from merilo.sandbox.launch import ENVIRONMENT
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 

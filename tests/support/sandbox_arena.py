@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 from ended_process import ended_process
 
-from merilo.sandbox.backends import Bubblewrap, NoJail
+from merilo.sandbox.backends import Bubblewrap, NoJail, Start
 from merilo.sandbox.interpreter import interpreter
-from merilo.sandbox.launch import Start
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
 

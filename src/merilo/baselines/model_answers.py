@@ -22,6 +22,7 @@ from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
 from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.scoring import gold_label
 from merilo.metrics.worth import NamedPart, parts
+from merilo.models.answer_extraction import OUTCOMES
 from merilo.models.harness_logs.harness_answers import (
     LogMapping,
     is_harness_log,
@@ -30,7 +31,6 @@ from merilo.models.harness_logs.harness_answers import (
 )
 from merilo.models.harness_logs.item_matching import NamedItem
 from merilo.models.harness_logs.log_formats import copied_name
-from merilo.models.run_answers import OUTCOMES
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.people.gold_file import text_of
 from merilo.people.spelling import canonical, key_of, rules_of, unify

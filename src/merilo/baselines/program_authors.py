@@ -10,8 +10,7 @@ import numpy as np
 from merilo.people.uncertainty.annotator_accuracy import Individuals, individuals
 from merilo.people.votes import Votes
 from merilo.sandbox.job import Entry
-from merilo.sandbox.ledger import StoredVerdict
-from merilo.sandbox.verdicts import Ending
+from merilo.sandbox.ledger import Ending, StoredVerdict
 from merilo.statistics.intervals import exact_interval
 from merilo.strict_json import Json
 

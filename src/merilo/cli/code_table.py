@@ -12,7 +12,7 @@ from merilo.metrics.score import Score
 from merilo.runs.program_scores import ProgramScores
 from merilo.sandbox.extraction import NOTHING
 from merilo.sandbox.job import Step
-from merilo.sandbox.verdicts import Ending
+from merilo.sandbox.ledger import Ending
 
 if TYPE_CHECKING:
     from merilo.baselines.program_authors import Authors

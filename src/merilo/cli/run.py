@@ -134,7 +134,7 @@ def _watch(out: Path, requests: int, answered: int) -> Iterator[Callable[[Progre
         if not sys.stderr.isatty():
             yield lambda _: None
             return
-        from merilo.cli.run_progress import bar  # noqa: PLC0415 - needed only on a terminal
+        from merilo.cli.run_table import bar  # noqa: PLC0415 - needed only on a terminal
 
         with bar(requests) as tell:
             yield tell

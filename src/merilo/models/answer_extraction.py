@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from merilo.datasets.declaration import Dataset
 from merilo.items import Item
@@ -88,15 +88,8 @@ def _ended(text: str) -> str:
 ExtractionOutcome: TypeAlias = Literal[
     "answered", "refused", "empty", "truncated", "unreadable", "too_long", "failed"
 ]
-OUTCOMES: Final[tuple[ExtractionOutcome, ...]] = (
-    "answered",
-    "refused",
-    "empty",
-    "truncated",
-    "unreadable",
-    "too_long",
-    "failed",
-)
+#: The outcomes in the order of tables.
+OUTCOMES: Final[tuple[ExtractionOutcome, ...]] = get_args(ExtractionOutcome)
 
 _REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
     "failed": "failed",
@@ -169,37 +162,9 @@ def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> Extrac
     return _closed(declared, item, text, cut=cut)
 
 
-def explain_extraction(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> tuple[str, ...]:
-    """Explain step by step how the answer of a reply was found.
-
-    Returns:
-        One sentence a step: what the model thought and answered, the rule that applied, the outcome.
-    """
-    found = extract(declared, item, request, reply)
-    steps = [f"the reply ended with '{reply.finish}'"]
-    if request.mode == "loglikelihood":
-        pairs = zip(request.choices, reply.loglikelihoods, strict=False)
-        steps.append("log-likelihoods: " + ", ".join(f"{choice!r} {value:.4f}" for choice, value in pairs))
-    elif isinstance(reply.text, str):
-        thought, answer = split_thought(reply.text)
-        if set_aside := sum(map(len, filter(None, (reply.thought, thought)))):
-            steps.append(f"{set_aside} characters of thought were set aside")
-        steps.append(f"text: {shortened(answer, 200)!r}")
-    read = f", which read {shortened(found.found, 200)!r}" if found.found else ""
-    steps.append(f"rule: {found.rule}{read}")
-    steps.append(
-        f"outcome: {found.outcome}" + ("" if found.answer is None else f", answer {_shown(found.answer)}")
-    )
-    return tuple(steps)
-
-
 def _reported_text(reply: ModelReply) -> str:
     text: object = reply.error or reply.text
     return text[:_LONGEST_PIECE] if isinstance(text, str) else ""
-
-
-def _shown(answer: Json) -> str:
-    return repr(shortened(answer, 200)) if isinstance(answer, str) else repr(answer)
 
 
 def _is_free(declared: Dataset, item: Item) -> bool:

@@ -7,11 +7,12 @@ the log can tell whether a request was asked before.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, Protocol, TypeAlias
 
 from merilo.datasets.rendering import Media
 from merilo.items import ItemId
@@ -22,6 +23,16 @@ Role: TypeAlias = Literal["system", "user", "assistant"]
 #: Why a model stopped: at its end or a stop string; at the limit of tokens; because it (or a filter) refused; the prompt is longer
 #: than the model's context; the request failed for good; anything else.
 Finish: TypeAlias = Literal["stop", "length", "refusal", "too_long", "failed", "other"]
+
+#: Why a model stopped, in the words of servers and harnesses; any other word means "other".
+FINISHES: Final[Mapping[str, Finish]] = MappingProxyType(
+    {
+        **dict.fromkeys(("stop", "eos_token", "stop_sequence", "end_turn", "completed", "endoftext"), "stop"),
+        **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+        "model_context_window_exceeded": "length",
+        **dict.fromkeys(("content_filter", "refusal"), "refusal"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,12 +105,17 @@ class BuiltinRespondent:
         '1'
     """
 
+    #: Everything: the rules read items, not prompts.
+    abilities = Abilities(frozenset({"generate", "loglikelihood"}), _MEDIA, chat=True, builtin=True)
+    batch_size = 256
+    concurrency = 1
+
     def __init__(self, name: str, materials: Sequence[RespondentMaterial], *, seed: int = 0) -> None:
         if name not in _RULES:
             near = get_close_matches(name, _RULES, n=1)
             hint = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(_RULES)}"
             raise UsageError(f"there is no built-in respondent '{name}': {hint}")
-        self._name = name
+        self.name, self.model = name, f"{name} (built-in)"
         self._seed = seed
         self._materials = {material.declared.name: material for material in materials}
         for material in materials:
@@ -120,31 +125,6 @@ class BuiltinRespondent:
                 )
             if name == "most-frequent" and material.declared.answer.kind != "program" and material.items:
                 material.most_frequent(material.items[0])
-
-    @property
-    def name(self) -> str:
-        """The name of the rule."""
-        return self._name
-
-    @property
-    def model(self) -> str:
-        """The name in tables, which says that it is no model."""
-        return f"{self._name} (built-in)"
-
-    @property
-    def abilities(self) -> Abilities:
-        """Everything: the rules read items, not prompts."""
-        return Abilities(frozenset({"generate", "loglikelihood"}), _MEDIA, chat=True, builtin=True)
-
-    @property
-    def batch_size(self) -> int:
-        """Many: a rule answers at once."""
-        return 256
-
-    @property
-    def concurrency(self) -> int:
-        """One batch at a time."""
-        return 1
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests by the rule.
@@ -162,10 +142,10 @@ class BuiltinRespondent:
         item = None if material is None else material.by_id.get(str(request.item))
         if material is None or item is None:
             raise DataError(
-                f"item {request.item} of {request.dataset} is not among the items that '{self._name}' was given"
+                f"item {request.item} of {request.dataset} is not among the items that '{self.name}' was given"
             )
         chance = Random(f"{self._seed} {request.dataset} {request.item} {request.sample}")  # noqa: S311 - reproducible on purpose
-        text = _RULES[self._name](material, item, chance)
+        text = _RULES[self.name](material, item, chance)
         if request.mode == "generate":
             return ModelReply(text=text, model=self.model)
         label = _label(text, material.declared)

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from merilo.atomic_write import write_text
 from merilo.datasets.declaration import Dataset
 from merilo.items import Item
-from merilo.models.answer_extraction import ExtractedAnswer, ExtractionOutcome, extract
+from merilo.models.answer_extraction import OUTCOMES, ExtractedAnswer, ExtractionOutcome, extract
 from merilo.models.asking import ModelReply, Request
 from merilo.models.prompter import CLOSED
 from merilo.models.run_log import log_path, read_log
@@ -22,9 +22,6 @@ from merilo.wording import listed, shortened
 
 if TYPE_CHECKING:
     import polars as pl
-
-#: The outcomes of requests, in the order of tables.
-OUTCOMES: Final[tuple[ExtractionOutcome, ...]] = get_args(ExtractionOutcome)
 
 #: Why a model stopped, where the backend reports that there is no answer.
 _REPORTED: Final = frozenset({"failed", "too_long"})

@@ -19,13 +19,11 @@ from merilo.atomic_write import write_text
 from merilo.errors import DataError, MissingPartError
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.metrics.scoring import has_gold
-from merilo.sandbox.completions import count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Job, run_job
-from merilo.sandbox.ledger import SHORTENED, open_ledger
-from merilo.sandbox.problems import read_problems
+from merilo.sandbox.ledger import SHORTENED, Ending, open_ledger
+from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits
-from merilo.sandbox.verdicts import Ending
 from merilo.strict_json import Json, json_lines
 from merilo.studies.collected import answers_file
 from merilo.studies.plan_types import ITEMS_FILE

@@ -18,15 +18,19 @@ from merilo.baselines.provenance import Provenance, provenance
 from merilo.errors import DataError, OutputError, UsageError, argument
 from merilo.files import sha256
 from merilo.metrics.score import Score
-from merilo.sandbox.completions import LONGEST_COMPLETION, Census, count_completions
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Entry, Job, Step, run_job
-from merilo.sandbox.ledger import SHORTENED, Ledger, open_ledger
-from merilo.sandbox.output_files import write_generations, write_outputs
-from merilo.sandbox.problems import Problem, read_problems
+from merilo.sandbox.ledger import SHORTENED, Ending, Ledger, open_ledger
+from merilo.sandbox.problems import LONGEST_COMPLETION, Census, Problem, count_completions, read_problems
 from merilo.sandbox.program import Check, Limits, new_judge_seed
-from merilo.sandbox.results import JobTally, ProblemTally, tally_job, unanswered
-from merilo.sandbox.verdicts import Ending
+from merilo.sandbox.results import (
+    JobTally,
+    ProblemTally,
+    tally_job,
+    unanswered,
+    write_generations,
+    write_outputs,
+)
 from merilo.strict_json import Json, as_text
 from merilo.wording import listed, named, shown
 

@@ -6,31 +6,332 @@ limits, the filter), so that programs run in the same way on all backends.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from merilo.errors import MissingPartError, UsageError, argument
-from merilo.sandbox.docker import Docker, image_of
+from merilo.sandbox import seccomp
 from merilo.sandbox.interpreter import SYSTEM_LIBRARIES, Interpreter, interpreter
-from merilo.sandbox.launch import (
-    ARGUMENTS,
-    DEVICES,
-    ENVIRONMENT,
-    HOME,
-    PACKAGES,
-    SCRATCH,
-    Backend,
-    Start,
-    inside_folder,
-    kernel_limits,
-    output_of,
-    settings_for,
-)
 from merilo.sandbox.program import Limits
-from merilo.sandbox.usernamespace import RootsNamespace
+
+#: The folder of the worker's own modules inside a jail.
+HOME: Final = "/merilo"
+PACKAGES: Final = "/packages"
+SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - inside the jail, and only there
+_START: Final = "from merilo.sandbox.inside.start import main; main()"
+ARGUMENTS: Final = ("-S", "-s", "-c", _START)
+#: Most pending signals and timers: the kernel allocates memory for each and would otherwise allow 100,000s of them.
+SIGNALS: Final = 1024
+ENVIRONMENT: Final = {
+    "HOME": SCRATCH[0],
+    "LANG": "C.UTF-8",
+    # Bind every symbol before the forks: otherwise each program would bind the symbols that it uses again.
+    "LD_BIND_NOW": "1",
+    # Otherwise each thread would reserve 128 MiB of addresses, and four would be all that the limit on memory allows.
+    "MALLOC_ARENA_MAX": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONUTF8": "1",
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+#: /dev/zero is left out: a mapping of it is memory that escapes the limits.
+DEVICES: Final = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How to start one worker: the command, its environment, descriptors to pass on, and the worker's settings."""
+
+    command: list[str]
+    environment: dict[str, str]
+    descriptors: tuple[int, ...]
+    settings: dict[str, object]
+
+
+class Backend(Protocol):
+    """A kind of jail, which starts workers.
+
+    Attributes:
+        name: the name of the kind of jail.
+        jailed: whether programs are jailed at all.
+        python: the version of Python for programs, as precisely as it is known before a worker runs.
+    """
+
+    name: str
+    jailed: bool
+    python: str
+
+    def start(self, number: int, limits: Limits) -> Start:
+        """Return how to start the worker with this number; workers that run at the same time have different numbers."""
+        ...
+
+    def close(self) -> None:
+        """Release the resources that the backend holds for its workers."""
+        ...
+
+
+def settings_for(limits: Limits, *, user: int | None, packages: str | None) -> dict[str, object]:
+    """Return the worker's settings, with the values for a jail of bubblewrap.
+
+    Args:
+        limits: what one program may use.
+        user: the user id for programs; `None` if the worker cannot change it.
+        packages: the path of the folder of packages as the worker sees it, if any.
+    """
+    filter_program = seccomp.filter_for(several_processes=limits.processes > 1)
+    return {
+        "limits": kernel_limits(limits),
+        "wall": limits.wall_seconds,
+        "output": limits.output_bytes,
+        "filter": filter_program.hex(),
+        "forks": limits.processes > 1,
+        "user": user,
+        "scratch": list(SCRATCH),
+        "scratch_bytes": limits.scratch_bytes,
+        "packages": packages,
+        "jailed": True,
+        "home": HOME,
+        "remove": None,
+        "seal": [],
+        "covers": {},
+    }
+
+
+def kernel_limits(limits: Limits) -> dict[str, int | None]:
+    """Return the kernel's limits for a process, by the names that the worker uses."""
+    return {
+        "memory": limits.memory_bytes,
+        "cpu": limits.cpu_limit,
+        "files": limits.open_files,
+        "file_size": limits.file_bytes,
+        "tasks": tasks(limits),
+        "signals": SIGNALS,
+        "core": 1,  # bytes: with 0, the kernel may still pass the memory to a program that collects cores
+    }
+
+
+def tasks(limits: Limits) -> int:
+    """Return the limit on tasks of a jail's user: the program's, the judge, the worker, the fork server and the init process."""
+    return limits.processes + limits.threads + 4
+
+
+def inside_folder() -> Path:
+    """Return the folder of the worker's own modules on this machine."""
+    return Path(str(files("merilo.sandbox.inside")))
+
+
+def output_of(command: list[str]) -> str:
+    """Return the output of a command; empty if it cannot be run or takes too long."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a fixed command
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+#: Above the ranges of ids that distributions assign to users and containers.
+FIRST_ID: Final = 1_835_363_696
+IDS: Final = 4096
+
+#: A separate process creates the namespace, because `unshare` affects its caller and forking this process is unsafe if it
+#: has threads. The separate process forbids nested user namespaces, and waits for a line of input before it ends.
+_MAKER: Final = """
+import ctypes, sys
+if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
+    sys.exit("unshare: error %d" % ctypes.get_errno())
+print(flush=True)
+sys.stdin.readline()
+try:
+    open("/proc/sys/user/max_user_namespaces", "w").write("0")
+except OSError:
+    pass
+print(flush=True)
+sys.stdin.readline()
+"""
+
+
+class RootsNamespace:
+    """A user namespace in which id 0 is this machine's root without privileges outside, and ids from 1 belong to no account.
+
+    Attributes:
+        descriptor: an open descriptor of the namespace.
+
+    Raises:
+        MissingPartError: the kernel refuses to create user namespaces.
+    """
+
+    def __init__(self) -> None:
+        with subprocess.Popen(  # noqa: S603 - our own interpreter and the text above
+            [sys.executable, "-I", "-S", "-c", _MAKER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as maker:
+            try:
+                self.descriptor = self._made_by(maker)
+            except OSError as error:
+                raise MissingPartError(
+                    f"the kernel refuses to create user namespaces for the sandbox ({error})"
+                ) from error
+
+    def _made_by(self, maker: subprocess.Popen[bytes]) -> int:
+        assert maker.stdin is not None  # noqa: S101 - both are pipes
+        assert maker.stdout is not None  # noqa: S101 - as above
+        if not maker.stdout.readline():
+            raise OSError("unshare was refused")
+        process = Path("/proc") / str(maker.pid)
+        for name in ("uid_map", "gid_map"):
+            (process / name).write_text(f"0 0 1\n1 {FIRST_ID} {IDS}\n")
+        maker.stdin.write(b"\n")
+        maker.stdin.flush()
+        maker.stdout.readline()
+        descriptor = os.open(process / "ns" / "user", os.O_RDONLY | os.O_CLOEXEC)
+        maker.stdin.write(b"\n")
+        maker.stdin.flush()
+        return descriptor
+
+    def user(self, number: int) -> int:
+        """Return the id, inside the namespace, for the programs of the worker with this number."""
+        return 1 + number % IDS
+
+    def close(self) -> None:
+        """Close the descriptor; the namespace exists until the last jail in it ends."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+#: Folders of a container that the worker hides from programs, each with the paths in it that stay visible.
+_COVERS: Final[dict[str, list[str]]] = {
+    **{
+        path: []
+        for path in ("/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/srv", "/sys", "/var")
+    },
+    "/dev": [*DEVICES, SCRATCH[1]],
+    "/etc": ["/etc/ld.so.cache"],
+}
+
+
+class Docker:
+    """A container of the official Python image for each worker.
+
+    Args:
+        image: the image to run, with a `python3` of a supported version.
+        packages: a folder with packages for the programs.
+
+    Raises:
+        MissingPartError: `docker` is not installed, or its engine does not answer.
+        UsageError: the folder of packages is not readable by everybody.
+    """
+
+    name = "docker"
+    jailed = True
+
+    def __init__(self, image: str, packages: Path | None = None) -> None:
+        docker = shutil.which("docker")
+        if docker is None:
+            raise MissingPartError("docker is not installed")
+        if not output_of([docker, "version", "--format", "{{.Server.Version}}"]).strip():
+            raise MissingPartError(
+                "docker is installed, but its engine does not answer: start it, or allow this user to use it"
+            )
+        if packages is not None and packages.stat().st_mode & 0o005 != 0o005:
+            raise UsageError(
+                f"'{packages}' must be readable by everybody, because programs in a container run as the user nobody",
+                field=argument("packages"),
+            )
+        self.python = image.rpartition("/")[2].removeprefix("python:")
+        self._docker = docker
+        self._image = image
+        self._packages = packages
+        self._profile = os.memfd_create("merilo-seccomp")
+        os.write(self._profile, json.dumps(seccomp.docker_profile()).encode())
+
+    def start(self, number: int, limits: Limits) -> Start:
+        """See `Backend`."""
+        del number  # every container is separate: the number is not needed
+        return Start(
+            [
+                self._docker,
+                *container_arguments(self._image, limits, f"/proc/self/fd/{self._profile}", self._packages),
+            ],
+            dict(os.environ),  # for Docker's client; the container gets only the variables in its arguments
+            (self._profile,),
+            settings_for(limits, user=None, packages=PACKAGES if self._packages else None)
+            | {"seal": list(DEVICES), "covers": _COVERS},
+        )
+
+    def close(self) -> None:
+        """See `Backend`."""
+        if self._profile >= 0:
+            os.close(self._profile)
+            self._profile = -1
+
+
+def container_arguments(image: str, limits: Limits, profile: str, packages: Path | None) -> list[str]:
+    """Return the arguments of `docker` that start one worker.
+
+    Args:
+        image: the image.
+        limits: what one program may use; the container gets as much for one program, and additional memory for the worker.
+        profile: a file with the seccomp profile, readable by the client.
+        packages: a folder to mount.
+    """
+    memory = limits.memory_bytes * limits.processes + 2 * limits.scratch_bytes + _WORKERS_MEMORY
+    words = ["run", "--rm", "--interactive", "--pull", "missing", "--log-driver", "none"]
+    words += [
+        "--network",
+        "none",
+        "--read-only",
+        "--cap-drop",
+        "ALL",
+        "--user",
+        "65534:65534",
+        "--ipc",
+        "private",
+    ]
+    words += ["--security-opt", "no-new-privileges", "--security-opt", f"seccomp={profile}"]
+    words += ["--pids-limit", str(tasks(limits) + 4), "--memory", str(memory), "--memory-swap", str(memory)]
+    words += ["--hostname", "jail", "--workdir", "/"]
+    for folder in SCRATCH:
+        words += [
+            "--tmpfs",
+            f"{folder}:rw,nosuid,nodev,noexec,size={limits.scratch_bytes},nr_inodes=4096,mode=1777",
+        ]
+    words += ["--mount", f"type=bind,source={inside_folder()},target={HOME}/merilo/sandbox/inside,readonly"]
+    if packages:
+        words += ["--mount", f"type=bind,source={packages},target={PACKAGES},readonly"]
+    for name, value in {**ENVIRONMENT, "PYTHONPATH": HOME}.items():
+        words += ["--env", f"{name}={value}"]
+    return [*words, "--entrypoint", "python3", image, *ARGUMENTS]
+
+
+_WORKERS_MEMORY: Final = 128 * 2**20
+
+
+def image_of(python: str | None) -> str:
+    """Return the name of the official image for a version of Python.
+
+    Raises:
+        UsageError: `python` is a path.
+    """
+    if python is not None and "/" in python:
+        raise UsageError(
+            "Docker runs the Python of an image: give a version such as 3.12, not a path",
+            field=argument("python"),
+        )
+    return f"python:{python or '3.12'}-slim"
+
 
 _READABLE: Final = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
 

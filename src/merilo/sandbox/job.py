@@ -15,11 +15,9 @@ from typing import Final, Protocol
 
 from merilo.errors import InputError
 from merilo.files import sha256 as hash_of
-from merilo.sandbox.completions import Census, Generation, read_completions
-from merilo.sandbox.ledger import Ledger, StoredVerdict
-from merilo.sandbox.problems import Problem
+from merilo.sandbox.ledger import Ending, Ledger, StoredVerdict, judge_execution
+from merilo.sandbox.problems import Census, Generation, Problem, read_completions
 from merilo.sandbox.program import Execution, Program, new_judge_seed
-from merilo.sandbox.verdicts import Ending, judge_execution
 
 #: Results that a retry cannot change.
 SETTLED: Final = frozenset({Ending.PASSED, Ending.NOT_JUDGED, Ending.SYNTAX_ERROR, Ending.TOO_LONG})

@@ -17,12 +17,17 @@ from types import TracebackType
 from typing import Final, Self
 
 from merilo.errors import MissingPartError, UsageError, argument
-from merilo.sandbox.backends import backend
+from merilo.sandbox.backends import Backend, backend
 from merilo.sandbox.inside.codec import NotPlainError
-from merilo.sandbox.launch import Backend
 from merilo.sandbox.program import CallResult, Check, Execution, Limits, Outcome, Program
-from merilo.sandbox.worker_process import QueuedProgram, WorkerProcess, message_of
-from merilo.sandbox.worker_report import execution_of, lost_its_judge, report_of
+from merilo.sandbox.worker_process import (
+    QueuedProgram,
+    WorkerProcess,
+    execution_of,
+    lost_its_judge,
+    message_of,
+    report_of,
+)
 
 #: How often a program is started if its worker is lost each time; after that, the program counts as the cause.
 ATTEMPTS: Final = 3

@@ -1,7 +1,7 @@
 """Types for an untrusted program, its tests and its execution.
 
 Scoring code and the pool exchange these types. They hold no gold answers: the pool returns what a program answered, and
-`merilo.sandbox.verdicts` compares it with the gold answers.
+`merilo.sandbox.ledger` compares it with the gold answers.
 """
 
 from __future__ import annotations

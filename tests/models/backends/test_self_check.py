@@ -11,26 +11,23 @@ from scripted_server import MODEL, Answers, Asked, Fails, Likelihoods, Raw, Scri
 
 from merilo.errors import BackendError
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.backends import LikelihoodCheck, open_backend, self_check
+from merilo.models.backends import open_backend, self_check
 
 
-def checked(server: ScriptedServer, name: str = "local-completions") -> LikelihoodCheck:
-    async def run() -> LikelihoodCheck:
+def checked(server: ScriptedServer, name: str = "local-completions") -> None:
+    async def run() -> None:
         backend = open_backend(name, {"model": MODEL, "base_url": server.url, "max_retries": "0"})
         try:
-            return await self_check(backend)
+            await self_check(backend)
         finally:
             await backend.close()
 
-    return asyncio.run(run())
+    asyncio.run(run())
 
 
 def test_right_log_likelihoods_obey_every_law() -> None:
     with ScriptedServer() as server:
-        found = checked(server)
-    assert found.largest_difference < 1e-9
-    assert found.smallest_spread > 0.5
-    assert found.greedy_tokens == 3
+        checked(server)
 
 
 @every(
@@ -120,7 +117,7 @@ def test_a_model_that_takes_an_unlikely_token_at_temperature_0_is_refused() -> N
 @every("generates", ["", "tail", " \ufffd", " ", "\n"])
 def test_a_token_that_cannot_be_asked_for_again_is_left_out(generates: str) -> None:
     words = {"Paris": -1.0, "blue": -4.0, "seven": -5.0, "the": -6.0}
-    assert asyncio.run(self_check(Deaf(words, generates))).greedy_tokens == 0
+    asyncio.run(self_check(Deaf(words, generates)))
 
 
 def test_small_errors_of_half_precision_are_let_through() -> None:

@@ -1,7 +1,7 @@
 """The backends of `merilo run`: what turns a request into a reply."""
 
 from merilo.models.backends.registry import backend_names, open_backend
-from merilo.models.backends.self_check import LikelihoodCheck, self_check
+from merilo.models.backends.self_check import self_check
 from merilo.models.backends.servers import RateLimits
 
-__all__ = ["LikelihoodCheck", "RateLimits", "backend_names", "open_backend", "self_check"]
+__all__ = ["RateLimits", "backend_names", "open_backend", "self_check"]

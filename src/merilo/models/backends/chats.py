@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from merilo.datasets.rendering import Media
 from merilo.errors import DataError, UsageError, argument
-from merilo.models.asking import Abilities, ChatMessage, Finish, ModelReply, Request
+from merilo.models.asking import FINISHES, Abilities, ChatMessage, ModelReply, Request
 from merilo.models.backends.model_arguments import BackendArguments
 from merilo.models.backends.servers import (
     SERVER_ARGUMENTS,
@@ -19,9 +20,6 @@ from merilo.models.backends.servers import (
     ServerBackend,
     ServerSettings,
     TryAgain,
-    VendorClient,
-    anthropic_client,
-    openai_client,
 )
 from merilo.strict_json import Json
 from merilo.wording import shown
@@ -140,14 +138,6 @@ _THINKS: Final = re.compile(r"^(?:o\d|gpt-5)")
 #: The API takes no more stop strings; answers are cut at the others here.
 MOST_STOPS: Final = 4
 
-_FINISHES: Final[Mapping[str, Finish]] = {
-    "stop": "stop",
-    "eos_token": "stop",
-    "stop_sequence": "stop",
-    "length": "length",
-    "content_filter": "refusal",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
@@ -172,7 +162,43 @@ class ChatSettings:
     think_end: str | None
 
 
-class ChatCompletions(ServerBackend):
+class ChatBackend(ServerBackend):
+    """A model behind a chat server."""
+
+    _media_folder: Path | None = None
+
+    async def _ask(self, request: Request) -> ModelReply:
+        if request.choices:
+            return ModelReply(finish="failed", error=f"{self.name} gives no log-likelihoods")
+        try:
+            body = self._body(request)
+        except DataError as error:
+            return ModelReply(finish="failed", error=str(error), attempts=0)
+        return await self._reply(body, lambda found: self._read(found, request), estimated_tokens(request))
+
+    @abstractmethod
+    def _body(self, request: Request) -> dict[str, Json]:
+        """Return what is sent."""
+
+    @abstractmethod
+    def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
+        """Read the body of a reply."""
+
+    @abstractmethod
+    def _picture(self, part: Media) -> Json:
+        """Return a picture as a part of a message."""
+
+    def _message(self, message: ChatMessage) -> dict[str, Json]:
+        if all(isinstance(part, str) for part in message.parts):
+            return {"role": message.role, "content": message.text}
+        content: list[Json] = [
+            {"type": "text", "text": part} if isinstance(part, str) else self._picture(part)
+            for part in message.parts
+        ]
+        return {"role": message.role, "content": content}
+
+
+class ChatCompletions(ChatBackend):
     """A model behind a chat server of OpenAI's kind; a `ModelBackend`.
 
     Args:
@@ -185,29 +211,10 @@ class ChatCompletions(ServerBackend):
     def __init__(
         self, server: ServerSettings, settings: ChatSettings, limits: RateLimits, media_folder: Path | None
     ) -> None:
-        self._server = server
+        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if settings.images else ()))
+        super().__init__(settings.name, abilities, server, limits, vendor="openai", path="/chat/completions")
         self._settings = settings
         self._media_folder = media_folder
-        self._client: VendorClient = openai_client(server, limits, "/chat/completions")
-
-    @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._settings.name
-
-    @property
-    def abilities(self) -> Abilities:
-        """Generation; pictures if the model takes them."""
-        return Abilities(frozenset({"generate"}), frozenset({"image"} if self._settings.images else ()))
-
-    async def _ask(self, request: Request) -> ModelReply:
-        if request.choices:
-            return ModelReply(finish="failed", error=f"{self.name} gives no log-likelihoods")
-        try:
-            body = self._body(request)
-        except DataError as error:
-            return ModelReply(finish="failed", error=str(error), attempts=0)
-        return await self._client.reply(body, self._reader(request), estimated_tokens(request))
 
     def _body(self, request: Request) -> dict[str, Json]:
         body: dict[str, Json] = {
@@ -228,29 +235,16 @@ class ChatCompletions(ServerBackend):
                 body["seed"] = request.seed
         return body
 
-    def _message(self, message: ChatMessage) -> dict[str, Json]:
-        if all(isinstance(part, str) for part in message.parts):
-            return {"role": message.role, "content": message.text}
-        content: list[Json] = []
-        for part in message.parts:
-            if isinstance(part, str):
-                content.append({"type": "text", "text": part})
-            elif not self._settings.images:
-                raise DataError(
-                    f"the item shows {part}, and {self.name} takes no pictures (images=true if the model does)"
-                )
-            else:
-                url = read_picture(part, self._media_folder).data_url
-                content.append({"type": "image_url", "image_url": {"url": url}})
-        return {"role": message.role, "content": content}
+    def _picture(self, part: Media) -> Json:
+        if not self._settings.images:
+            raise DataError(
+                f"the item shows {part}, and {self.name} takes no pictures (images=true if the model does)"
+            )
+        return {"type": "image_url", "image_url": {"url": read_picture(part, self._media_folder).data_url}}
 
-    def _reader(self, request: Request) -> Callable[[dict[str, Json]], ModelReply]:
-        stop = request.stop if not self._settings.stops else request.stop[MOST_STOPS:]
-
-        def read(body: dict[str, Json]) -> ModelReply:
-            return read_chat(body, stop, self._settings.think_end)
-
-        return read
+    def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
+        stop = request.stop[MOST_STOPS:] if self._settings.stops else request.stop
+        return read_chat(body, stop, self._settings.think_end)
 
 
 def read_chat(body: Mapping[str, Json], stop: Sequence[str], think_end: str | None) -> ModelReply:
@@ -268,7 +262,7 @@ def read_chat(body: Mapping[str, Json], stop: Sequence[str], think_end: str | No
     message = choice.get("message")
     if not isinstance(message, dict):
         raise TryAgain("the reply's choice has no message")
-    finish = _FINISHES.get(str(choice.get("finish_reason")), "other")
+    finish = FINISHES.get(str(choice.get("finish_reason")), "other")
     refusal, content = message.get("refusal"), text_of(message.get("content"))
     thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
     if isinstance(refusal, str) and refusal:
@@ -378,16 +372,8 @@ ANTHROPIC_ARGUMENTS: Final = (*SERVER_ARGUMENTS, "thinking", "effort", "sampling
 #: The API needs a limit of tokens with every request.
 MOST_TOKENS: Final = 1024
 
-_ANTHROPIC_FINISHES: Final[Mapping[str, Finish]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
 
-
-class AnthropicChat(ServerBackend):
+class AnthropicChat(ChatBackend):
     """A model behind Anthropic's API; a `ModelBackend`.
 
     Args:
@@ -406,30 +392,11 @@ class AnthropicChat(ServerBackend):
         extra: Mapping[str, Json],
         media_folder: Path | None,
     ) -> None:
-        self._server = server
+        abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
+        super().__init__("anthropic-chat", abilities, server, limits, vendor="anthropic", path="/v1/messages")
         self._sampling = sampling
         self._extra = extra
         self._media_folder = media_folder
-        self._client = anthropic_client(server, limits)
-
-    @property
-    def name(self) -> str:
-        """The backend's name."""
-        return "anthropic-chat"
-
-    @property
-    def abilities(self) -> Abilities:
-        """Generation, with pictures."""
-        return Abilities(frozenset({"generate"}), frozenset({"image"}))
-
-    async def _ask(self, request: Request) -> ModelReply:
-        if request.choices:
-            return ModelReply(finish="failed", error=f"{self.name} gives no log-likelihoods")
-        try:
-            body = self._body(request)
-        except DataError as error:
-            return ModelReply(finish="failed", error=str(error), attempts=0)
-        return await self._client.reply(body, self._reader(request), estimated_tokens(request))
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")
@@ -450,23 +417,20 @@ class AnthropicChat(ServerBackend):
         return body
 
     def _message(self, message: ChatMessage) -> dict[str, Json]:
-        if all(isinstance(part, str) for part in message.parts):
-            return {"role": message.role, "content": message.text}
-        content: list[Json] = []
-        for part in message.parts:
-            if isinstance(part, str):
-                if part.strip():  # the API refuses texts of white space alone
-                    content.append({"type": "text", "text": part})
-                continue
-            picture = read_picture(part, self._media_folder)
-            source: Json = {"type": "base64", "media_type": picture.kind, "data": picture.base64}
-            content.append({"type": "image", "source": source})
-        return {"role": message.role, "content": content}
+        # The API refuses texts of white space alone.
+        parts = tuple(part for part in message.parts if not isinstance(part, str) or part.strip())
+        if any(not isinstance(part, str) for part in parts):
+            message = replace(message, parts=parts)
+        return super()._message(message)
 
-    def _reader(self, request: Request) -> Callable[[dict[str, Json]], ModelReply]:
+    def _picture(self, part: Media) -> Json:
+        picture = read_picture(part, self._media_folder)
+        source: Json = {"type": "base64", "media_type": picture.kind, "data": picture.base64}
+        return {"type": "image", "source": source}
+
+    def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
         # The API refuses stop strings of white space alone; answers are cut at them here.
-        stop = [mark for mark in request.stop if not mark.strip()]
-        return lambda body: read_message(body, stop)
+        return read_message(body, [mark for mark in request.stop if not mark.strip()])
 
 
 def read_message(body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
@@ -483,7 +447,7 @@ def read_message(body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise TryAgain("the reply has no content")
     texts = {kind: _texts(blocks, kind) for kind in ("text", "thinking")}
-    finish = _ANTHROPIC_FINISHES.get(str(body.get("stop_reason")), "other")
+    finish = FINISHES.get(str(body.get("stop_reason")), "other")
     text, cut = cut_at_stop("".join(texts["text"]), stop)
     counts = object_in(body, "usage")
     details = object_in(counts, "output_tokens_details")

@@ -29,7 +29,6 @@ from merilo.models.backends.servers import (
     ServerBackend,
     ServerSettings,
     missing_models_extra,
-    openai_client,
     too_long,
 )
 from merilo.strict_json import Json
@@ -149,23 +148,12 @@ class Completions(ServerBackend):
         max_length: int | None,
         think_end: str | None,
     ) -> None:
-        self._name = name
-        self._server = server
+        abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
+        super().__init__(name, abilities, server, limits, vendor="openai", path="/completions")
         self._tokenizer = tokenizer
         self._tokenized = tokenized
         self._max_length = max_length
         self._think_end = think_end
-        self._client = openai_client(server, limits, "/completions")
-
-    @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._name
-
-    @property
-    def abilities(self) -> Abilities:
-        """Generation and log-likelihoods, of one text."""
-        return Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
@@ -198,7 +186,7 @@ class Completions(ServerBackend):
         def read(body: dict[str, Json]) -> ModelReply:
             return self._read_text(body, request.stop[MOST_STOPS:])
 
-        return await self._client.reply(body, read, _estimated(request.prompt, most or 256))
+        return await self._reply(body, read, _estimated(request.prompt, most or 256))
 
     def _read_text(self, body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
         choice = first_choice(body)
@@ -254,7 +242,7 @@ class Completions(ServerBackend):
                 counted(reply, body), completion_tokens=0 if _prompt_tokens(body) is not None else None
             )
 
-        return await self._client.reply(body, read, _estimated(context + continuation, 1))
+        return await self._reply(body, read, _estimated(context + continuation, 1))
 
 
 def loglikelihood(

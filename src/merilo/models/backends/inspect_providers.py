@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
-from merilo.models.asking import Abilities, Finish, ModelReply, Request
+from merilo.models.asking import FINISHES, Abilities, Finish, ModelReply, Request
 from merilo.models.backends.chats import clean, estimated_tokens
 from merilo.models.backends.model_arguments import BackendArguments, nearest
 from merilo.models.backends.servers import Attempts, RateLimiter, RateLimits, ServerErrors
@@ -22,13 +22,6 @@ PREFIX: Final = "inspect/"
 _OWN: Final = frozenset(
     {"base_url", "num_concurrent", "max_retries", "timeout", "max_gen_toks", "reasoning_effort"}
 )
-
-_FINISHES: Final[Mapping[str, Finish]] = {
-    "stop": "stop",
-    "max_tokens": "length",
-    "model_length": "too_long",
-    "content_filter": "refusal",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +56,16 @@ class InspectProvider:
         limits: its limits a minute.
     """
 
+    abilities = Abilities(frozenset({"generate"}))
+    batch_size = 1
+
     def __init__(self, model: Model, settings: ProviderSettings, limits: RateLimits) -> None:
+        self.name, self.model = settings.name, settings.name.removeprefix(PREFIX)
+        self.concurrency = settings.concurrency
         self._model = model
         self._settings = settings
         self._attempts = Attempts(RateLimiter(limits), settings.name, 0)
         self._errors = ServerErrors(settings.name, self.model, "the environment", True, self._attempts)
-
-    @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._settings.name
-
-    @property
-    def model(self) -> str:
-        """The provider's model."""
-        return self._settings.name.removeprefix(PREFIX)
-
-    @property
-    def abilities(self) -> Abilities:
-        """Generation of texts."""
-        return Abilities(frozenset({"generate"}))
-
-    @property
-    def batch_size(self) -> int:
-        """One request at a time."""
-        return 1
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at the same time."""
-        return self._settings.concurrency
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.
@@ -177,7 +150,9 @@ def _read(output: ModelOutput) -> ModelReply:
         for part in (() if isinstance(content, str) else content)
         if part.type == "reasoning"
     ]
-    finish = _FINISHES.get(output.stop_reason, "other")
+    finish: Finish = FINISHES.get(output.stop_reason, "other")
+    if output.stop_reason == "model_length":
+        finish = "too_long"
     usage = output.usage
     prompt = None
     if usage is not None:

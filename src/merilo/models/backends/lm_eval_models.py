@@ -155,35 +155,14 @@ class LocalModel:
         settings: how it is asked.
     """
 
+    concurrency = 1
+
     def __init__(self, lm: Any, settings: LocalSettings) -> None:  # noqa: ANN401 - lm-eval publishes no types
+        self.name, self.model, self.batch_size = settings.name, settings.model, settings.batch_size
+        self.abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=settings.chat)
         self._lm = lm
         self._settings = settings
         self._record = GenerationRecord(lm)
-
-    @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._settings.name
-
-    @property
-    def model(self) -> str:
-        """The model's name or folder."""
-        return self._settings.model
-
-    @property
-    def abilities(self) -> Abilities:
-        """Generation and log-likelihoods; conversations with `apply_chat_template=True`."""
-        return Abilities(frozenset({"generate", "loglikelihood"}), chat=self._settings.chat)
-
-    @property
-    def batch_size(self) -> int:
-        """Requests in a batch."""
-        return self._settings.batch_size
-
-    @property
-    def concurrency(self) -> int:
-        """One batch at a time."""
-        return 1
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
 from merilo.errors import UsageError, argument
 from merilo.models.asking import ModelBackend
@@ -27,58 +26,9 @@ from merilo.models.backends.servers import RateLimits
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
 from merilo.settings import RunSettings
 
-
-@dataclass(frozen=True, slots=True)
-class BackendSetup:
-    """What a backend is opened with.
-
-    Attributes:
-        name: its name, after aliases.
-        given: its arguments as the user wrote them.
-        limits: its limits a minute.
-        device: where local weights are put; `None` if the user names no device.
-        media_folder: the folder that the paths of pictures are below.
-    """
-
-    name: str
-    given: Mapping[str, str]
-    limits: RateLimits
-    device: str | None
-    media_folder: Path | None
-
-
-_Opener: TypeAlias = Callable[[BackendSetup], ModelBackend]
-
-
-def _chat(setup: BackendSetup) -> ModelBackend:
-    args = BackendArguments(setup.name, setup.given, CHAT_ARGUMENTS, OPENAI_KEY)
-    return open_chat(setup.name, args, setup.limits, setup.media_folder)
-
-
-def _completions(setup: BackendSetup) -> ModelBackend:
-    args = BackendArguments(setup.name, setup.given, COMPLETION_ARGUMENTS, OPENAI_KEY)
-    return open_completions(setup.name, args, setup.limits)
-
-
-def _anthropic(setup: BackendSetup) -> ModelBackend:
-    args = BackendArguments(setup.name, setup.given, ANTHROPIC_ARGUMENTS, ANTHROPIC_KEY)
-    return open_anthropic(args, setup.limits, setup.media_folder)
-
-
-def _local(setup: BackendSetup) -> ModelBackend:
-    return open_local_model(setup.name, setup.given, setup.device)
-
-
-_OPENERS: Final[Mapping[str, _Opener]] = MappingProxyType(
-    {
-        "openai-chat-completions": _chat,
-        "local-chat-completions": _chat,
-        "openai-completions": _completions,
-        "local-completions": _completions,
-        "anthropic-chat": _anthropic,
-        **dict.fromkeys(LOCAL_BACKENDS, _local),
-    }
-)
+_CHATS: Final = ("openai-chat-completions", "local-chat-completions")
+_CONTINUATIONS: Final = ("openai-completions", "local-completions")
+_NAMES: Final = (*_CHATS, *_CONTINUATIONS, "anthropic-chat", *LOCAL_BACKENDS)
 
 #: lm-eval's other names.
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
@@ -88,7 +38,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 def backend_names() -> tuple[str, ...]:
     """Return the names of all backends, aliases included; `inspect/PROVIDER/MODEL` is not among them."""
-    return tuple(sorted({*_OPENERS, *ALIASES}))
+    return tuple(sorted({*_NAMES, *ALIASES}))
 
 
 def open_backend(
@@ -116,12 +66,7 @@ def open_backend(
         BackendError: the key is missing, or local weights cannot be loaded.
     """
     known = ALIASES.get(name, name)
-    setup = BackendSetup(known, args, limits, device, media_folder)
-    if name.startswith(PREFIX):
-        opener: _Opener = _inspect
-    elif known in _OPENERS:
-        opener = _OPENERS[known]
-    else:
+    if known not in _NAMES and not name.startswith(PREFIX):
         # `merilo run` takes built-in respondents by the same option.
         ends = nearest(name, [*backend_names(), "inspect/PROVIDER/MODEL", *BUILTIN_RESPONDENTS])
         raise UsageError(f"there is no backend {name!r}; {ends}", field=argument("model"))
@@ -130,11 +75,20 @@ def open_backend(
     if limits != RateLimits() and known in LOCAL_BACKENDS:
         limited = "requests_per_minute" if limits.requests_per_minute is not None else "tokens_per_minute"
         raise UsageError(f"{name} has no limits a minute: it runs on this machine", field=argument(limited))
-    return opener(setup)
-
-
-def _inspect(setup: BackendSetup) -> ModelBackend:
-    return open_inspect(setup.name, setup.given, setup.limits)
+    if name.startswith(PREFIX):
+        return open_inspect(known, args, limits)
+    if known in LOCAL_BACKENDS:
+        return open_local_model(known, args, device)
+    if known in _CHATS:
+        return open_chat(
+            known, BackendArguments(known, args, CHAT_ARGUMENTS, OPENAI_KEY), limits, media_folder
+        )
+    if known in _CONTINUATIONS:
+        return open_completions(
+            known, BackendArguments(known, args, COMPLETION_ARGUMENTS, OPENAI_KEY), limits
+        )
+    given = BackendArguments(known, args, ANTHROPIC_ARGUMENTS, ANTHROPIC_KEY)
+    return open_anthropic(given, limits, media_folder)
 
 
 def open_model(

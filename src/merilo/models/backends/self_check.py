@@ -31,21 +31,6 @@ _OF_VALUES, _OF_SPREAD, _ALWAYS = 0.001, 0.05, 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class LikelihoodCheck:
-    """What a check of log-likelihoods found, for the record of a run.
-
-    Attributes:
-        largest_difference: the largest difference between the log-likelihood of two words and the sum over both.
-        smallest_spread: the smallest range of the words' log-likelihoods after one context.
-        greedy_tokens: how many tokens of greedy decoding were compared with the words.
-    """
-
-    largest_difference: float
-    smallest_spread: float
-    greedy_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Scores:
     """Log-likelihoods after one context: of words, of pairs of words, and of the second word after context and first."""
 
@@ -70,7 +55,7 @@ class _Scores:
         return _ALWAYS + _OF_VALUES * max(map(abs, self.pairs)) + _OF_SPREAD * self.spread
 
 
-async def self_check(backend: ModelBackend) -> LikelihoodCheck:
+async def self_check(backend: ModelBackend) -> None:
     """Check a backend's log-likelihoods; 36 continuations are scored and three tokens generated.
 
     Args:
@@ -96,9 +81,6 @@ async def self_check(backend: ModelBackend) -> LikelihoodCheck:
         _refuse(
             backend, "other words are more likely than the token that the model itself takes at temperature 0"
         )
-    return LikelihoodCheck(
-        worst.difference, min(scores.spread for scores in found.values()), greedy_tokens=len(greedy)
-    )
 
 
 async def _scores(backend: ModelBackend, context: str, words: tuple[str, ...]) -> _Scores:

@@ -22,17 +22,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from importlib import import_module
 from random import Random
-from typing import TYPE_CHECKING, Final, cast
+from typing import Any, Final, Literal, cast
 
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
-from merilo.models.asking import ModelReply, Request
+from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.backends.model_arguments import BackendArguments
 from merilo.strict_json import Json
 from merilo.wording import shortened
-
-if TYPE_CHECKING:
-    from httpx2 import AsyncClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,37 +501,74 @@ class ServerSettings:
         return bool(os.environ.get(self.key))
 
 
-#: Sends JSON and returns status, body and headers.
-Send = Callable[[dict[str, Json]], Awaitable[tuple[int, bytes, Mapping[str, str]]]]
-
-
-class VendorClient:
-    """A connection to a server through a vendor's SDK.
+class ServerBackend(ABC):
+    """A backend whose requests go to one server, one in a call; subclasses answer one request.
 
     Args:
-        settings: the server.
+        name: the backend's name.
+        abilities: what it can do.
+        server: the server.
         limits: its limits a minute.
-        send: sends a request by the SDK's client.
-        close: closes that client.
-        path: the path that requests are sent to, for messages.
+        vendor: whose SDK connects to it: "openai" or "anthropic".
+        path: the path that requests are sent to.
+
+    Raises:
+        MissingPartError: the extra `models` is not installed.
     """
+
+    batch_size = 1
 
     def __init__(
         self,
-        settings: ServerSettings,
+        name: str,
+        abilities: Abilities,
+        server: ServerSettings,
         limits: RateLimits,
-        send: Send,
-        close: Callable[[], Awaitable[None]],
+        *,
+        vendor: Literal["openai", "anthropic"],
         path: str,
     ) -> None:
-        self.url = settings.url + path
-        self.attempts = Attempts(RateLimiter(limits), self.url, settings.max_retries)
-        self._send = send
-        self.close = close
-        self._timeout = settings.timeout
-        self._errors = ServerErrors(self.url, settings.model, settings.key, settings.has_key, self.attempts)
+        try:
+            sdk: Any = import_module(vendor)
+        except ImportError as error:
+            needed = "a model of Anthropic's" if vendor == "anthropic" else "a model behind a server"
+            raise missing_models_extra(error, needed) from error
+        self.name, self.model, self.abilities = name, server.model, abilities
+        self.concurrency = server.concurrency
+        self._server = server
+        from httpx2 import URL  # noqa: PLC0415 - an extra, which the SDK brings
 
-    async def reply(
+        url = server.url + path
+        self._url = URL(url)
+        self._http = sdk.DefaultAioHttpClient(verify=server.verify, timeout=server.timeout)
+        connect = sdk.AsyncAnthropic if vendor == "anthropic" else sdk.AsyncOpenAI
+        key = os.environ.get(server.key) or "none"
+        client = connect(api_key=key, base_url=server.url, http_client=self._http)
+        # Values that are not text are the SDK's marks for headers to leave out.
+        headers = {**client.auth_headers, **client.default_headers}
+        self._http.headers.update({key: value for key, value in headers.items() if isinstance(value, str)})
+        self._attempts = Attempts(RateLimiter(limits), url, server.max_retries)
+        self._errors = ServerErrors(url, server.model, server.key, server.has_key, self._attempts)
+
+    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
+        """Answer requests, in their order.
+
+        Raises:
+            BackendError: what ends the run.
+        """
+        if len(requests) == 1:
+            return [await self._ask(requests[0])]  # the usual call: no task is needed
+        return await asyncio.gather(*(self._ask(request) for request in requests))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    @abstractmethod
+    async def _ask(self, request: Request) -> ModelReply:
+        """Answer one request."""
+
+    async def _reply(
         self, body: dict[str, Json], read: Callable[[dict[str, Json]], ModelReply], tokens: int
     ) -> ModelReply:
         """Send a request, again where that may help, and read its reply.
@@ -551,14 +586,14 @@ class VendorClient:
             found = await self._post(body)
             return found if isinstance(found, ModelReply) else read(found)
 
-        return await self.attempts.reply(once, tokens)
+        return await self._attempts.reply(once, tokens)
 
     async def _post(self, body: dict[str, Json]) -> dict[str, Json] | ModelReply:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._server.timeout):
                 status, content, headers = await self._send(body)
         except TimeoutError as error:
-            raise TryAgain(f"no reply within {self._timeout:g} seconds") from error
+            raise TryAgain(f"no reply within {self._server.timeout:g} seconds") from error
         except UnicodeEncodeError as error:
             return ModelReply(finish="failed", error=f"the request cannot be sent: {error.reason}")
         if not 200 <= status < 300:
@@ -570,6 +605,16 @@ class VendorClient:
             number = re.search(r"\b[45]\d\d\b", code)
             return self._errors.judge(int(number[0]) if number else 500, message, code, headers)
         return found
+
+    async def _send(self, body: dict[str, Json]) -> tuple[int, bytes, Mapping[str, str]]:
+        from httpx2 import HTTPError  # noqa: PLC0415 - an extra
+
+        content = json.dumps(body, ensure_ascii=False).encode()
+        try:
+            response = await self._http.post(self._url, content=content)
+        except HTTPError as error:
+            raise transport_failure(error) from error
+        return response.status_code, response.content, response.headers
 
 
 def transport_failure(error: BaseException) -> TryAgain:
@@ -600,109 +645,3 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def missing_models_extra(error: ImportError, needed: str) -> MissingPartError:
     """Return the error for an SDK that is not installed."""
     return MissingPartError(f"{needed} needs the extra 'models': pip install 'merilo[models]' ({error})")
-
-
-def openai_client(settings: ServerSettings, limits: RateLimits, path: str) -> VendorClient:
-    """Connect to a server of OpenAI's kind.
-
-    Args:
-        settings: the server.
-        limits: its limits a minute.
-        path: `/chat/completions` or `/completions`.
-
-    Raises:
-        MissingPartError: the extra `models` is not installed.
-    """
-    try:
-        from openai import AsyncOpenAI, DefaultAioHttpClient  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise missing_models_extra(error, "a model behind a server") from error
-    http = DefaultAioHttpClient(verify=settings.verify, timeout=settings.timeout)
-    key = os.environ.get(settings.key) or "none"
-    client = AsyncOpenAI(api_key=key, base_url=settings.url, http_client=http)
-    return _connected(settings, limits, path, http, {**client.auth_headers, **client.default_headers})
-
-
-def anthropic_client(settings: ServerSettings, limits: RateLimits) -> VendorClient:
-    """Connect to a server with Anthropic's messages.
-
-    Raises:
-        MissingPartError: the extra `models` is not installed.
-    """
-    try:
-        from anthropic import AsyncAnthropic, DefaultAioHttpClient  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise missing_models_extra(error, "a model of Anthropic's") from error
-    http = DefaultAioHttpClient(verify=settings.verify, timeout=settings.timeout)
-    key = os.environ.get(settings.key) or "none"
-    client = AsyncAnthropic(api_key=key, base_url=settings.url, http_client=http)
-    return _connected(
-        settings, limits, "/v1/messages", http, {**client.auth_headers, **client.default_headers}
-    )
-
-
-def _connected(
-    settings: ServerSettings,
-    limits: RateLimits,
-    path: str,
-    http: AsyncClient,
-    headers: Mapping[str, object],
-) -> VendorClient:
-    """Join an SDK's aiohttp client and its headers; values that are not text are the SDK's marks for headers to leave out."""
-    from httpx2 import URL, HTTPError  # noqa: PLC0415 - an extra
-
-    url = URL(settings.url + path)
-    http.headers.update({name: value for name, value in headers.items() if isinstance(value, str)})
-
-    async def send(body: dict[str, Json]) -> tuple[int, bytes, Mapping[str, str]]:
-        content = json.dumps(body, ensure_ascii=False).encode()
-        try:
-            response = await http.post(url, content=content)
-        except HTTPError as error:
-            raise transport_failure(error) from error
-        return response.status_code, response.content, response.headers
-
-    return VendorClient(settings, limits, send, http.aclose, path)
-
-
-class ServerBackend(ABC):
-    """A backend whose requests go to one server, one in a call.
-
-    Subclasses set `_server` and `_client`, and answer one request.
-    """
-
-    _server: ServerSettings
-    _client: VendorClient
-
-    @property
-    def model(self) -> str:
-        """The model's name as it was asked for."""
-        return self._server.model
-
-    @property
-    def batch_size(self) -> int:
-        """One request at a time."""
-        return 1
-
-    @property
-    def concurrency(self) -> int:
-        """Requests at the same time."""
-        return self._server.concurrency
-
-    async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
-        """Answer requests, in their order.
-
-        Raises:
-            BackendError: what ends the run.
-        """
-        if len(requests) == 1:
-            return [await self._ask(requests[0])]  # the usual call: no task is needed
-        return await asyncio.gather(*(self._ask(request) for request in requests))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
-
-    @abstractmethod
-    async def _ask(self, request: Request) -> ModelReply:
-        """Answer one request."""

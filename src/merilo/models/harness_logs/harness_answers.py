@@ -18,7 +18,7 @@ from merilo.errors import DataError, InputError
 from merilo.items import Item
 from merilo.models.answer_extraction import ExtractedAnswer, extract
 from merilo.models.asking import ChatMessage, Request
-from merilo.models.harness_logs.item_matching import ItemFinder, ItemPrompts, NamedItem, squeezed
+from merilo.models.harness_logs.item_matching import ItemFinder, NamedItem, known_prompts, squeezed
 from merilo.models.harness_logs.log_formats import Harness, harness_of, logs_in, open_log
 from merilo.models.harness_logs.log_rows import HarnessLog, LogRow
 from merilo.strict_json import Json
@@ -230,7 +230,6 @@ def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) 
         raise InputError("is not a log of lm-eval, Inspect, HELM or a batch", file=path)
     log = open_log(file, harness)
     mapping = LogMapping(log.harness, shown(file.name), log.task, log.model, log.answer_field)
-    prompts = ItemPrompts(declared)
     records = []
     seen: dict[tuple[int, int], int] = {}
     for row in log.rows:
@@ -251,7 +250,7 @@ def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) 
             )
         seen[found.place, sample] = row.row
         mapping.matched[found.by] += 1
-        _compare_prompt(mapping, row, named, prompts.known(named.item))
+        _compare_prompt(mapping, row, named, known_prompts(named.item, declared))
         extracted = answer_of(row, declared, named.item)
         mapping.outcomes[extracted.outcome] += 1
         mapping.rules[extracted.rule] += 1

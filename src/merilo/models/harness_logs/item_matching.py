@@ -222,28 +222,11 @@ def _pieces(text: str) -> Iterator[str]:
             yield quoted[quoted.lastindex or 0]
 
 
-class ItemPrompts:
-    """The prompts of an item: with its instruction, and bare after solved items.
-
-    Args:
-        declared: the dataset.
-    """
-
-    def __init__(self, declared: Dataset) -> None:
-        self._declared = declared
-
-    def known(self, item: Item) -> list[str]:
-        """Return the prompts of an item without white space; empty if it has none."""
-        return [text for text in (self._full(item), self._bare(item)) if text]
-
-    def _full(self, item: Item) -> str:
-        try:
-            return squeezed(render(item, self._declared)) if item.instruction != "" else ""
-        except MeriloError:
-            return ""
-
-    def _bare(self, item: Item) -> str:
-        try:
-            return squeezed("".join(map(str, bare_parts(item, self._declared))))
-        except MeriloError:
-            return ""
+def known_prompts(item: Item, declared: Dataset) -> list[str]:
+    """Return the prompts of an item without white space: with its instruction, and bare after solved items; empty if it has none."""
+    full = _rendered(item, declared) if item.instruction != "" else ""
+    try:
+        bare = squeezed("".join(map(str, bare_parts(item, declared))))
+    except MeriloError:
+        bare = ""
+    return [text for text in (full, bare) if text]

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from merilo.bilingual import counted_en
 from merilo.errors import InputError, MissingPartError
-from merilo.models.asking import Finish, ModelReply
+from merilo.models.asking import FINISHES, Finish, ModelReply
 from merilo.models.harness_logs.log_rows import (
     HarnessLog,
     LogLines,
@@ -191,13 +191,6 @@ RATIO_MATTERS_FROM: Final = 1 << 24
 #: The fields of a sample that hold no answer; they are most of a log.
 _UNREAD: Final = {"events", "store", "timelines", "events_data"}
 
-_INSPECT_FINISHES: Final[Mapping[str, Finish]] = {
-    "stop": "stop",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
-}
-
 _VERSION: Final = 2
 _ATTACHMENT: Final = "attachment://"
 
@@ -349,7 +342,7 @@ def _reply(sample: Mapping[str, Json]) -> ModelReply:
     text = text_in(output.get("completion")) or _contents(
         mapping_in(choices[0].get("message")).get("content")
     )
-    finish = _INSPECT_FINISHES.get(text_in(choices[0].get("stop_reason")), "other")
+    finish = FINISHES.get(text_in(choices[0].get("stop_reason")), "other")
     return ModelReply(text=text, thought=thought or None, finish=finish, model=model)
 
 
@@ -360,13 +353,6 @@ def _refers(sample: Mapping[str, Json]) -> bool:
 
 
 _State: TypeAlias = Mapping[str, Json]
-
-_HELM_FINISHES: Final[Mapping[str, Finish]] = {
-    "stop": "stop",
-    "endoftext": "stop",
-    "length": "length",
-    "content_filter": "refusal",
-}
 
 
 def open_helm_states(path: Path) -> HarnessLog:
@@ -456,7 +442,7 @@ def _replies(state: _State) -> list[ModelReply]:
         ModelReply(
             text=text_in(one.get("text")).removeprefix(echoed),
             thought=text_in(mapping_in(one.get("thinking")).get("text")) or None,
-            finish=_HELM_FINISHES.get(text_in(mapping_in(one.get("finish_reason")).get("reason")), "stop"),
+            finish=FINISHES.get(text_in(mapping_in(one.get("finish_reason")).get("reason")), "stop"),
         )
         for one in completions
     ]
@@ -500,20 +486,6 @@ def _per_token(state: _State, reference: str) -> float:
         if len(text.lstrip()) >= len(reference.strip()):
             return total / count
     return float("-inf")
-
-
-_FINISHES: Final[Mapping[str, Finish]] = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "completed": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-    "model_context_window_exceeded": "length",
-}
 
 
 def is_batch_row(row: Mapping[str, Json]) -> bool:
@@ -571,7 +543,7 @@ def _openai(row: Mapping[str, Json]) -> list[ModelReply]:
 def _of_choice(choice: Mapping[str, Json], model: str | None) -> ModelReply:
     message = mapping_in(choice.get("message"))
     refusal = text_in(message.get("refusal"))
-    finish: Finish = "refusal" if refusal else _FINISHES.get(text_in(choice.get("finish_reason")), "other")
+    finish: Finish = "refusal" if refusal else FINISHES.get(text_in(choice.get("finish_reason")), "other")
     thought = text_in(message.get("reasoning_content")) or text_in(message.get("reasoning")) or None
     text = _joined(message.get("content")) if message else text_in(choice.get("text"))
     return ModelReply(text=text or refusal, thought=thought, finish=finish, model=model)
@@ -583,7 +555,7 @@ def _of_responses(body: Mapping[str, Json], model: str | None) -> ModelReply:
     parts = [mapping_in(part) for message in messages for part in list_in(message.get("content"))]
     refusal = "".join(text_in(part.get("refusal")) for part in parts)
     reason = mapping_in(body.get("incomplete_details")).get("reason") or body.get("status")
-    finish: Finish = "refusal" if refusal else _FINISHES.get(text_in(reason), "other")
+    finish: Finish = "refusal" if refusal else FINISHES.get(text_in(reason), "other")
     return ModelReply(
         text="".join(text_in(part.get("text")) for part in parts) or refusal, finish=finish, model=model
     )
@@ -606,7 +578,7 @@ def _anthropic(row: Mapping[str, Json]) -> list[ModelReply]:
         ModelReply(
             text="".join(text_in(part.get("text")) for part in parts),
             thought=thought,
-            finish=_FINISHES.get(text_in(message.get("stop_reason")), "other"),
+            finish=FINISHES.get(text_in(message.get("stop_reason")), "other"),
             model=text_in(message.get("model")) or None,
         )
     ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
-from merilo.models.asking import Finish
+from merilo.models.asking import FINISHES
 from merilo.models.task_export.exported_scores import TASK_FILE, ExportedTask
 from merilo.models.task_export.task_folder import ANSWERED
 from merilo.strict_json import read_json
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import Metric as InspectMetric
     from inspect_ai.scorer import Score, Scorer, Target
     from inspect_ai.solver import TaskState
-
-_FINISHES: Final[Mapping[str, Finish]] = {
-    "stop": "stop",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
-}
 
 
 def inspect_task(file: str) -> Task:
@@ -63,7 +56,7 @@ def _scorer(exported: ExportedTask, metrics: list[str]) -> Scorer:
     def merilo() -> Scorer:
         async def judge(state: TaskState, target: Target) -> Score:
             finish = (
-                _FINISHES.get(str(state.output.stop_reason), "other") if state.output.choices else "failed"
+                FINISHES.get(str(state.output.stop_reason), "other") if state.output.choices else "failed"
             )
             found = exported.answer(str(state.sample_id), state.output.completion, finish)
             given = exported.given(found)

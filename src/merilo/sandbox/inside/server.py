@@ -47,7 +47,7 @@ class Server:
     """One worker, which runs jobs one after another and reports each.
 
     Args:
-        settings: `wall`, `output`, `answers`, `scratch`, `remove`; see `merilo.sandbox.launch`.
+        settings: `wall`, `output`, `answers`, `scratch`, `remove`; see `merilo.sandbox.backends`.
         jobs: the descriptor that jobs come from.
         reports: the descriptor that reports go to.
         setup: the setup of child processes.

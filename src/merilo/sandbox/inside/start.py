@@ -59,7 +59,7 @@ def enter(settings: dict[str, Any], calls: kernel.Kernel | None, scratch: Scratc
     """Set up the worker's part of the jail: its own namespaces, empty scratch folders, the filter.
 
     Args:
-        settings: `covers`, `seal`, `filter` and `scratch` are used; see `merilo.sandbox.launch`.
+        settings: `covers`, `seal`, `filter` and `scratch` are used; see `merilo.sandbox.backends`.
         calls: the system calls for a jail; `None` without one.
         scratch: the folders that programs write to.
 
