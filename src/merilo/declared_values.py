@@ -27,10 +27,10 @@ _FAULTS: Final = {
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "literal_error": "must be {expected}",
-    "greater_than_equal": "must be {ge:g} or more",
-    "greater_than": "must be more than {gt:g}",
-    "less_than_equal": "must be {le:g} or less",
-    "less_than": "must be less than {lt:g}",
+    "greater_than_equal": "must be {ge:.15g} or more",
+    "greater_than": "must be more than {gt:.15g}",
+    "less_than_equal": "must be {le:.15g} or less",
+    "less_than": "must be less than {lt:.15g}",
 }
 
 

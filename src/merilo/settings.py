@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, get_args, get_type_hints
 
 import numpy as np
@@ -27,6 +28,7 @@ GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
 PROMPT: Final = "Prompt"
 LIMITS: Final = "Limits"
+SANDBOX: Final = "Sandbox"
 
 Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=1)]
@@ -352,6 +354,33 @@ class RunSettings(CheckedSettings):
         names = ("shots", "shots_as_turns", "system", "as_people", "mode", "stop", "max_tokens", "temperature", "top_p", "seed")
         chosen = self.parameters()
         return {name: chosen[name] for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSettings(CheckedSettings):
+    """The settings of running programs in the sandbox; `help_of` tells what each one means."""
+
+    partial: Annotated[Flag, Help(
+        "Score the problems that have completions, even if other problems have none.", INPUT)] = False
+    workers: Annotated[Count | None, Help(
+        "How many programs run at the same time; with --ray, on each node. Default: one per processor.", SANDBOX)] = None
+    timeout: Annotated[float, Strict(), Field(ge=0.01, le=86_400, allow_inf_nan=False), Help(
+        "Time limit of one program with all its tests, in seconds.", SANDBOX)] = 3.0
+    memory: Annotated[int, Strict(), Field(ge=16, le=1 << 24), Help("Memory limit of one program, in MiB.", SANDBOX)] = 512
+    retries: Annotated[Whole, Help(
+        "How many times a failed program is run again. A time-out is always run again once, when no other program runs.",
+        SANDBOX)] = 0
+    judge_seed: Annotated[str | None, Help(
+        "The seed of tests that a check draws at random; give that of an earlier result to repeat it. Default: a new secret seed.",
+        SANDBOX, "TEXT")] = None
+    python: Annotated[str | None, Help(
+        "The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.", SANDBOX, "3.12|PATH")] = None
+    packages: Annotated[Path | None, Help("A folder of packages that programs may import.", SANDBOX, "DIR")] = None
+    backend: Annotated[str, Help("The sandbox: bubblewrap, docker, or auto for the first one available.", SANDBOX)] = "auto"
+    ray: Annotated[str | None, Help(
+        "Spread the work over a Ray cluster: its address, auto, or local.", SANDBOX, "ADDRESS")] = None
+    unsafe_no_sandbox: Annotated[Flag, Help(
+        "Run without a sandbox. The programs can then do anything that you can.", SANDBOX)] = False
 # fmt: on
 
 

@@ -469,16 +469,16 @@ def test_bad_problems_are_one_sentence(tmp_path, problem, sentence):
 
 
 @pytest.mark.parametrize(("words", "sentence"), [
-    (["--timeout", "0"], "'--timeout'"),
+    (["--timeout", "0"], "--timeout must be 0.01 or more"),
     (["--timeout", "nan"], "timeout"),
     (["--python", "2.7"], "--python"),
     (["--python", "/nowhere/python"], "--python: '/nowhere/python' is neither a program"),
     (["--packages", "/nowhere"], "'/nowhere' is not a folder"),
     (["--backend", "chroot"], "there is no backend 'chroot'"),
     (["--ray", ""], "--ray: must be an address"),
-    (["--workers", "0"], "'--workers'"),
-    (["--timeout", "inf"], "'--timeout'"),
-    (["--memory", str(1 << 50)], "'--memory'"),
+    (["--workers", "0"], "--workers must be 1 or more"),
+    (["--timeout", "inf"], "--timeout must be a finite number"),
+    (["--memory", str(1 << 50)], "--memory must be 16777216 or less"),
     (["--memory", "x"], "(see 'merilo code score --help')"),
     (["--python", "pythonesque"], "--python: 'pythonesque' is neither a program that can be run nor a version such as 3.14"),
     (["--packages", __file__], "is not a folder"),

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial as partial_function
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,39 +14,30 @@ import typer
 
 from merilo.cli import abandon_output
 from merilo.cli.output import emit_json, refuse_json, say
+from merilo.cli.procedure_options import takes_settings
 from merilo.errors import UsageError
 from merilo.runs.program_scores import refuse_places, score_programs
 from merilo.sandbox.doctor import Attempt, examine
 from merilo.sandbox.job import Step
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Limits
+from merilo.settings import INPUT, ProgramSettings
 from merilo.strict_json import Json
 from merilo.wording import shortened
 
-_INPUT: Final = "Input"
-_SANDBOX: Final = "Sandbox"
 _OUTPUT: Final = "Output"
 
 #: A valid k. More digits are refused: no file has so many generations, and Python does not parse 5,000 digits.
 _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
 
 
+@takes_settings(of=ProgramSettings)
 def score(
     completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id), completion, and annotator if people wrote the programs; several rows per problem are allowed. May be gzip-compressed.")],
     *,
-    data: Annotated[Path, typer.Option(help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.", rich_help_panel=_INPUT)],
-    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="1,5,10", help="The k of pass@k. Default: those of 1, 5 and 10 for which there are enough generations.", rich_help_panel=_INPUT)] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Score the problems that have completions, even if other problems have none.", rich_help_panel=_INPUT)] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="How many programs run at the same time; with --ray, on each node. Default: one per processor.", rich_help_panel=_SANDBOX)] = None,
-    timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Time limit of one program with all its tests, in seconds.", rich_help_panel=_SANDBOX)] = 3.0,
-    memory: Annotated[int, typer.Option(min=16, max=1 << 24, help="Memory limit of one program, in MiB.", rich_help_panel=_SANDBOX)] = 512,
-    retries: Annotated[int, typer.Option(min=0, help="How many times a failed program is run again. A time-out is always run again once, when no other program runs.", rich_help_panel=_SANDBOX)] = 0,
-    judge_seed: Annotated[str | None, typer.Option(metavar="TEXT", help="The seed of tests that a check draws at random; give that of an earlier result to repeat it. Default: a new secret seed.", rich_help_panel=_SANDBOX)] = None,
-    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.", rich_help_panel=_SANDBOX)] = None,
-    packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.", rich_help_panel=_SANDBOX)] = None,
-    backend: Annotated[str, typer.Option(help="The sandbox: bubblewrap, docker, or auto for the first one available.", rich_help_panel=_SANDBOX)] = "auto",
-    ray: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Spread the work over a Ray cluster: its address, auto, or local.", rich_help_panel=_SANDBOX)] = None,
-    unsafe_no_sandbox: Annotated[bool, typer.Option("--unsafe-no-sandbox", help="Run without a sandbox. The programs can then do anything that you can.", rich_help_panel=_SANDBOX)] = False,
+    data: Annotated[Path, typer.Option(help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.", rich_help_panel=INPUT)],
+    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="1,5,10", help="The k of pass@k. Default: those of 1, 5 and 10 for which there are enough generations.", rich_help_panel=INPUT)] = None,
+    settings: ProgramSettings,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder for verdicts, generations and the score. An interrupted run resumes from it.", rich_help_panel=_OUTPUT)] = None,
     outputs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the programs' answers to this file, in the format of a submission.", rich_help_panel=_OUTPUT)] = None,
     per_problem: Annotated[bool, typer.Option("--per-problem", help="Print one line per problem.", rich_help_panel=_OUTPUT)] = False,
@@ -64,12 +55,16 @@ def score(
         raise UsageError("must be a file; only --json prints on standard output", field="--outputs")
     refuse_json(json_to, [completions, data])
     json_file = None if json_to in {None, "-"} else Path(str(json_to))
-    refuse_places([completions, data], packages, out, outputs, json_file)
+    refuse_places([completions, data], settings.packages, out, outputs, json_file)
     result = score_programs(
-        completions, data=data, k=asked, partial=partial, workers=workers, timeout=timeout, memory=memory, retries=retries,
-        judge_seed=judge_seed, python=python, packages=packages, backend=backend, ray=ray, unsafe_no_sandbox=unsafe_no_sandbox,
-        out=out, outputs=outputs, watch=partial_function(_watch, out),
-    )  # fmt: skip
+        completions,
+        data=data,
+        k=asked,
+        out=out,
+        outputs=outputs,
+        watch=partial(_watch, out),
+        settings=settings,
+    )
     for sentence in result.warnings:
         say(sentence)
     if json_to:

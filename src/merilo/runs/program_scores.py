@@ -31,6 +31,7 @@ from merilo.sandbox.results import (
     write_generations,
     write_outputs,
 )
+from merilo.settings import ProgramSettings
 from merilo.strict_json import Json, as_text
 from merilo.wording import listed, named, shown
 
@@ -202,20 +203,11 @@ def score_programs(
     *,
     data: str | Path,
     k: Sequence[int] = (),
-    partial: bool = False,
-    workers: int | None = None,
-    timeout: float = 3.0,
-    memory: int = 512,
-    retries: int = 0,
-    judge_seed: str | None = None,
-    python: str | None = None,
-    packages: str | Path | None = None,
-    backend: str = "auto",
-    ray: str | None = None,
-    unsafe_no_sandbox: bool = False,
     out: str | Path | None = None,
     outputs: str | Path | None = None,
     watch: Watch = unwatched,
+    settings: ProgramSettings | None = None,
+    **chosen: object,
 ) -> ProgramScores:
     """Score programs written by a model or by annotators with pass@k, as `merilo code score` does.
 
@@ -223,21 +215,13 @@ def score_programs(
         completions: JSON Lines with `task_id` (or `id`) and `completion`, several rows per problem.
         data: the problems.
         k: the values of k; by default, those of 1, 5 and 10 for which every problem has enough completions.
-        partial: score only the problems that have completions if others have none.
-        workers: how many programs run at the same time; by default, one per processor.
-        timeout: time limit of one program in seconds, for all its tests together.
-        memory: memory limit of one program in MiB.
-        retries: how many times a failed program is run again.
-        judge_seed: the seed of an earlier result, to repeat the tests that its checks drew at random.
-        python: the Python interpreter that runs the programs; by default, the current one.
-        packages: a folder of packages that programs may import.
-        backend: the sandbox: "bubblewrap", "docker", or "auto" for the first that is installed.
-        ray: the address of a Ray cluster, "auto" or "local"; by default, only this machine runs programs.
-        unsafe_no_sandbox: run the programs without a sandbox; they can then do anything that the user can.
         out: a folder for verdicts, generations and the score; an interrupted run resumes from it.
         outputs: a file for the programs' answers, in the form of a submission.
         watch: called with the number of completions and of programs already judged; the context manager that it returns
             receives a function to call with each step.
+        settings: the settings of the sandbox.
+        **chosen: single settings by name, such as `workers=2`; `merilo.settings.ProgramSettings` declares them, and
+            `merilo code score --help` explains them.
 
     Raises:
         UsageError: a k is below 1, or two arguments do not fit each other.
@@ -248,39 +232,41 @@ def score_programs(
     """
     if any(one < 1 for one in k):
         raise UsageError("takes whole numbers of at least 1", field=argument("k"))
+    given = ProgramSettings.of(chosen, settings)
     rows, items = Path(completions), Path(data)
     folder, submission = (None if path is None else Path(path) for path in (out, outputs))
-    library = None if packages is None else Path(packages)
+    library = None if given.packages is None else Path(given.packages)
     jails = Jails(
-        limits=Limits(wall_seconds=timeout, memory_bytes=memory << 20),
-        backend=backend,
-        python=python,
+        limits=Limits(wall_seconds=given.timeout, memory_bytes=given.memory << 20),
+        backend=given.backend,
+        python=given.python,
         packages=library,
-        unsafe_no_sandbox=unsafe_no_sandbox,
-        ray=ray,
+        unsafe_no_sandbox=given.unsafe_no_sandbox,
+        ray=given.ray,
     )
     refuse_places([rows, items], library, folder, submission)
     problems = read_problems(items)
     census = count_completions(rows, problems)
-    _refuse_gaps(problems, census, rows, items, partial=partial, outputs=submission)
+    _refuse_gaps(problems, census, rows, items, partial=given.partial, outputs=submission)
     jail = jails.described()
     header: dict[str, Json] = {
         "completions": census.sha256,
         "data": sha256(items),
         **jail,
-        "retries": retries,
+        "retries": given.retries,
     }
-    chosen: dict[str, Json] = {}
-    (header if submission else chosen)["answers"] = WHOLE if submission else SHORTENED
+    drawn: dict[str, Json] = {}
+    (header if submission else drawn)["answers"] = WHOLE if submission else SHORTENED
+    judge_seed = given.judge_seed
     if any(isinstance(problem.tests, Check) for problem in problems.values()):
         if judge_seed is not None and not _SEED.fullmatch(judge_seed):
             raise UsageError("must be 1 to 100 ASCII characters without spaces", field=argument("judge_seed"))
-        (chosen if judge_seed is None else header)["judge_seed"] = judge_seed or new_judge_seed()
+        (drawn if judge_seed is None else header)["judge_seed"] = judge_seed or new_judge_seed()
     elif judge_seed is not None:
         raise UsageError("no problem has a check(candidate) that draws tests", field=argument("judge_seed"))
     begun = time.monotonic()
-    with open_ledger(folder / VERDICTS if folder else None, header, chosen) as ledger:
-        job = Job(problems, rows, census, retries, workers)
+    with open_ledger(folder / VERDICTS if folder else None, header, drawn) as ledger:
+        job = Job(problems, rows, census, given.retries, given.workers)
         if seed := ledger.header.get("judge_seed"):
             job = replace(job, judge_seed=str(seed))
         with watch(census.generations, ledger.resumed) as tell:
@@ -288,10 +274,15 @@ def score_programs(
         seconds = time.monotonic() - begun
         tally = tally_job(problems, entries, ledger.verdicts)
         options: dict[str, Json] = {
-            "data": shown(items), "k": ",".join(map(str, k)) or None, "partial": partial, "workers": workers, "timeout": timeout, "memory": memory,
-            "retries": retries, "judge_seed": seed, "python": named(python), "packages": named(library), "backend": backend,
-            "ray": ray, "unsafe_no_sandbox": unsafe_no_sandbox, "out": named(folder), "outputs": named(submission),
-        }  # fmt: skip
+            "data": shown(items),
+            "k": ",".join(map(str, k)) or None,
+            **given.parameters(),
+            "judge_seed": seed,
+            "python": named(given.python),
+            "packages": named(library),
+            "out": named(folder),
+            "outputs": named(submission),
+        }
         made = provenance(_command(rows, options), [rows, items], options | {"jail": jail})
         result = _scores(
             tally,
@@ -301,7 +292,7 @@ def score_programs(
             asked=tuple(k),
             seconds=seconds,
             made=made,
-            jailed=not unsafe_no_sandbox,
+            jailed=not given.unsafe_no_sandbox,
         )
         if submission:
             write_outputs(submission, problems, entries, ledger)
