@@ -21,7 +21,7 @@ from merilo.errors import DataError, InputError, UsageError
 from merilo.people import platforms
 from merilo.people.cost import cost
 from merilo.people.platforms import Columns, Platform, SeveralAnswersError
-from merilo.people.platforms.label_studio_flat import plain_value
+from merilo.people.platforms.label_studio import plain_value
 
 
 def old_file(path: Path, rows: list[list[str]] | None = None) -> Path:

@@ -15,8 +15,8 @@ from merilo.errors import DataError, InputError
 from merilo.files import Table, opened, read_table
 from merilo.people import platforms
 from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError
-from merilo.people.platforms import mturk as batch
 from merilo.people.platforms.export import Export
+from merilo.people.platforms.forms import TABLE_FORMS, questions_of
 from merilo.studies.instruction_text import SKIP_OWN
 from merilo.studies.outgoing import ANSWER, MINE, STUDY, TASK
 from merilo.studies.study_tasks import StudyTask, StudyTasks
@@ -203,7 +203,7 @@ def _with_marks(rows: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 
 def _pages_laid_open(table: Table) -> list[Export]:
     """The tasks of a batch whose pages (HITs) show several: an export for each place of the page."""
-    data = batch.questions_of(table)
+    data = questions_of(table)
     places = sorted(
         (name.removeprefix(f"Input.{TASK}_") for name in data.columns if name.startswith(f"Input.{TASK}_")),
         key=lambda place: (len(place), place),
@@ -234,7 +234,7 @@ def _pages_laid_open(table: Table) -> list[Export]:
                 .with_columns(answer.alias(f"Answer.{ANSWER}"))
                 .drop("mark")
             )
-        exports.append(batch.read(replace(table, data=own), Columns(answer=ANSWER)))
+        exports.append(TABLE_FORMS["mturk"].read(replace(table, data=own), Columns(answer=ANSWER)))
     return exports
 
 

@@ -5,7 +5,7 @@ The platform is recognised by the header. A study may consist of several files o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -14,8 +14,9 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import Progress, Table, fold, read_header, read_table
-from merilo.people.platforms import abc_elementary, label_studio, label_studio_flat, mturk, plain, toloka
+from merilo.people.platforms import label_studio, plain
 from merilo.people.platforms.export import Columns, Export, SeveralAnswersError
+from merilo.people.platforms.forms import TABLE_FORMS
 from merilo.people.spelling import unify
 from merilo.responses import INPUT_MARK, SCHEMA, Responses, lost_pages
 from merilo.wording import choices, listed
@@ -57,18 +58,27 @@ def recognise(path: Path, encoding: str | None = None) -> Platform:
         return "csv"
     if path.suffix.lower() == ".json":
         return "label-studio"
-    header = read_header(path, encoding)
-    return next((platform for platform, recognises in _BY_HEADER if recognises(header)), "csv")
+    return _platform_of(read_header(path, encoding))
 
 
-#: The order matters, because ABC Elementary's input and answer columns have the same prefixes as Toloka's.
-_BY_HEADER: Final[tuple[tuple[Platform, Callable[[list[str]], bool]], ...]] = (
-    ("toloka", toloka.recognises),
-    ("abc", abc_elementary.recognises),
-    ("toloka", toloka.resembles),
-    ("mturk", mturk.recognises),
-    ("label-studio", label_studio_flat.recognises),
-)
+def _platform_of(header: Sequence[str]) -> Platform:
+    """Recognise the platform of a table by its column names."""
+    names = set(header)
+    inputs, outputs, answers = (
+        any(name.startswith(prefix) for name in names) for prefix in ("INPUT:", "OUTPUT:", "Answer.")
+    )
+    signs: tuple[tuple[Platform, bool], ...] = (
+        # ABC Elementary's input and answer columns have the same prefixes as Toloka's.
+        (
+            "toloka",
+            "ASSIGNMENT:worker_id" in names and bool({"ASSIGNMENT:started", "ASSIGNMENT:task_id"} & names),
+        ),
+        ("abc", bool({"ASSIGNMENT:date_start", "ASSIGNMENT:time_spent", "ASSIGNMENT:result_id"} & names)),
+        ("toloka", inputs and outputs),
+        ("mturk", {"HITId", "WorkerId"} <= names and answers),
+        ("label-studio", {"annotator", "annotation_id", "lead_time"} <= names),
+    )
+    return next((platform for platform, fits in signs if fits), "csv")
 
 
 def field_names(path: Path, encoding: str | None = None) -> list[str]:
@@ -144,11 +154,10 @@ def read_tables(
         UsageError: a column is missing or was not chosen.
         DataError: the tables come from different projects, or have no answers.
     """
-    exports = []
-    for table in tables:
-        header = list(table.data.columns)
-        known: Platform = next((name for name, recognises in _BY_HEADER if recognises(header)), "csv")
-        exports.append(export_of(table, platform or known, columns or Columns()))
+    exports = [
+        export_of(table, platform or _platform_of(table.data.columns), columns or Columns())
+        for table in tables
+    ]
     return _joined(exports, labels, as_typed=as_typed)
 
 
@@ -162,12 +171,8 @@ def export_of(table: Table, platform: Platform, columns: Columns) -> Export:
     if platform == "csv":
         return plain.read(table, columns)
     _refuse_named_columns(platform, columns, table.file)
-    if platform == "label-studio":
-        export = label_studio_flat.read(table, columns)
-    else:
-        wanted, reader = _TABLES[platform]
-        data = table.data.select(name for name in table.data.columns if wanted(name))
-        export = reader(replace(table, data=data), columns)
+    flat = platform == "label-studio"
+    export = label_studio.read_table(table, columns) if flat else TABLE_FORMS[platform].read(table, columns)
     return _with_item(export, columns.item) if columns.item else export
 
 
@@ -204,18 +209,15 @@ def read_export(
         InputError: the file is not a valid export.
         UsageError: several answer columns and no choice among them, or a column that is missing.
     """
-    if platform == "csv":
-        return plain.read(plain.load(path, encoding=encoding, progress=progress), columns)
-    _refuse_named_columns(platform, columns, path)
-    if platform == "label-studio":
-        if path.suffix.lower() == ".json":
-            export = label_studio.read(path, columns)
-        else:
-            table = plain.load(path, encoding=encoding, progress=progress)
-            export = label_studio_flat.read(table, columns)
+    if platform == "label-studio" and path.suffix.lower() == ".json":
+        _refuse_named_columns(platform, columns, path)
+        export = label_studio.read(path, columns)
+        return _with_item(export, columns.item) if columns.item else export
+    if platform in TABLE_FORMS and not plain.is_other_format(path):
+        table = read_table(path, keep=TABLE_FORMS[platform].wants, encoding=encoding, progress=progress)
     else:
-        export = _read_table(path, platform, columns, encoding, progress)
-    return _with_item(export, columns.item) if columns.item else export
+        table = plain.load(path, encoding=encoding, progress=progress)
+    return export_of(table, platform, columns)
 
 
 #: The columns that the user can name only for plain tables.
@@ -255,27 +257,6 @@ def _with_item(export: Export, chosen: Sequence[str]) -> Export:
         names.append(name if name in there else bare)
     names = list(dict.fromkeys(names))
     return replace(export, inputs=export.inputs.select(names), project=listed(sorted(names), 50))
-
-
-def _read_table(
-    path: Path, platform: Platform, columns: Columns, encoding: str | None, progress: Progress | None
-) -> Export:
-    wanted, reader = _TABLES[platform]
-    if plain.is_other_format(path):
-        table = plain.load(path, progress=progress)
-        return reader(
-            replace(table, data=table.data.select(name for name in table.data.columns if wanted(name))),
-            columns,
-        )
-    return reader(read_table(path, keep=wanted, encoding=encoding, progress=progress), columns)
-
-
-#: Platforms whose exports are tables: the needed columns, and the reader.
-_TABLES: Final[Mapping[Platform, tuple[Callable[[str], bool], Callable[[Table, Columns], Export]]]] = {
-    "toloka": (toloka.wanted, toloka.read),
-    "abc": (abc_elementary.wanted, abc_elementary.read),
-    "mturk": (mturk.wanted, mturk.read),
-}
 
 
 def _refuse_different_projects(exports: Sequence[Export]) -> None:

@@ -11,9 +11,13 @@ from typing import Final, Literal
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
+from merilo.files import Table
 from merilo.responses import Unread
 from merilo.strict_json import Json
 from merilo.wording import listed
+
+#: The column of row numbers, while a reader splits or joins rows.
+ROW: Final = "\x1frow"
 
 #: The input field with the known answer of a control item, for platforms without control items.
 CONTROL_FIELDS: Final = ("golden", "control")
@@ -74,6 +78,54 @@ class Export:
     renamed: dict[str, str] = field(default_factory=dict)
     unread: tuple[Unread, ...] = ()
     absent: tuple[str, ...] = ()
+
+
+def export_of_columns(
+    table: Table,
+    data: pl.DataFrame,
+    places: Mapping[str, str | None],
+    inputs: Mapping[str, str],
+    known: pl.Expr,
+    *,
+    is_control: pl.Expr | None = None,
+    dropped: pl.Expr | None = None,
+) -> Export:
+    """Build an export from the text columns of a table with one response per row.
+
+    Args:
+        table: the table as it was read.
+        data: its columns, rewritten by the reader if needed; the rows are those of `table`, or have their numbers in `ROW`.
+        places: `respondent`, `answer`, `page`, `started`, `submitted`, `page_seconds`, `page_reward` -> the column.
+        inputs: the columns of the input fields -> the fields' names.
+        known: the known answer of a control item.
+        is_control: whether the row is a control item; by default, whether its known answer is there.
+        dropped: the reason why a row is no response.
+    """
+    row = pl.col(ROW) if ROW in data.columns else pl.int_range(table.first_row, table.first_row + pl.len())
+    found = {name: column(data, places.get(name)) for name in ("respondent", "answer", "page", *_WHAT)}
+    rows = data.select(
+        found["respondent"].alias("respondent"),
+        found["answer"].alias("answer"),
+        known.alias("control"),
+        (known.is_not_null() if is_control is None else is_control).alias("is_control"),
+        found["page"].alias("page"),
+        moment(found["started"]).alias("started"),
+        moment(found["submitted"]).alias("submitted"),
+        number(found["page_seconds"]).alias("page_seconds"),
+        number(found["page_reward"]).alias("page_reward"),
+        (pl.lit(None, pl.String) if dropped is None else dropped).alias("dropped"),
+        row.cast(pl.UInt32).alias("row"),
+    )
+    answer = str(places["answer"])
+    return Export(
+        file=table.file,
+        inputs=data.select(pl.col(name).alias(field) for name, field in inputs.items()),
+        rows=rows,
+        answer_field=answer,
+        answer_fields=(answer,),
+        project=listed(sorted(inputs), 50),
+        unread=_unread(data, rows, places, table.file),
+    )
 
 
 class SeveralAnswersError(UsageError):
@@ -139,20 +191,6 @@ def choose_answer(data: pl.DataFrame, prefix: str, chosen: str | None, file: str
     return filled[0] if filled else names[0]
 
 
-def known_answer(data: pl.DataFrame, answer: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return each row's known answer, and whether the row is a control item: one with a value in any `GOLDEN:*`.
-
-    Args:
-        data: the file's columns.
-        answer: the full name of the answer column; the known answer is in the `GOLDEN:*` column of the same name.
-    """
-    golden = [name for name in data.columns if name.startswith("GOLDEN:")]
-    is_control = (
-        pl.any_horizontal(pl.col(name).is_not_null() for name in golden) if golden else pl.lit(value=False)
-    )
-    return column(data, f"GOLDEN:{answer.removeprefix('OUTPUT:')}"), is_control
-
-
 def column(data: pl.DataFrame, name: str | None) -> pl.Expr:
     """Return a column, or nulls if it is missing."""
     return pl.col(name) if name in data.columns else pl.lit(None, dtype=pl.String)
@@ -170,6 +208,14 @@ def json_text(value: Json) -> str | None:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def text_columns(records: Sequence[Mapping[str, Json]]) -> pl.DataFrame:
+    """Return JSON objects as a table of text columns, one for each key, in order of first appearance."""
+    names = dict.fromkeys(name for record in records for name in record)
+    return pl.DataFrame(
+        {name: pl.Series([json_text(one.get(name)) for one in records], dtype=pl.String) for name in names}
+    )
+
+
 #: The platforms' formats of times, most common first.
 _MOMENTS: Final = (
     "%Y-%m-%d %H:%M:%S%.f",
@@ -184,8 +230,17 @@ _ZONE: Final = r"(:\d\d(?:[.,]\d+)?)\s*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$"
 _OFFSET: Final = r":\d\d(?:[.,]\d+)?\s*([+-])(\d\d):?(\d\d)?$"
 
 
+#: `Thu Oct 09 07:30:20 PDT 2025`, as Mechanical Turk writes times: month, day, time, zone, year.
+_WITH_ZONE_NAME: Final = r"^\w{3} (\w{3}) +(\d{1,2}) (\d\d:\d\d:\d\d) ([A-Z]{3,4}) (\d{4})$"
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ZONES: Final = {
+    "UTC": "+0000", "GMT": "+0000", "PST": "-0800", "PDT": "-0700", "MST": "-0700", "MDT": "-0600",
+    "CST": "-0600", "CDT": "-0500", "EST": "-0500", "EDT": "-0400",
+}  # fmt: skip
+
+
 def moment(text: pl.Expr) -> pl.Expr:
-    """Parse a time in the platforms' formats: `2023-09-29T06:44:05.190`, `2023-11-10 09:25:22`, with or without a zone.
+    """Parse a time in the platforms' formats, such as `2023-09-29T06:44:05.190` or `2023-11-10 09:25:22`, with or without a zone.
 
     Other texts become null, so that an invalid time affects only the duration and not the answer. A time with a zone is
     converted to UTC; a time of day gets the date 1970-01-01.
@@ -193,12 +248,20 @@ def moment(text: pl.Expr) -> pl.Expr:
     return text.map_batches(_moments, return_dtype=pl.Datetime("ms"), is_elementwise=True)
 
 
+def _without_zone_names(text: pl.Expr) -> pl.Expr:
+    """Convert `Thu Oct 09 07:30:20 PDT 2025` to `2025-10-09 07:30:20-0700`; other texts are kept."""
+    month, day, time, zone, year = (text.str.extract(_WITH_ZONE_NAME, group) for group in range(1, 6))
+    number_of = month.replace_strict(list(_MONTHS), [f"{place:02}" for place in range(1, 13)], default=None)
+    offset = zone.replace_strict(_ZONES, default=None)
+    return pl.coalesce(pl.format("{}-{}-{} {}{}", year, number_of, day.str.zfill(2), time, offset), text)
+
+
 def _moments(texts: pl.Series) -> pl.Series:
     for form in _WITHOUT_ZONE:
         found = texts.str.strip_chars().str.to_datetime(form, time_unit="ms", strict=False)
         if found.null_count() == texts.null_count():
             return found
-    written = pl.col("text").str.strip_chars()
+    written = _without_zone_names(pl.col("text").str.strip_chars())
     sign = pl.when(written.str.extract(_OFFSET, 1) == "-").then(-1).otherwise(1)
     hours, minutes = (written.str.extract(_OFFSET, group).cast(pl.Int64).fill_null(0) for group in (2, 3))
     plain = (
@@ -230,20 +293,14 @@ def number(text: pl.Expr) -> pl.Expr:
 _MOST: Final = 1e15
 
 
-def unread(
-    data: pl.DataFrame, rows: pl.DataFrame, sources: Mapping[str, str | None], file: str
+def _unread(
+    data: pl.DataFrame, rows: pl.DataFrame, places: Mapping[str, str | None], file: str
 ) -> tuple[Unread, ...]:
-    """Find the values that a reader could not parse.
-
-    Args:
-        data: the file's text columns, one row per response.
-        rows: the parsed columns of the same rows.
-        sources: mapping from a column of `rows` to its column of `data`; missing columns are skipped.
-        file: the file's name.
-    """
+    """Find the times and numbers of the text columns `data` that are missing in the parsed columns `rows`."""
     found = []
-    for name, source in sources.items():
-        if source not in data.columns:
+    for name in _WHAT:
+        source = places.get(name)
+        if source is None or source not in data.columns:
             continue
         lost = rows.select("row").filter((data[source].str.strip_chars() != "") & rows[name].is_null())
         if lost.height:

@@ -1,26 +1,182 @@
-"""Read Label Studio exports in JSON: a list of tasks with their annotations, or JSON-MIN."""
+"""Read Label Studio exports: a list of tasks with their annotations in JSON, or one record per annotation (JSON-MIN, CSV, TSV).
+
+The flat exports have inputs and answers side by side and do not say which fields are answers. In JSON-MIN, Label Studio writes the
+inputs, then the task's `id`, then the answers, then `annotator`. The columns of its CSV are sorted by name; there a column is an answer if
+it differs between annotations of one task.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
-from merilo.errors import InputError, UsageError
-from merilo.people.platforms import label_studio_flat
+from merilo.errors import InputError, UsageError, argument
+from merilo.files import Table
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
+    ROW,
     Columns,
     Export,
     SeveralAnswersError,
+    column,
+    export_of_columns,
     json_text,
-    moment,
-    number,
-    unread,
+    text_columns,
 )
-from merilo.strict_json import Json, read_json
+from merilo.strict_json import Json, parse_json, read_json
 from merilo.wording import choices, listed, shown
+
+_REQUIRED: Final = ("annotator", "annotation_id")
+
+#: Label Studio's own fields of a task and its annotation; each project chooses the names of inputs and answers.
+_OWN: Final = frozenset({*_REQUIRED, "id", "created_at", "updated_at", "lead_time", "agreement"})
+
+_PLACES: Final = {
+    "respondent": "annotator",
+    "page": "annotation_id",
+    "submitted": "created_at",
+    "page_seconds": "lead_time",
+}
+
+#: The prefix of input fields beside an annotation's own.
+_INPUT: Final = "\x1f"
+
+#: The keys of a region that hold the answer.
+_VALUES: Final = ("choices", "text", "rating", "number", "datetime", "taxonomy", "labels")
+
+
+def recognises(header: Sequence[str]) -> bool:
+    """Return whether a header, or a record's fields, are those of a flat Label Studio export."""
+    return {*_REQUIRED, "lead_time"} <= set(header)
+
+
+def _is_minimal(record: Mapping[str, object]) -> bool:
+    """Return whether a record of a JSON export is in JSON-MIN: an annotation, not a task with annotations."""
+    return set(_REQUIRED) <= record.keys() and "annotations" not in record
+
+
+def _read_records(records: Sequence[Mapping[str, Json]], path: Path, columns: Columns) -> Export:
+    """Read a JSON-MIN export.
+
+    Args:
+        records: the export's records, in the file's order.
+        path: the file.
+        columns: the columns that the user named; only the answer's is used.
+
+    Raises:
+        InputError: a record is not an annotation.
+        UsageError: several fields may be the answer and none was chosen.
+    """
+    for row, record in enumerate(records, start=1):
+        if not _is_minimal(record):
+            raise InputError("is not an annotation of Label Studio's JSON-MIN export", file=path, row=row)
+    answered = dict.fromkeys(name for record in records for name in _after_id(list(record)))
+    return read_table(Table(shown(path), text_columns(records), first_row=1), columns, list(answered))
+
+
+def _after_id(names: Sequence[str]) -> Sequence[str]:
+    """Return the fields between `id` and `annotator`; none if `id` comes first, because it is an input field then."""
+    if "id" not in names or names[0] == "id":
+        return ()
+    return [
+        name
+        for name in takewhile(lambda name: name != "annotator", names[names.index("id") + 1 :])
+        if name not in _OWN
+    ]
+
+
+def read_table(table: Table, columns: Columns, answered: Sequence[str] = ()) -> Export:
+    """Read a flat export.
+
+    Args:
+        table: the text columns.
+        columns: the columns that the user named; only the answer's is used.
+        answered: the fields that are known to be answers; if empty, they are found by their values.
+
+    Raises:
+        InputError: a required column is missing, or there are no input fields.
+        UsageError: several fields may be the answer and none was chosen, or the chosen field is missing.
+    """
+    data = table.data
+    for name in _REQUIRED:
+        if name not in data.columns:
+            raise InputError(
+                "is not a Label Studio export: this column is missing", file=table.file, field=name
+            )
+    others = [name for name in data.columns if name not in {*_OWN, *CONTROL_FIELDS}]
+    answers = list(answered) or _varying(data, others)
+    answer = _answer(columns.answer, answers, others, table.file)
+    inputs = [name for name in others if name not in {*answers, answer}]
+    if not inputs:
+        raise InputError("the export has no input fields", file=table.file)
+    found = export_of_columns(
+        table,
+        data.with_columns(pl.col(answer).map_elements(plain_value, return_dtype=pl.String)),
+        {**_PLACES, "answer": answer},
+        {name: name for name in inputs},
+        pl.coalesce(column(data, name) for name in CONTROL_FIELDS),
+    )
+    return replace(found, answer_fields=tuple(dict.fromkeys([*answers, answer])))
+
+
+def _varying(data: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns that differ between annotations of one task; inputs never differ."""
+    if "id" not in data.columns or not names:
+        return []
+    counts = data.filter(pl.col("id").is_not_null()).group_by("id").agg(pl.col(names).n_unique()).drop("id")
+    return [name for name in names if counts.height and counts[name].max() != 1]
+
+
+def _answer(chosen: str | None, answers: Sequence[str], others: Sequence[str], file: str) -> str:
+    if chosen is not None:
+        if chosen in others:
+            return chosen
+        raise UsageError(
+            f"there is no answer column '{chosen}' (choose from: {listed(answers or others)})", file=file
+        )
+    if len(answers) == 1:
+        return answers[0]
+    if len(answers) > 1:
+        raise SeveralAnswersError(answers, file)
+    raise UsageError(
+        "the answer column cannot be recognised (no task has two different annotations): name it with "
+        f"{argument('answer')} (choose from: {listed(others)})",
+        file=file,
+    )
+
+
+def plain_value(text: str) -> str:
+    """Convert an answer in Label Studio's JSON to one text; several choices are joined by commas.
+
+    Example:
+        >>> plain_value('{"choices": ["A", "B"]}'), plain_value('[{"rating": 4}]'), plain_value("A")
+        ('A,B', '4', 'A')
+    """
+    if not text.startswith(("[", "{")):
+        return text
+    try:
+        content = parse_json(text, file="")
+    except InputError:
+        return text
+    regions = content if isinstance(content, list) else [content]
+    found = [_region(region) for region in regions]
+    return ",".join(part for part in found if part is not None) if None not in found and found else text
+
+
+def _region(region: Json) -> str | None:
+    if isinstance(region, str):
+        return region
+    if not isinstance(region, dict):
+        return None
+    value = next((region[name] for name in _VALUES if name in region), None)
+    if isinstance(value, list):
+        return ",".join(str(json_text(part)) for part in value) or None
+    return json_text(value)
 
 
 def read(path: Path, columns: Columns) -> Export:
@@ -35,8 +191,8 @@ def read(path: Path, columns: Columns) -> Export:
         UsageError: tasks have several answers and the user chose none.
     """
     tasks = _tasks(path)
-    if tasks and label_studio_flat.is_minimal(tasks[0][1]):
-        return label_studio_flat.read_records([task for _, task in tasks], path, columns)
+    if tasks and _is_minimal(tasks[0][1]):
+        return _read_records([task for _, task in tasks], path, columns)
     names = list(dict.fromkeys(tag for _, task in tasks for tag, *_ in _results(task)))
     if not names:
         raise InputError("no task has an annotation", file=path)
@@ -45,66 +201,40 @@ def read(path: Path, columns: Columns) -> Export:
         raise SeveralAnswersError(names, shown(path))
     if answer not in names:
         raise UsageError(f"there is no answer column '{answer}' ({choices(answer, names)})", file=path)
-    inputs: list[dict[str, str | None]] = []
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Json]] = []
+    fields: dict[str, None] = {}
     for row, task in tasks:
         data = task.get("data")
         texts = data if isinstance(data, dict) else {}
-        fields_shown = {name: json_text(value) for name, value in texts.items() if name not in CONTROL_FIELDS}
-        known = next((json_text(texts[name]) for name in CONTROL_FIELDS if name in texts), None)
+        asked = {f"{_INPUT}{name}": text for name, text in texts.items() if name not in CONTROL_FIELDS}
+        known = next((texts[name] for name in CONTROL_FIELDS if name in texts), None)
         for tag, annotation, value in _results(task):
             if tag == answer:
-                inputs.append(fields_shown)
-                rows.append(_row(row, annotation, value, known))
-    fields = list(dict.fromkeys(name for record in inputs for name in record))
-    schema = {
-        "respondent": pl.String,
-        "answer": pl.String,
-        "control": pl.String,
-        "is_control": pl.Boolean,
-        "page": pl.String,
-        "started": pl.String,
-        "submitted": pl.String,
-        "page_seconds": pl.String,
-        "page_reward": pl.Float64,
-        "dropped": pl.String,
-        "row": pl.UInt32,
-    }
+                fields.update(dict.fromkeys(asked))
+                rows.append({**asked, **_own(annotation), ROW: row, "answer": value, "known": known})
     if not fields:
         raise InputError("no task has input data", file=path)
-    written = pl.DataFrame(rows, schema=schema)
-    rows_read = written.with_columns(
-        moment(pl.col("started")), moment(pl.col("submitted")), number(pl.col("page_seconds"))
+    written = text_columns(rows)
+    found = export_of_columns(
+        Table(shown(path), written),
+        written.with_columns(pl.col(ROW).cast(pl.UInt32)),
+        {**_PLACES, "answer": "answer"},
+        {name: name.removeprefix(_INPUT) for name in fields},
+        pl.col("known"),
+        dropped=pl.col("dropped"),
     )
-    return Export(
-        file=shown(path),
-        inputs=pl.DataFrame(inputs, schema=dict.fromkeys(fields, pl.String)),
-        rows=rows_read,
-        answer_field=answer,
-        answer_fields=tuple(names),
-        project=listed(sorted(fields), 50),
-        unread=unread(
-            written, rows_read, {"submitted": "submitted", "page_seconds": "page_seconds"}, shown(path)
-        ),
-    )
+    return replace(found, answer_field=answer, answer_fields=tuple(names))
 
 
-def _row(row: int, annotation: Mapping[str, Json], value: str | None, known: str | None) -> dict[str, object]:
+def _own(annotation: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what an annotation says besides the answer, by the columns of the flat exports."""
     by = annotation.get("completed_by")
-    person = by.get("id", by.get("email")) if isinstance(by, dict) else by
-    seconds = annotation.get("lead_time")
     return {
-        "respondent": None if person is None else str(person),
-        "answer": value,
-        "control": known,
-        "is_control": known is not None,
-        "page": str(annotation.get("id", "")) or None,
-        "started": None,
-        "submitted": json_text(annotation.get("created_at")),
-        "page_seconds": None if seconds is None else str(seconds),
-        "page_reward": None,
+        "annotator": by.get("id", by.get("email")) if isinstance(by, dict) else by,
+        "annotation_id": annotation.get("id"),
+        "created_at": annotation.get("created_at"),
+        "lead_time": annotation.get("lead_time"),
         "dropped": "not_submitted" if annotation.get("was_cancelled") else None,
-        "row": row,
     }
 
 
@@ -144,7 +274,7 @@ def field_names(path: Path) -> list[str]:
         InputError: the file is not a Label Studio export.
     """
     tasks = [task for _, task in _tasks(path)]
-    if tasks and label_studio_flat.is_minimal(tasks[0]):
+    if tasks and _is_minimal(tasks[0]):
         return list(dict.fromkeys(name for task in tasks for name in task))
     data = (task.get("data") for task in tasks)
     shown_fields = dict.fromkeys(name for texts in data if isinstance(texts, dict) for name in texts)

@@ -13,7 +13,7 @@ import polars as pl
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import Progress, Table, read_table, refuse_too_wide
 from merilo.parquet_files import read_parquet
-from merilo.people.platforms.export import Columns, Export, column, json_text, moment, number, unread
+from merilo.people.platforms.export import Columns, Export, column, export_of_columns, text_columns
 from merilo.strict_json import Json, json_lines
 from merilo.wording import choices, listed, shown
 
@@ -73,35 +73,22 @@ def read(table: Table, columns: Columns) -> Export:
         what: _find(data, what, getattr(columns, what), table.file, needed=False)
         for what in ("control", "page", "started", "submitted", "seconds", "reward")
     }
-
-    found = {what: column(data, name) for what, name in optional.items()}
-    rows = data.select(
-        pl.col(annotator).alias("respondent"),
-        pl.col(answer).alias("answer"),
-        found["control"].alias("control"),
-        found["control"].is_not_null().alias("is_control"),
-        found["page"].alias("page"),
-        moment(found["started"]).alias("started"),
-        moment(found["submitted"]).alias("submitted"),
-        number(found["seconds"]).alias("page_seconds"),
-        number(found["reward"]).alias("page_reward"),
-        pl.lit(None, dtype=pl.String).alias("dropped"),
-    ).with_row_index("row", offset=table.first_row)
-    sources = {
-        "started": optional["started"],
-        "submitted": optional["submitted"],
-        "page_seconds": optional["seconds"],
-        "page_reward": optional["reward"],
-    }
-    return Export(
-        file=table.file,
-        inputs=data.select(items),
-        rows=rows,
-        answer_field=answer,
-        answer_fields=(answer,),
-        project=listed(items, 50),
-        unread=unread(data, rows, sources, table.file),
+    found = export_of_columns(
+        table,
+        data,
+        {
+            "respondent": annotator,
+            "answer": answer,
+            "page": optional["page"],
+            "started": optional["started"],
+            "submitted": optional["submitted"],
+            "page_seconds": optional["seconds"],
+            "page_reward": optional["reward"],
+        },
+        {name: name for name in items},
+        column(data, optional["control"]),
     )
+    return replace(found, project=listed(items, 50))
 
 
 def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed: bool) -> str:
@@ -168,10 +155,7 @@ def _json_lines(path: Path, progress: Progress | None) -> Table:
         raise InputError("the file is empty", file=path)
     refuse_too_wide(list(names), path)
     rows = [records.get(row, {}) for row in range(1, max(records) + 1)]
-    data = pl.DataFrame(
-        {name: pl.Series([json_text(row.get(name)) for row in rows], dtype=pl.String) for name in names}
-    )
-    return Table(shown(path), data, first_row=1)
+    return Table(shown(path), text_columns(rows), first_row=1)
 
 
 #: Parts of the names of columns that hold gold answers, which do not describe an item.
