@@ -107,4 +107,4 @@ def test_a_run_on_other_items_is_not_compared(study: Path, tmp_path: Path) -> No
     assert "the run asked other items than the baseline" in refused.complaint
     assert merilo("run", "--model", "gold", "--datasets", "bps", "--out", tmp_path / "bps").status == 0
     refused = merilo("compare", tmp_path / "people", tmp_path / "bps")
-    assert "the run has no answers to parus, only to bps" in refused.complaint
+    assert "it has bps, and the baselines are of parus" in refused.complaint

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from merilo.api.aggregation import OneCoin as OneCoin
     from merilo.api.aggregation import aggregate as aggregate
     from merilo.api.agreement import agreement as agreement
-    from merilo.api.comparison import compare as compare
-    from merilo.api.dataset_comparisons import compare_datasets as compare_datasets
-    from merilo.api.item_response import item_response as item_response
     from merilo.api.scoring import score as score
     from merilo.baselines.audit import audit as audit
     from merilo.baselines.expert_baseline import expert_baseline as expert_baseline
@@ -31,7 +28,10 @@ if TYPE_CHECKING:
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
     from merilo.people.reading import read_responses as read_responses
+    from merilo.reports.ability_scale import item_response as item_response
     from merilo.reports.baseline import baseline as baseline
+    from merilo.reports.comparison import compare as compare
+    from merilo.reports.dataset_comparisons import compare_datasets as compare_datasets
     from merilo.reports.hb.building import report as report
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
@@ -49,10 +49,10 @@ _HOMES = {
     "merilo.api.aggregation": ("Cascade", "DawidSkene", "GLAD", "MajorityVote", "OneCoin", "aggregate"),
     "merilo.baselines.audit": ("audit",),
     "merilo.reports.baseline": ("baseline",),
-    "merilo.api.comparison": ("compare",),
-    "merilo.api.dataset_comparisons": ("compare_datasets",),
+    "merilo.reports.comparison": ("compare",),
+    "merilo.reports.dataset_comparisons": ("compare_datasets",),
     "merilo.baselines.expert_baseline": ("expert_baseline",),
-    "merilo.api.item_response": ("item_response",),
+    "merilo.reports.ability_scale": ("item_response",),
     "merilo.runs.model_run": ("run",),
     "merilo.statistics.planning": ("power",),
     "merilo.runs.program_scores": ("score_programs",),

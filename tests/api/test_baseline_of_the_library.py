@@ -180,7 +180,7 @@ def test_models_of_one_file_name_are_kept_apart(frame: pl.DataFrame, tmp_path: P
         paths[-1].parent.mkdir()
         paths[-1].write_text("".join(json.dumps({"id": k, "answer": v}) + "\n" for k, v in answers.items()))
     found = merilo.compare(tmp_path / "baseline", paths)
-    assert [one.matches[0].difference.second for one in found.found] == [1.0, 0.875]
+    assert [one.matches[0].difference.second for one in found.comparisons.values()] == [1.0, 0.875]
     assert list(found.comparisons) == ["model", "model (2)"]
     told = run("compare", tmp_path / "baseline", *paths, "--json", "-").json
     assert json.loads(json.dumps(found.to_dict())) == told

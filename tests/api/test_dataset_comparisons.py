@@ -109,7 +109,7 @@ def test_equivalence_within_the_margin_is_a_tie_and_is_marked(
     assert cell["beside_consensus"]["verdict"] == "human_level"
     assert cell["beside_consensus"]["tie"] is True
     shown = merilo("compare", *people, model, "--margin", "0.3").out
-    assert "≡ consensus" in shown
+    assert "0.975 ≡" in shown
     assert "≡ equivalent to people within the margin" in shown
 
 

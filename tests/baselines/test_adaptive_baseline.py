@@ -157,7 +157,7 @@ def test_a_comparison_with_a_model_uses_the_same_answers_of_single_people(tmp_pa
     design = AdaptiveDesign.of("3:5:0.2:2")
     made = baseline_of(collected(full, design), str(design))
     made.save(tmp_path / "out")
-    (found,) = merilo.compare(tmp_path / "out", {"model": dict.fromkeys(full, "a")}).found
+    (found,) = merilo.compare(tmp_path / "out", {"model": dict.fromkeys(full, "a")}).comparisons.values()
     single = next(one for one in found.matches if one.kind == "single")
     mean = made.metrics["acc"].single_person
     assert mean is not None

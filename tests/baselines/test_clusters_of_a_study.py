@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from command import merilo
 
-from merilo.api.comparison import compare
 from merilo.baselines.expert_comparison import compare as between
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.datasets import CATALOGUE, dataset
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.reports.baseline import baseline
+from merilo.reports.comparison import compare
 
 TEXTS, EACH, PEOPLE, OVERLAP = 12, 4, 10, 5
 ITEM = ("--item", "text", "--item", "question")
@@ -131,7 +131,7 @@ def test_a_baseline_in_memory_compares_as_its_folder_does(study: Path) -> None:
     result = compare(study / "b", [study / "model.csv"])
     assert result.baseline.clusters is not None
     assert result.baseline.clusters.clusters == 12
-    assert result.found[0].matches[0].crossed is not None
+    assert result.models[0].tests.matches[0].crossed is not None
 
 
 def test_equivalence_is_harder_to_show_with_clusters(study: Path) -> None:

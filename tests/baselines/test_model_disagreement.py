@@ -60,7 +60,7 @@ def test_compare_gives_the_numbers_of_the_function(study: Path) -> None:
 
 
 def test_the_terminal_names_the_ambiguous_items(study: Path) -> None:
-    shown = merilo("compare", study / "people", study / "sampled.jsonl")
+    shown = merilo("compare", study / "people", study / "sampled.jsonl", "--details")
     assert "Distribution of labels" in shown.out
     assert "people split evenly on 2 items, which are ambiguous: q2, q3" in shown.out
 

@@ -12,9 +12,11 @@ from merilo.reports.human_table import (
     group_figures,
     human_rows,
     read_study,
+    table_html,
     table_json,
+    table_latex,
+    table_markdown,
 )
-from merilo.reports.human_table_text import table_html, table_latex, table_markdown
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,7 @@ def test_a_study_of_another_dataset_gets_a_row_of_its_own(tmp_path: Path) -> Non
     merilo("baseline", pool, "--gold", gold, "--out", tmp_path / "<b>my|set")
     rows = human_rows([read_study(tmp_path / "<b>my|set")])
     assert rows[-1].title == "<b>my|set"
-    assert "&lt;b&gt;my\\|set" in table_markdown(rows)
+    assert "\\<b\\>my\\|set" in table_markdown(rows)
     assert "<b>my" not in table_html(rows)
 
 

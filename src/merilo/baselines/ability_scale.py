@@ -52,6 +52,10 @@ class ModelLocation:
     places: tuple[int, ...]
     scores: FloatArray
 
+    def places_of(self, rows: Sequence[int]) -> list[int]:
+        """Return the places in the baseline of items given by their positions in `places`."""
+        return [self.places[row] for row in rows]
+
 
 @dataclass(frozen=True, slots=True)
 class AbilityScale:

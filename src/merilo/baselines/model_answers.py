@@ -37,7 +37,9 @@ from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.strict_json import Json, json_lines
 from merilo.wording import listed, shown
 
+#: The summary in a folder of `merilo baseline --out`, and in one of `merilo experts baseline --out`.
 BASELINE_FILE: Final = "baseline.json"
+EXPERTS_FILE: Final = "experts.json"
 
 #: The suffixes of files of answers in a folder.
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -395,6 +397,12 @@ def split_arguments(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     baselines = [path for path in paths if (path / BASELINE_FILE).is_file()]
     for path in paths if baselines else paths[:1]:
         _refuse_archive(path)
+    for path in paths:
+        if (path / EXPERTS_FILE).is_file():
+            raise InputError(
+                "holds a baseline of experts, without their answers to single items: give the folder of 'merilo baseline'",
+                file=shown(path),
+            )
     if not baselines:
         raise InputError(f"is not a baseline folder: {BASELINE_FILE} is missing", file=shown(paths[0]))
     for path in paths:

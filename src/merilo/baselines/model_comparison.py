@@ -17,7 +17,7 @@ import numpy as np
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, by_criterion
-from merilo.baselines.model_verdicts import ComparisonVerdict, Margin, verdicts
+from merilo.baselines.model_verdicts import FEWEST_ANNOTATORS, ComparisonVerdict, Margin, verdicts
 from merilo.bilingual import counted_en
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
@@ -32,6 +32,7 @@ from merilo.statistics.arrays import FloatArray
 from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import Difference, compare_scores
+from merilo.text import Text
 from merilo.wording import listed
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
@@ -434,3 +435,138 @@ def _percentile_rank(
         return None, 0
     share, interval, people = percentile_rank(votes, scores.people, scores.model, min_answers=min_answers)
     return (share, interval), people
+
+
+def verdict_sentence(match: Match, model: str) -> Text:
+    """Describe the verdict of a comparison in one sentence.
+
+    Args:
+        match: the comparison, which has a verdict.
+        model: the model's name.
+
+    Raises:
+        ValueError: the comparison has no verdict.
+    """
+    verdict, difference = match.verdict, match.difference
+    if verdict is None:
+        raise ValueError("the comparison has no verdict")
+    mine, theirs = _sides(match.kind, model)
+    scores = Text(
+        "{name:capital}: {mine} scored {model:.3f} and {theirs} {people:.3f}",
+        name=_outcome_name(verdict, abs(difference.value)),
+        mine=mine,
+        model=difference.second,
+        theirs=theirs,
+        people=difference.first,
+    )
+    if verdict.few_annotators is not None:
+        return Text(
+            "{scores}, but the answers of {n:# annotator|# annotators} do not show how other people would score (a verdict "
+            "needs at least {fewest} annotators).",
+            scores=scores,
+            n=verdict.few_annotators,
+            fewest=FEWEST_ANNOTATORS,
+        )
+    when = _when(verdict.margin)
+    if verdict.outcome == "untold":
+        return Text(
+            "{scores}, but with other {crossed:True=items and other people|items} the difference could be anything from "
+            "{low} to {high}{needed}{when}.",
+            scores=scores,
+            crossed=match.crossed is not None,
+            low=_signed(match.interval.low),
+            high=_signed(match.interval.high),
+            needed=_needed(verdict),
+            when=when,
+        )
+    return _told_sentence(scores, verdict, when, crossed=match.crossed is not None)
+
+
+def _told_sentence(scores: Text, verdict: ComparisonVerdict, when: Text | str, *, crossed: bool) -> Text:
+    """Describe a verdict other than "cannot be told"."""
+    margin = verdict.margin.value if verdict.margin else 0.0
+    if verdict.outcome == "human_level":
+        return Text(
+            "{scores}, and with other items and other people too the true scores differ by less than {margin:g}{when}.",
+            scores=scores,
+            margin=margin,
+            when=when,
+        )
+    if verdict.outcome == "not_worse":
+        return Text(
+            "{scores}; the model is at most {margin:g} below people, and this study cannot tell whether it is level with "
+            "them or above them{when}.",
+            scores=scores,
+            margin=margin,
+            when=when,
+        )
+    if not crossed:
+        return Text(
+            "{scores}, and chance in the choice of items does not explain the difference; for this metric it is not known "
+            "how other people would score{when}.",
+            scores=scores,
+            when=when,
+        )
+    return Text(
+        "{scores}, and chance in the choice of items and people does not explain the difference{when}.",
+        scores=scores,
+        when=when,
+    )
+
+
+def _sides(kind: Kind, model: str) -> tuple[Text, Text]:
+    """Name the model's side and the people's side of a kind of comparison."""
+    if kind == "consensus":
+        return Text("single answers of {model}", model=model), Text("the consensus of people")
+    if kind == "single":
+        return Text("a single answer of {model}", model=model), Text("a single person")
+    mine = Text("the majority of several answers of {model} (maj@k)", model=model)
+    return mine, Text("the majority of as many people")
+
+
+def _outcome_name(verdict: ComparisonVerdict, difference: float) -> Text:
+    """Name the outcome of a verdict, with its margin, and with a significant difference within the margin."""
+    margin = verdict.margin.value if verdict.margin else 0.0
+    match verdict.outcome:
+        case "above":
+            return Text("above people")
+        case "below":
+            return Text("below people")
+        case "not_worse":
+            return Text("not worse than people (by {margin:g})", margin=margin)
+        case "untold":
+            return Text("cannot be told")
+    if verdict.significant:
+        return Text(
+            "{side:above=above|below} people by {difference:.3f}, and within the margin (±{margin:g})",
+            side=verdict.significant,
+            difference=difference,
+            margin=margin,
+        )
+    return Text("at human level (within ±{margin:g})", margin=margin)
+
+
+def _signed(value: float) -> Text:
+    return Text("−{size:.3f}", size=-value) if value < 0 else Text("+{size:.3f}", size=value)
+
+
+def _needed(verdict: ComparisonVerdict) -> Text | str:
+    """Say what would tell the difference, after a verdict that does not."""
+    if verdict.needed is not None:
+        return Text(
+            "; it would take about {items} items and {annotators} people",
+            items=verdict.needed.items,
+            annotators=verdict.needed.annotators,
+        )
+    if verdict.margin is None:
+        return Text("; this does not show that the model is at human level, which takes a margin")
+    return ""
+
+
+def _when(margin: Margin | None) -> Text | str:
+    """Say when the margin was chosen."""
+    if margin is None:
+        return ""
+    if margin.planned is None:
+        return Text(" [margin given after the data]")
+    return Text(" [margin planned on {day:date}]", day=margin.planned)

@@ -135,7 +135,7 @@ def make(
         if out:
             console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
         if made.comparisons:
-            from merilo.cli.compare_table import show as show_models  # noqa: PLC0415 - the same
+            from merilo.cli.compare_table import show_tests as show_models  # noqa: PLC0415 - the same
 
             show_models(made.comparisons, result.declaration.metrics[0])
     if made.comparisons and result.status == "rejected":

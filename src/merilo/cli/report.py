@@ -102,8 +102,14 @@ def table(
 
     The interval of a study covers items and annotators. Links to reports start from the folder of --out.
     """
-    from merilo.reports.human_table import human_rows, read_study, table_json  # noqa: PLC0415 - the other commands need no catalogue
-    from merilo.reports.human_table_text import table_html, table_latex, table_markdown  # noqa: PLC0415 - as above
+    from merilo.reports.human_table import (  # noqa: PLC0415 - the other commands need no catalogue
+        human_rows,
+        read_study,
+        table_html,
+        table_json,
+        table_latex,
+        table_markdown,
+    )
 
     studies = [read_study(folder) for folder in folders or []]
     read = [one.summary for one in studies]

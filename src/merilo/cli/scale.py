@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from merilo.api.item_response import item_response
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.output import emit_json, refuse_json, say, working
+from merilo.reports.ability_scale import item_response
 from merilo.statistics.item_response import ItemModel
 
 app = typer.Typer(add_completion=False)

@@ -190,7 +190,7 @@ def baseline_(
         if out:
             console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
         if made.comparisons:
-            from merilo.cli.compare_table import show as show_models  # noqa: PLC0415 - the same
+            from merilo.cli.compare_table import show_tests as show_models  # noqa: PLC0415 - the same
 
             show_models(made.comparisons, made.details.declaration.metrics[0])
     return 1 if made.status == "rejected" else 0

@@ -18,6 +18,7 @@ from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
+from merilo.text import Text
 
 #: Added to every label's count before a logarithm (Jeffreys' prior), so that a label without votes has a probability.
 PRIOR: Final = 0.5
@@ -29,6 +30,18 @@ _SPLITS: Final = 20
 
 #: A measure of label counts of people and of the model, each of shape (items, labels).
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], float]
+
+#: The names of the measures in tables.
+MEASURES: Final = {
+    "agreement": Text("agreement with a person"),
+    "distance": Text("distance of the distributions (0: the same)"),
+    "divergence": Text("Jensen–Shannon divergence, bits"),
+    "like_people": Text("the same with equally many answers of people"),
+    "cross_entropy": Text("cross-entropy, bits"),
+    "entropy_correlation": Text("correlation of entropies over items"),
+    "people_spread": Text("probability that two people differ"),
+    "model_spread": Text("probability that two samples of the model differ"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +109,10 @@ class Disagreement:
     model_spread: Measure
     calibration: tuple[SpreadBin, ...]
     even: tuple[int, ...]
+
+    def measures(self) -> dict[str, Measure]:
+        """Return the measures by their names in the JSON, in the order of tables."""
+        return {name: getattr(self, name) for name in MEASURES}
 
 
 def jensen_shannon(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -1,21 +1,28 @@
-"""People and models on one scale as JSON and as a chart."""
+"""`merilo.item_response`: people and models on one scale, as JSON and as a chart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, isfinite
+from pathlib import Path
 from statistics import NormalDist
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from markupsafe import Markup, escape
 
-from merilo.baselines.ability_scale import AbilityScale, ModelLocation
-from merilo.reports.comparison import number
+from merilo.baselines.ability_scale import AbilityScale, ModelLocation, ability_scale
+from merilo.errors import UsageError, argument
+from merilo.reports.comparison import Answers, models_beside, number, people_of
 from merilo.reports.estimates import interval_json
 from merilo.statistics.arrays import FloatArray
+from merilo.statistics.item_response import ItemModel
 from merilo.strict_json import Json
 from merilo.text import Language, Text
+
+if TYPE_CHECKING:
+    from merilo.reports.baseline import BaselineResult
 
 #: An item separates a model from people if its standardised residual is at least this large.
 SURPRISING: Final = 2.0
@@ -24,6 +31,70 @@ LISTED: Final = 50
 #: Infit above this, and unlikely by chance after Holm's correction, marks an item that does not fit the model.
 MISFIT: Final = 1.2
 _WIDTH: Final = 720
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleResult:
+    """People and models on one scale.
+
+    Attributes:
+        scale: the fitted model, the items' information, and the models' locations.
+    """
+
+    scale: AbilityScale
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what limits the estimates, a sentence each."""
+        return tuple(warning.en for warning in self.scale.warnings)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scale as JSON, as `merilo scale --json` prints it."""
+        return scale_summary(self.scale)
+
+    def chart(self) -> str:
+        """Return people, models and items on one axis, as the text of an SVG file."""
+        return str(scale_drawing(self.scale))
+
+    def __repr__(self) -> str:
+        people = self.scale.people
+        best = f", best tenth above {people.best_tenth:+.2f}" if self.scale.ranked else ""
+        lines = [f"median person 0.00{best} (logits)"]
+        for one in self.scale.models:
+            found = one.location
+            lines.append(
+                f"{one.model}: {found.ability:+.2f} [{found.interval.low:+.2f}, {found.interval.high:+.2f}]"
+                + (f", above {found.below:.0%} of people" if self.scale.ranked else "")
+            )
+        return "\n".join(lines)
+
+
+def item_response(
+    baseline: BaselineResult | str | Path,
+    models: Mapping[str, Answers] | Sequence[str | Path] = (),
+    *,
+    model: ItemModel = "rasch",
+    data: str | Path | None = None,
+) -> ScaleResult:
+    """Fit an item-response model to people's answers and place models on its scale.
+
+    Args:
+        baseline: the result of `baseline`, or the folder of a baseline.
+        models: the models' answers, as `compare` takes them; a model may have answered only a part of the items.
+        model: "rasch", or "2pl" with a discrimination for each item.
+        data: the items with ids and gold answers, if the baseline was computed without gold.
+
+    Raises:
+        UsageError: the model is unknown, or answers of the dataset are neither right nor wrong.
+        InputError: answers cannot be read.
+        DataError: there are fewer than three people or two items, all answers are equal, or no item has a gold answer.
+    """
+    if model not in {"rasch", "2pl"}:
+        raise UsageError(f"there is no item-response model '{model}' (choose from: rasch, 2pl)")
+    if isinstance(models, str | Path):
+        raise UsageError("takes models by name, or several files", field=argument("models"))
+    people = people_of(baseline, data)
+    return ScaleResult(ability_scale(people, models_beside(people, models), model=model))
 
 
 def scale_summary(scale: AbilityScale) -> dict[str, Json]:
@@ -94,11 +165,6 @@ def separating(scale: AbilityScale, model: ModelLocation) -> tuple[list[int], li
     order = np.argsort(surprise, kind="stable").tolist()
     worse = [row for row in order if surprise[row] <= -SURPRISING]
     return worse, [row for row in reversed(order) if surprise[row] >= SURPRISING]
-
-
-def scale_chart(scale: AbilityScale) -> str:
-    """Draw people, models and items on one axis as the text of an SVG file."""
-    return str(scale_drawing(scale))
 
 
 def scale_drawing(scale: AbilityScale, language: Language = "en") -> Markup:

@@ -1,17 +1,41 @@
-"""Comparisons of annotators with models as JSON and as lines of text."""
+"""`merilo.compare`: people beside models on the same items of a dataset, and the result as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from math import isfinite
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from merilo.baselines.baseline_reader import StoredBaseline
-from merilo.baselines.model_comparison import Match, ModelComparison
+from merilo.answer_tables import AnswerRecord, answer_record
+from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
+from merilo.baselines.model_answers import Samples, answers_to, by_criterion, dataset_key, samples_of
+from merilo.baselines.model_comparison import Match, ModelComparison, verdict_sentence
+from merilo.baselines.model_comparison import compare as compare_models
+from merilo.baselines.model_disagreement import (
+    ModelDisagreement,
+    OppositeOutcomes,
+    model_disagreement,
+    opposite_outcomes,
+)
+from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.record import cluster_record
+from merilo.errors import DataError, UsageError, argument
+from merilo.metrics.plain_dataset import with_metric
+from merilo.models.run_folder import read_run
+from merilo.people.disagreement import Disagreement, Measure
+from merilo.people.frames import Frame, is_frame, polars_of, records_of
+from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.reports.estimates import counted, interval_json
-from merilo.reports.verdict_prose import verdict_sentence
+from merilo.reports.planned_margin import chosen_margin
 from merilo.strict_json import Json
+from merilo.wording import choices, listed, shown
+
+if TYPE_CHECKING:
+    from merilo.reports.baseline import BaselineResult
+
+Answers: TypeAlias = str | Path | Frame | Mapping[str, str | Sequence[str]]
 
 #: Names of the two sides of each kind of comparison.
 KINDS: Final = {
@@ -21,31 +45,326 @@ KINDS: Final = {
 }
 
 
-def comparison_summary(
-    crowd: StoredBaseline, comparisons: Sequence[ModelComparison], *, metric: str, seed: int, forced: bool
-) -> dict[str, Json]:
-    """Summarise comparisons with models as one JSON object.
+@dataclass(frozen=True, slots=True)
+class ComparisonSettings:
+    """How people are compared with models.
+
+    Attributes:
+        metric: a metric that fits the answers; by default, the baseline's main metric.
+        margin: the largest difference that counts as none, in (0, 1); with it, equivalence with people is tested. By
+            default, `baseline.margin` of the frozen plan of the baseline's study, if there is one.
+        force: if the items differ, compare on the items that both answered.
+        min_answers: annotators with fewer answers are left out of the model's percentile rank.
+        by: fields of the items: the distributions of labels are compared for each of their values too.
+        cluster: the field of the items that form a cluster if they have the same value, such as a text; every interval and
+            test takes clusters into account. By default, that of the baseline.
+        seed: random seed for permutations and bootstrap resamples.
+    """
+
+    metric: str | None = None
+    margin: float | None = None
+    force: bool = False
+    min_answers: int = MIN_ANSWERS
+    by: tuple[str, ...] = ()
+    cluster: str | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(cls, chosen: Mapping[str, Any], settings: ComparisonSettings | None = None) -> ComparisonSettings:
+        """Return settings with some values chosen by name.
+
+        Raises:
+            UsageError: there is no such setting.
+        """
+        known = [one.name for one in fields(cls)]
+        for name in chosen:
+            if name not in known:
+                raise UsageError(f"there is no setting '{name}' ({choices(name, known)})")
+        if "by" in chosen:
+            by = chosen["by"]
+            chosen = {**chosen, "by": (by,) if isinstance(by, str) else tuple(by)}
+        return replace(settings or cls(), **chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedModel:
+    """One model beside people.
+
+    Attributes:
+        samples: the model's answers.
+        tests: the comparisons with people and their verdicts.
+        disagreement: the distributions of people's and the model's labels.
+        opposites: the items on which one side is right and the other wrong; `None` in the report of a baseline, which
+            shows them item by item.
+    """
+
+    samples: Samples
+    tests: ModelComparison
+    disagreement: ModelDisagreement
+    opposites: OppositeOutcomes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """People beside models on one dataset.
+
+    Attributes:
+        baseline: the annotators' answers in the baseline.
+        metric: the metric's name.
+        settings: how they were compared.
+        models: the models.
+    """
+
+    baseline: StoredBaseline
+    metric: str
+    settings: ComparisonSettings
+    models: tuple[ComparedModel, ...]
+
+    @property
+    def comparisons(self) -> dict[str, ModelComparison]:
+        """Return a mapping from model to its comparison."""
+        return {one.tests.model: one.tests for one in self.models}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what limits the comparisons, a sentence each."""
+        return tuple(comparison_warnings({"": self}))
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the comparison as JSON, as `merilo compare --json` prints it."""
+        crowd = self.baseline
+        clusters = cluster_record(crowd.clusters)
+        return {
+            "baseline": crowd.folder,
+            "metric": self.metric,
+            "items": len(crowd.names),
+            "annotators": len(crowd.annotators),
+            "clusters": clusters.to_json() if clusters else None,
+            "forced": self.settings.force,
+            "warnings": [*baseline_warnings(crowd)],
+            "correction": f"Holm over {counted(len(self.models), 'model')}, each kind of comparison by itself",
+            "seed": self.settings.seed,
+            "models": [_model_json(one) for one in self.models],
+        }
+
+    def item_rows(self, dataset: str) -> list[dict[str, Json]]:
+        """Return a row for each item on which one side is right and the other wrong.
+
+        Args:
+            dataset: the dataset's name.
+
+        Returns:
+            Rows with `ITEM_COLUMNS`: `right` is `people` or `model`, and `answers` is the list of the model's answers.
+        """
+        crowd = self.baseline
+        place = {name: at for at, name in enumerate(crowd.names)}
+        return [
+            {
+                "dataset": dataset,
+                "model": one.opposites.model,
+                "right": side,
+                "id": name,
+                "group": one.opposites.group_of.get(name),
+                "consensus": crowd.consensus[place[name]],
+                "gold": crowd.gold[place[name]],
+                "answers": [*one.samples.answers[name]],
+            }
+            for one in self.models
+            if one.opposites
+            for name, side in one.opposites.sides().items()
+        ]
+
+    def __repr__(self) -> str:
+        lines = []
+        for name, one in self.comparisons.items():
+            for match in one.matches:
+                difference, interval = match.difference, match.interval
+                if match.verdict:
+                    lines.append(verdict_sentence(match, name).en)
+                lines.append(
+                    f"{name}, {match.kind}: people {difference.first:.3f}, model {difference.second:.3f}, difference "
+                    f"{difference.value:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+                    f"{'' if match.both else ' over items alone'}, p {match.corrected:.3g} on {difference.n} items"
+                )
+        return "\n".join(lines)
+
+
+#: The columns of the table of items on which one side alone is right.
+ITEM_COLUMNS: Final = ("dataset", "model", "right", "id", "group", "consensus", "gold", "answers")
+
+
+def compare(
+    baseline: BaselineResult | str | Path,
+    models: Mapping[str, Answers] | Sequence[str | Path],
+    *,
+    data: str | Path | None = None,
+    settings: ComparisonSettings | None = None,
+    **chosen: object,
+) -> Comparison:
+    """Compare the annotators of a baseline with models on the same items.
 
     Args:
-        crowd: the annotators of the baseline.
-        comparisons: the comparisons, one per model.
-        metric: the metric's name.
-        seed: random seed for all random draws.
-        forced: whether items were left out because `force` was given.
+        baseline: the result of `baseline`, or the folder of a baseline.
+        models: mapping from model to its answers: a file, a table of `id`, `answer` and, for several answers to an item,
+            `sample`, or a mapping from item id to an answer or a list of samples. Or a list of files and folders, as
+            `merilo compare` takes them.
+        data: the items with ids and gold answers, if the baseline was computed without gold.
+        settings: how they are compared; by default, the defaults of `ComparisonSettings`.
+        chosen: single settings by name, such as `margin=0.02`: `metric`, `margin`, `force`, `min_answers`, `by`, `cluster`, `seed`.
+
+    Raises:
+        UsageError: there is no field `cluster`, no model is given, the metric does not fit the answers, or the margin is not
+            between 0 and 1.
+        InputError: answers cannot be read.
+        DataError: the items differ and `force` is not given, no item has a gold answer, or the study is too small for a
+            test of equivalence.
     """
-    clusters = cluster_record(crowd.clusters)
-    return {
-        "baseline": crowd.folder,
-        "metric": metric,
-        "items": len(crowd.names),
-        "annotators": len(crowd.annotators),
-        "clusters": clusters.to_json() if clusters else None,
-        "forced": forced,
-        "warnings": [*baseline_warnings(crowd)],
-        "correction": f"Holm over {counted(len(comparisons), 'model')}, each kind of comparison by itself",
-        "seed": seed,
-        "models": [_comparison(comparison) for comparison in comparisons],
-    }
+    if isinstance(models, str | Path) or not models:
+        raise UsageError("takes models by name, or several files", field=argument("models"))
+    settings = ComparisonSettings.of(chosen, settings)
+    folder = Path(baseline) if isinstance(baseline, str | Path) else None
+    margin = chosen_margin(folder, settings.margin)
+    people = people_of(baseline, data, settings.cluster)
+    return compared(people, models_beside(people, models, force=settings.force), settings, margin)
+
+
+def people_of(
+    baseline: BaselineResult | str | Path, data: str | Path | None, cluster: str | None = None
+) -> StoredBaseline:
+    """Return the annotators of a baseline, given by its result or its folder.
+
+    Raises:
+        UsageError: `data` is given with the result of a baseline.
+    """
+    if isinstance(baseline, str | Path):
+        return read_stored_baseline(
+            Path(baseline), data=None if data is None else Path(data), cluster=cluster
+        )
+    if data is not None:
+        raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
+    return stored_baseline_of(baseline.details, cluster=cluster)
+
+
+def models_beside(
+    people: StoredBaseline, models: Mapping[str, Answers] | Sequence[str | Path], *, force: bool = False
+) -> list[Samples]:
+    """Read models' answers to the items of a baseline; the arguments are those of `compare`."""
+    if isinstance(models, Mapping):
+        return [_named_answers(name, answers, people) for name, answers in models.items()]
+    return answers_by_dataset([Path(one) for one in models], {dataset_key(people): people}, force=force)[
+        dataset_key(people)
+    ]
+
+
+def answers_by_dataset(
+    paths: Sequence[Path], crowds: Mapping[str, StoredBaseline], *, force: bool
+) -> dict[str, list[Samples]]:
+    """Read models' answers by dataset; a second model of the same name on a dataset is called `name (2)`.
+
+    Raises:
+        DataError: a run has no dataset in common with the baselines.
+    """
+    found: dict[str, list[Samples]] = {key: [] for key in crowds}
+    for path in paths:
+        answers = answers_to(path, crowds, force=force)
+        if not answers:
+            held = listed([*read_run(path).record.datasets])
+            raise DataError(
+                f"the run has no dataset in common with the baselines: it has {held}, and the baselines are of {listed([*crowds])}",
+                file=shown(path),
+            )
+        for key, one in answers.items():
+            held_names = {other.model for other in found[key]}
+            name, at = one.model, 2
+            while name in held_names:
+                name, at = f"{one.model} ({at})", at + 1
+            found[key].append(replace(one, model=name))
+    return found
+
+
+def _named_answers(name: str, given: Answers, people: StoredBaseline) -> Samples:
+    """Read the answers of a model that the caller names."""
+    if isinstance(given, str | Path):
+        (answers,) = answers_to(Path(given), {dataset_key(people): people}).values()
+        return replace(answers, model=name)
+    records: Iterable[AnswerRecord]
+    if isinstance(given, Mapping):
+        records = (
+            AnswerRecord(row, str(item), answer if isinstance(answer, str) else list(answer))
+            for row, (item, answer) in enumerate(given.items(), start=1)
+        )
+    elif is_frame(given):
+        rows = records_of(polars_of(given))
+        records = (answer_record({**one}, Path(name), row) for row, one in enumerate(rows, start=1))
+    else:
+        raise UsageError(
+            f"the answers of '{name}' are no file, no table and no mapping", field=argument("models")
+        )
+    return samples_of(records, people, name, Path(name))
+
+
+def compared(
+    people: StoredBaseline, samples: Sequence[Samples], settings: ComparisonSettings, margin: Margin | None
+) -> Comparison:
+    """Compare the annotators of a baseline with models whose answers have been read.
+
+    Args:
+        people: the annotators.
+        samples: the models' answers.
+        settings: how they are compared.
+        margin: the margin for equivalence.
+
+    Raises:
+        UsageError: the metric does not fit the answers, or there is no field of `by`.
+        DataError: the items differ and `force` is not given, or the study is too small for a test of equivalence.
+    """
+    metric, by = settings.metric, settings.by
+    parts = by_criterion(people, samples)
+    if metric in parts:
+        people, samples = parts[metric]
+        metric = None
+    tests = compare_models(
+        people,
+        samples,
+        metric=metric,
+        force=settings.force,
+        margin=margin,
+        seed=settings.seed,
+        min_answers=settings.min_answers,
+    )
+    scored = (
+        people if metric is None else replace(people, declaration=with_metric(people.declaration, metric))
+    )
+    models = (
+        ComparedModel(
+            one,
+            test,
+            model_disagreement(people, one, by=by, seed=settings.seed),
+            opposite_outcomes(scored, one, by=by),
+        )
+        for one, test in zip(samples, tests, strict=True)
+    )
+    return Comparison(people, metric or people.metric_name, settings, tuple(models))
+
+
+def comparison_warnings(results: Mapping[str, Comparison]) -> list[str]:
+    """Return what limits comparisons, each sentence once, with the models and datasets that it is about.
+
+    Args:
+        results: mapping from dataset to its comparison.
+    """
+    about: dict[str, list[tuple[str, str]]] = {}
+    for key, one in results.items():
+        for name, comparison in one.comparisons.items():
+            for sentence in sentences(comparison):
+                about.setdefault(sentence, []).append((key, name))
+    told = []
+    for sentence, pairs in about.items():
+        datasets, models = (list(dict.fromkeys(part)) for part in zip(*pairs, strict=True))
+        who = models[0] if len(models) == 1 else counted(len(models), "model")
+        where = f"{listed(datasets)}, " if len(datasets) < len(results) else ""
+        told.append(f"{where}{who}: {sentence}")
+    return told
 
 
 def baseline_warnings(crowd: StoredBaseline) -> list[str]:
@@ -92,9 +411,10 @@ def sentences(comparison: ModelComparison) -> list[str]:
     return found
 
 
-def _comparison(comparison: ModelComparison) -> dict[str, Json]:
+def _model_json(one: ComparedModel) -> dict[str, Json]:
+    comparison, opposites = one.tests, one.opposites
     share, interval = comparison.percentile_rank or (None, None)
-    return {
+    content: dict[str, Json] = {
         "model": comparison.model,
         "n": comparison.n,
         "samples": {"fewest": comparison.samples[0], "most": comparison.samples[1]},
@@ -103,7 +423,7 @@ def _comparison(comparison: ModelComparison) -> dict[str, Json]:
             "without_answer_of_the_model": [*comparison.people_only],
             "not_in_the_baseline": [*comparison.model_only],
         },
-        "comparisons": {match.kind: _match(match, comparison.model) for match in comparison.matches},
+        "comparisons": {match.kind: _match_json(match, comparison.model) for match in comparison.matches},
         "not_compared": {str(kind): why for kind, why in comparison.missing.items()},
         "standing": None
         if share is None
@@ -115,10 +435,24 @@ def _comparison(comparison: ModelComparison) -> dict[str, Json]:
         },
         "log": comparison.log.to_json() if comparison.log else None,
         "warnings": [*sentences(comparison)],
+        "disagreement": _disagreement_json(one.disagreement),
+        "disagreement_reason": one.disagreement.reason or None,
     }
+    if opposites:
+        content["opposite_outcomes"] = {
+            "n": opposites.n,
+            "only_people": [*opposites.only_people],
+            "only_model": [*opposites.only_model],
+            "field": opposites.group_field,
+            "groups": {
+                group: {"n": count.items, "only_people": count.only_people, "only_model": count.only_model}
+                for group, count in opposites.groups.items()
+            },
+        }
+    return content
 
 
-def _match(match: Match, model: str) -> dict[str, Json]:
+def _match_json(match: Match, model: str) -> dict[str, Json]:
     difference, crossed = match.difference, match.crossed
     return {
         "people": number(difference.first),
@@ -141,12 +475,12 @@ def _match(match: Match, model: str) -> dict[str, Json]:
         "model_better": difference.better,
         "model_worse": difference.worse,
         "detectable_difference": None if match.detectable is None else number(match.detectable),
-        **verdict_json(match, model),
+        **_verdict_json(match, model),
     }
 
 
-def verdict_json(match: Match, model: str) -> dict[str, Json]:
-    """Return the verdict of a comparison, and its tests of equivalence if there is a margin, as JSON."""
+def _verdict_json(match: Match, model: str) -> dict[str, Json]:
+    """Return the verdict of a comparison, and its tests of equivalence if there is a margin."""
     verdict, crossed = match.verdict, match.crossed
     if verdict is None:
         return {"verdict": None, "significant": None, "verdict_sentence": None, "equivalence": None}
@@ -165,14 +499,46 @@ def verdict_json(match: Match, model: str) -> dict[str, Json]:
             "items_needed": needed.items if needed else None,
             "annotators_needed": needed.annotators if needed else None,
         }
+    sentence = verdict_sentence(match, model)
     return {
         "verdict": verdict.outcome,
         "significant": verdict.significant,
-        "verdict_sentence": {
-            "en": verdict_sentence(match, model, "en"),
-            "ru": verdict_sentence(match, model, "ru"),
-        },
+        "verdict_sentence": {"en": sentence.en, "ru": sentence.ru},
         "equivalence": equivalence,
+    }
+
+
+def _disagreement_json(one: ModelDisagreement) -> dict[str, Json] | None:
+    if one.found is None:
+        return None
+    return {
+        **_distributions_json(one.found),
+        "ambiguous": [*one.even],
+        "by": {
+            name: {value: _distributions_json(found) for value, found in groups.items()}
+            for name, groups in one.groups.items()
+        },
+    }
+
+
+def _distributions_json(found: Disagreement) -> dict[str, Json]:
+    return {
+        "items": found.items,
+        "people_per_item": number(found.people),
+        "samples_per_item": number(found.samples),
+        **{name: _measure_json(one) for name, one in found.measures().items()},
+        "calibration": [
+            {"items": one.items, "model_spread": number(one.model), "people_spread": number(one.people)}
+            for one in found.calibration
+        ],
+    }
+
+
+def _measure_json(one: Measure) -> dict[str, Json]:
+    return {
+        "value": number(one.value),
+        "ci95": interval_json(one.interval),
+        "ceiling": None if one.ceiling is None else number(one.ceiling),
     }
 
 

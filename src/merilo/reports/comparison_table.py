@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Final
 
 from merilo.baselines.model_comparison import Match, ModelComparison
@@ -11,7 +12,12 @@ from merilo.baselines.model_verdicts import Outcome
 from merilo.datasets import dataset, names
 from merilo.metrics.total import total_score
 from merilo.reports.comparison import number
+from merilo.reports.estimates import OVER_ITEMS_ALONE
+from merilo.reports.human_table import KINDS
+from merilo.reports.text_escapes import latex, markdown
+from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
+from merilo.text import Language, Text, decimal
 
 #: The marks of verdicts; the first two are ties with people.
 MARKS: Final[Mapping[Outcome, str]] = {
@@ -54,6 +60,12 @@ class PeopleValue:
     rejected: bool = False
     simulated: bool = False
     over_annotators: bool = True
+
+    def remarks(self) -> list[Text]:
+        """Return the kind of the estimate, and whether its annotators are simulated and the baseline rejected."""
+        kind = Text("measured by this baseline") if self.kind == THIS_BASELINE else KINDS[self.kind]
+        simulated = [Text("simulated annotators")] if self.simulated else []
+        return [kind, *simulated, *([Text("rejected baseline")] if self.rejected else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,12 @@ class ModelCell:
     committee: tuple[int, int] = (1, 1)
     main: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+
+    @property
+    def k(self) -> str:
+        """The size of the majorities, which may differ between items."""
+        low, high = self.committee
+        return str(low) if low == high else f"{low}–{high}"
 
     def match(self, kind: str) -> Match | None:
         """Return one comparison with people."""
@@ -165,7 +183,12 @@ class ComparisonTable:
 
     def has_majority(self) -> bool:
         """Whether a model has a majority of several answers."""
-        return any(cell.match("majority") for cells in self.models.values() for cell in cells.values())
+        return any(map(self.people_majority, (one.key for one in self.columns)))
+
+    def people_majority(self, key: str) -> Difference | None:
+        """Return the comparison of majorities on a dataset, which has that of people; `None` if no model has one."""
+        cells = (cells[key] for cells in self.models.values() if key in cells)
+        return next((match.difference for cell in cells if (match := cell.match("majority"))), None)
 
     def to_dict(self) -> dict[str, Json]:
         """Return the table as JSON."""
@@ -270,3 +293,255 @@ def _verdict(match: Match | None) -> Json:
         "p_holm": number(match.corrected, 9),
         "n": match.difference.n,
     }
+
+
+#: Whom a model is compared with, after the mark.
+_BESIDE: Final = {
+    "consensus": Text("consensus", context="beside"),
+    "single": Text("single person", context="beside"),
+    "majority": Text("majority of people", context="beside"),
+}
+
+_MARK_NAMES: Final[dict[Outcome, Text]] = {
+    "human_level": Text("equivalent to people within the margin"),
+    "untold": Text("above or below people cannot be told by this study"),
+    "not_worse": Text("not worse than people by the margin"),
+    "above": Text("above people"),
+    "below": Text("below people"),
+}
+
+_EMPTY: Final = "—"
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """One row of the table: who, and the lines of each cell.
+
+    Attributes:
+        name: who it is about.
+        cells: the lines of each cell, one cell a dataset and the total last.
+        human: whether it is about people.
+        ties: for each cell, whether a test did not distinguish the model from people.
+    """
+
+    name: str
+    cells: tuple[tuple[str, ...], ...]
+    human: bool
+    ties: tuple[bool, ...]
+
+
+def heads(table: ComparisonTable, language: Language = "en") -> list[tuple[str, str]]:
+    """Return the title and the metric of each column; the total is last."""
+    total = [(Text("total").in_language(language), "")] if table.with_total else []
+    return [*((one.title, one.metric) for one in table.columns), *total]
+
+
+def grid(table: ComparisonTable, language: Language = "en") -> list[GridRow]:
+    """Return the rows of the table: people on top, then models.
+
+    Args:
+        table: the table.
+        language: the language of words and decimal separators.
+    """
+    columns, filler = table.columns, ((),) if table.with_total else ()
+
+    def of_people(name: Text, cells: Iterable[tuple[str, ...]], last: tuple[tuple[str, ...], ...]) -> GridRow:
+        shown = (*cells, *last)
+        return GridRow(name.in_language(language), shown, True, (False,) * len(shown))
+
+    total = (_total_cell(table.people_total(), language),) if table.with_total else ()
+    rows = [of_people(Text("people, consensus"), (_people(one.people, language) for one in columns), total)]
+    if any(one.people and one.people.single for one in columns):
+        cells = (_single(one.people, language) for one in columns)
+        rows.append(of_people(Text("people, single person"), cells, filler))
+    if table.has_majority():
+        cells = (_people_majority(table, one, language) for one in columns)
+        rows.append(of_people(Text("people, majority"), cells, filler))
+    for model, held in table.models.items():
+        ties = (
+            *(_is_tie(held.get(one.key), ("consensus", "single")) for one in columns),
+            *(False for _ in filler),
+        )
+        answers = tuple(_answers(held.get(one.key), language) for one in columns)
+        majorities = tuple(_majority(held.get(one.key), language) for one in columns)
+        total = (
+            (_total_cell(table.model_total(model), language, table.people_total()),)
+            if table.with_total
+            else ()
+        )
+        name = (
+            Text("{model}, single answers", model=model).in_language(language) if any(majorities) else model
+        )
+        rows.append(GridRow(name, (*answers, *total), False, ties))
+        if any(majorities):
+            tied = (*(_is_tie(held.get(one.key), ("majority",)) for one in columns), *(False for _ in filler))
+            rows.append(GridRow(f"{model}, maj@k", (*majorities, *filler), False, tied))
+    return rows
+
+
+def notes(table: ComparisonTable) -> list[Text]:
+    """Return the sentences below the table: the marks, the kinds of human values, and the missing datasets of the total."""
+    used = {
+        outcome
+        for cells in table.models.values()
+        for cell in cells.values()
+        for match in (cell.comparison.matches if cell.comparison else ())
+        if match.verdict
+        for outcome in (match.verdict.outcome, match.verdict.significant)
+    }
+    found = []
+    marks = [
+        Text("{mark} {name}", mark=mark, name=_MARK_NAMES[name])
+        for name, mark in MARKS.items()
+        if name in used
+    ]
+    if marks:
+        several = reduce(lambda first, second: Text("{first}; {second}", first=first, second=second), marks)
+        found.append(Text("{marks}.", marks=several))
+    if used & {"human_level", "untold"}:
+        found.append(Text("≡ and ≈ count as ties with people; ≈ does not show that the two are equal."))
+    if any(one.people and one.people.kind != THIS_BASELINE for one in table.columns):
+        found.append(
+            Text(
+                "Published human values come from other items or annotators; models are beside them without a test."
+            )
+        )
+    if table.with_total:
+        missing = [dataset(name).title for name in table.people_total().missing]
+        rejected = [one.title for one in table.columns if one.in_total and one.people and one.people.rejected]
+        if rejected:
+            found.append(Text("The total contains rejected baselines: {names}.", names=rejected))
+        # A total of the benchmark means nothing beside a dataset that is not its own.
+        if missing and {one.key for one in table.columns} <= set(names()):
+            found.append(
+                Text(
+                    "A complete total needs {n:# more dataset|# more datasets}: {names}.",
+                    n=len(missing),
+                    names=", ".join(missing),
+                )
+            )
+    return found
+
+
+def comparison_markdown(table: ComparisonTable) -> str:
+    """Render the table in Markdown."""
+    titles = [
+        f"{markdown(title)}<br>{markdown(metric)}" if metric else markdown(title)
+        for title, metric in heads(table)
+    ]
+    lines = ["| | " + " | ".join(titles) + " |", "|" + " --- |" * (len(titles) + 1)]
+    for row in grid(table):
+        cells = ["<br>".join(map(markdown, cell)) for cell in row.cells]
+        lines.append("| " + " | ".join([markdown(row.name), *cells]) + " |")
+    return "\n".join([*lines, "", *(markdown(one.en) + "  " for one in notes(table))]).rstrip() + "\n"
+
+
+_LATEX_MARKS: Final = {
+    "≡": r"$\equiv$", "≈": r"$\approx$", "≥": r"$\geq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--", "—": "---",
+}  # fmt: skip
+
+
+def comparison_latex(table: ComparisonTable) -> str:
+    """Render the table in LaTeX, for the package `booktabs`."""
+    titles = [_stacked([title, metric]) for title, metric in heads(table)]
+    lines = [
+        rf"\begin{{tabular}}{{l{'r' * len(titles)}}}",
+        r"\toprule",
+        " & ".join(["", *titles]) + r" \\",
+        r"\midrule",
+    ]
+    human = True
+    for row in grid(table):
+        if human and not row.human:
+            lines.append(r"\midrule")
+        human = row.human
+        lines.append(" & ".join([_latex(row.name), *map(_stacked, row.cells)]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*lines, "", *(_latex(one.en) for one in notes(table))]) + "\n"
+
+
+def _stacked(lines: Sequence[str]) -> str:
+    told = [_latex(one) for one in lines if one]
+    # An interval after a line break would be read as the break's optional argument without the braces.
+    return r"\begin{tabular}[t]{@{}r@{}}" + r" \\ {}".join(told) + r"\end{tabular}" if told else ""
+
+
+def _latex(text: str) -> str:
+    found = latex(text)
+    for sign, command in _LATEX_MARKS.items():
+        found = found.replace(sign, command)
+    return found
+
+
+def _number(value: float, n: int | None, language: Language) -> list[str]:
+    """Return a value, and the number of its items if it is known."""
+    return [decimal(value, 3, language), *([] if n is None else [f"n = {n}"])]
+
+
+def _people(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
+    if people is None:
+        return (_EMPTY,)
+    value, *n = _number(people.value, people.n, language)
+    return (value, *_interval(people, language), *n, *(one.in_language(language) for one in people.remarks()))
+
+
+def _interval(people: PeopleValue, language: Language) -> list[str]:
+    """Return the interval of record; one over items alone has its name after it."""
+    if people.low is None or people.high is None:
+        return []
+    alone = "" if people.over_annotators else f" {OVER_ITEMS_ALONE.in_language(language)}"
+    return [f"[{decimal(people.low, 3, language)}–{decimal(people.high, 3, language)}]{alone}"]
+
+
+def _single(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
+    single = people.single if people else None
+    return (_EMPTY,) if single is None else tuple(_number(*single, language))
+
+
+def _people_majority(table: ComparisonTable, column: TableColumn, language: Language) -> tuple[str, ...]:
+    match = table.people_majority(column.key)
+    return (_EMPTY,) if match is None else tuple(_number(match.first, match.n, language))
+
+
+def _answers(cell: ModelCell | None, language: Language) -> tuple[str, ...]:
+    if cell is None:
+        return (_EMPTY,)
+    if cell.value is None:
+        return (Text("no score").in_language(language),)
+    beside = [_beside(cell.match(kind), language) for kind in ("consensus", "single")]
+    return (*_number(cell.value, cell.n, language), *filter(None, beside))
+
+
+def _majority(cell: ModelCell | None, language: Language) -> tuple[str, ...]:
+    match = cell.match("majority") if cell else None
+    if cell is None or match is None:
+        return ()
+    told = decimal(match.difference.second, 3, language), f"k = {cell.k}, n = {match.difference.n}"
+    return (*told, _beside(match, language))
+
+
+def _beside(match: Match | None, language: Language) -> str:
+    return f"{mark_of(match)} {_BESIDE[match.kind].in_language(language)}" if match and match.verdict else ""
+
+
+def mark_of(match: Match | None) -> str:
+    """Return the mark of a verdict; empty without one. A significant difference within the margin has two."""
+    if match is None or match.verdict is None:
+        return ""
+    outcome, significant = match.verdict.outcome, match.verdict.significant
+    return MARKS[outcome] + (MARKS[significant] if significant and outcome == "human_level" else "")
+
+
+def _is_tie(cell: ModelCell | None, kinds: Sequence[str]) -> bool:
+    found = [cell.match(kind) for kind in kinds] if cell else []
+    return any(one and one.verdict and one.verdict.outcome in {"human_level", "untold"} for one in found)
+
+
+def _total_cell(total: TableTotal, language: Language, people: TableTotal | None = None) -> tuple[str, ...]:
+    if total.value is None:
+        return (_EMPTY,)
+    every = len(total.counted) + len(total.missing)
+    told = [Text("{n} of {all:# dataset|# datasets}", n=len(total.counted), all=every)]
+    if people is not None and people.counted != total.counted and total.people is not None:
+        told.append(Text("people on the same: {value:.3f}", value=total.people))
+    return (decimal(total.value, 3, language), *(one.in_language(language) for one in told))

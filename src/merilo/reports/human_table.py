@@ -1,19 +1,43 @@
-"""The table of human baselines: the published values of every dataset, and the user's own studies."""
+"""The table of human baselines: published values and the user's own studies, as JSON, Markdown, LaTeX and a page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from markupsafe import Markup
+
+from merilo.baselines.warnings import STATUSES
+from merilo.bilingual import BilingualText
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import InputError
 from merilo.reports.baseline_facts import metric_of
+from merilo.reports.charts import page_environment
+from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.hb.verification import COSTS_FILE, METRICS_FILE
+from merilo.reports.text_escapes import latex, markdown
 from merilo.strict_json import Json, read_json
+from merilo.text import Language, Text, decimal
 from merilo.wording import shown
+
+#: The kinds of published figures.
+KINDS: Final = {
+    "measured": Text("measured"),
+    "literature": Text("from the literature"),
+    "official statistics": Text("official statistics"),
+    "by definition": Text("by definition"),
+}
+
+#: The statuses that the table notes.
+_STATUSES: Final[dict[str, BilingualText]] = {
+    name: text for name, (text, *_) in STATUSES.items() if name != "accepted"
+}
+
+_EMPTY: Final = "—"
 
 #: The files that hold the summary of a baseline, in a folder of `merilo baseline` or of `merilo report`.
 SUMMARIES: Final = ("baseline.json", METRICS_FILE)
@@ -259,3 +283,181 @@ def table_json(rows: Sequence[HumanRow]) -> Json:
         }
         for row in rows
     ]
+
+
+#: The version of the benchmark that the published table describes.
+_PUBLISHED: Final = "1.0"
+
+_HEADS: Final = (
+    Text("Dataset"),
+    Text("Metric"),
+    Text("Published"),
+    Text("Kind"),
+    Text("Samples in human evaluation with MV"),
+    Text("Samples in test set"),
+    Text("Own study"),
+    Text("95 % interval over items and annotators"),
+    Text("Items of own study"),
+    Text("People"),
+    Text("Alpha"),
+    Text("Cost"),
+    Text("Report"),
+)
+
+
+def _cells(row: HumanRow, language: Language) -> list[str]:
+    """Return the texts of a row but the last, not escaped."""
+    figures = row.published or row.by_group
+    kinds = [KINDS[one.provenance].in_language(language) for one in figures]
+    values = "***" if row.by_group else "; ".join(decimal(one.value, 3, language) for one in row.published)
+    cells = [
+        row.title if row.first else "",
+        f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric or _EMPTY,
+        values or _EMPTY,
+        "; ".join(kinds if len({*kinds}) > 1 else kinds[:1]) or _EMPTY,
+        "; ".join(dict.fromkeys(str(one.n) if one.n is not None else _EMPTY for one in figures)) or _EMPTY,
+        _test_sizes(row.test),
+    ]
+    if row.study is None or row.own is None:
+        return [*cells, *([""] * 6)]
+    return [*cells, *_own_cells(row.study, row.own, language)]
+
+
+def _own_cells(study: OwnStudy, own: OwnFigure, language: Language) -> list[str]:
+    value = decimal(own.value, 3, language)
+    if own.by_majority is not None and own.by_majority[1] != own.n:
+        alone, n = own.by_majority
+        value += " " + Text("(by majorities: {alone:.3f}, n = {n})", alone=alone, n=n).in_language(language)
+    remarks: list[Text | BilingualText] = [
+        *([Text("simulated")] if study.simulated else []),
+        *filter(None, [_STATUSES.get(study.status)]),
+    ]
+    if remarks:
+        value += f" [{', '.join(one.ru if language == 'ru' else one.en for one in remarks)}]"
+    bounds = _EMPTY
+    if own.low is not None and own.high is not None:
+        bounds = f"{decimal(own.low, 3, language)}–{decimal(own.high, 3, language)}"
+        if not own.over_annotators:
+            bounds += f" ({OVER_ITEMS_ALONE.in_language(language)})"
+    return [
+        value,
+        bounds,
+        str(own.n),
+        _EMPTY if study.people is None else str(study.people),
+        _EMPTY if study.alpha is None else decimal(study.alpha, 2, language),
+        _EMPTY
+        if study.cost is None
+        else f"{decimal(study.cost, 2, language)} {study.currency or ''}".strip(),
+    ]
+
+
+def _test_sizes(sizes: Mapping[str, int]) -> str:
+    """Format the size of the published table, that of version 1.0, and other sizes with their version."""
+    texts = [str(sizes[_PUBLISHED])] if _PUBLISHED in sizes else []
+    others = {n: version for version, n in sizes.items() if n != sizes.get(_PUBLISHED)}
+    return " ".join(
+        [*texts, *(f"({n} in v{version})" if texts else f"{n} (v{version})" for n, version in others.items())]
+    )
+
+
+def _link(study: OwnStudy | None, beside: Path | None) -> str:
+    """Return the path of the study's report, relative to the folder of the table."""
+    if study is None:
+        return "—"
+    report = study.folder / "report.html"
+    return shown(os.path.relpath(report, beside) if beside else report)
+
+
+def _matrix(
+    figures: Sequence[HumanFigure],
+) -> tuple[list[str], list[str], dict[tuple[str, str], HumanFigure]]:
+    """Split names such as `correct.virtue` into columns and rows of a table."""
+    cells = {}
+    for one in figures:
+        column, _, line = one.metric.rpartition(".")
+        cells[line, column] = one
+    return sorted({line for line, _ in cells}), list(dict.fromkeys(c for _, c in cells)), cells
+
+
+def _value(figure: HumanFigure | None, language: Language) -> str:
+    return _EMPTY if figure is None else decimal(figure.value, 3, language)
+
+
+def table_markdown(rows: Sequence[HumanRow], language: Language = "en", *, beside: Path | None = None) -> str:
+    """Render the table in Markdown.
+
+    Args:
+        rows: the rows.
+        language: the language of the heads and words.
+        beside: the folder that the table is written to, from which links start.
+    """
+    lines = _markdown_head([head.in_language(language) for head in _HEADS])
+    for row in rows:
+        linked = ""
+        if row.study and row.own:
+            linked = f"[{markdown(row.study.folder.name)}](<{_link(row.study, beside)}>)"
+        lines.append("| " + " | ".join([*map(markdown, _cells(row, language)), linked]) + " |")
+    for title, figures in group_figures().items():
+        sides, columns, cells = _matrix(figures)
+        lines += ["", f"**{markdown(title)}**", "", *_markdown_head(["", *columns])]
+        for side in sides:
+            values = [_value(cells.get((side, column)), language) for column in columns]
+            lines.append(f"| {markdown(side)} | " + " | ".join(values) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_head(heads: Sequence[str]) -> list[str]:
+    return ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+
+
+def table_latex(rows: Sequence[HumanRow], language: Language = "en") -> str:
+    """Render the table in LaTeX, for the package `booktabs`; the column of links is left out.
+
+    Args:
+        rows: the rows.
+        language: the language of the heads and words.
+    """
+    heads = [head.in_language(language) for head in _HEADS[:-1]]
+    lines = _tabular("llllrrllrrrl", heads, (_cells(row, language) for row in rows))
+    for title, figures in group_figures().items():
+        sides, columns, cells = _matrix(figures)
+        values = ([side, *(_value(cells.get((side, one)), language) for one in columns)] for side in sides)
+        lines += ["", f"% {title}", *_tabular(f"l{'r' * len(columns)}", ["", *columns], values)]
+    return "\n".join(lines) + "\n"
+
+
+def _tabular(columns: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (heads, *rows)]
+    return [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        lines[0],
+        r"\midrule",
+        *lines[1:],
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def _latex(text: str) -> str:
+    return latex(text).replace("–", "--").replace("—", "---")
+
+
+def table_html(rows: Sequence[HumanRow], *, beside: Path | None = None) -> str:
+    """Render the table as a page in both languages, without scripts.
+
+    Args:
+        rows: the rows.
+        beside: the folder that the page is written to, from which links start.
+    """
+    body = []
+    for row in rows:
+        link = Markup("")
+        if row.study is not None and row.own is not None:
+            link = Markup('<a href="{}">{}</a>').format(_link(row.study, beside), row.study.folder.name)
+        pairs = zip(_cells(row, "en"), _cells(row, "ru"), strict=True)
+        sources = "; ".join(one.source for one in row.published)
+        body.append({"cells": [*pairs], "link": link, "first": row.first, "source": sources})
+    details = [(title, *_matrix(figures)) for title, figures in group_figures().items()]
+    template = page_environment().get_template("human_table.html.j2")
+    return template.render(heads=_HEADS, body=body, details=details)

@@ -9,14 +9,13 @@ from pathlib import Path
 from merilo.baselines.ability_scale import AbilityScale, ability_scale
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
 from merilo.baselines.model_answers import by_criterion, read_model
-from merilo.baselines.model_comparison import ModelComparison, compare
-from merilo.baselines.model_disagreement import ModelDisagreement, model_disagreement
+from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
 from merilo.errors import DataError, UsageError
 from merilo.reports.ability_scale import scale_summary
-from merilo.reports.comparison import comparison_summary
-from merilo.reports.disagreement import disagreement_summary
+from merilo.reports.comparison import ComparedModel, Comparison, ComparisonSettings, compared
 from merilo.reports.item_browser import ModelAnswers, model_answers
 from merilo.strict_json import Json
 
@@ -65,16 +64,14 @@ def with_models(
         return ModelSections(content, [], [])
     crowd = stored_baseline_of(baseline)
     samples = [read_model(path, crowd) for path in models]
-    fields = _fields(crowd, baseline.settings.by)
-    comparisons: list[ModelComparison] = []
-    apart: tuple[ModelDisagreement, ...] = ()
+    settings = ComparisonSettings(force=common_items, by=_fields(crowd, baseline.settings.by))
+    found: list[ComparedModel] = []
     for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
         named = [replace(one, model=f"{one.model}, {name}") if name else one for one in own]
-        comparisons += compare(people, named, force=common_items, margin=margin)
-        apart += tuple(model_disagreement(people, one, by=fields) for one in named)
-    found = comparison_summary(crowd, comparisons, metric=crowd.metric, seed=0, forced=common_items)
-    told: dict[str, Json] = {name: value for name, value in found.items() if name != "baseline"}
-    told["models"] = with_disagreement(told["models"], apart)
+        found += compared(people, named, settings, margin).models
+    listed = tuple(replace(one, opposites=None) for one in found)
+    comparison = Comparison(crowd, crowd.metric, settings, listed)
+    told: dict[str, Json] = {key: value for key, value in comparison.to_dict().items() if key != "baseline"}
     scale, reason = None, None
     try:
         scale = ability_scale(crowd, samples)
@@ -85,34 +82,18 @@ def with_models(
         reason = error.message
     return ModelSections(
         {**content, "models": told, "scale": placed if scale else {"reason": reason}},
-        comparisons,
-        model_answers(crowd, samples, by=fields),
-        apart,
+        [one.tests for one in found],
+        model_answers(crowd, samples, by=settings.by),
+        tuple(one.disagreement for one in found),
         scale,
     )
 
 
-def with_disagreement(models: Json, found: Sequence[ModelDisagreement]) -> Json:
-    """Add the disagreement of each model to the list of comparisons as JSON."""
-    if not isinstance(models, list):
-        return models
-    return [
-        {
-            **model,
-            "disagreement": disagreement_summary(one),
-            "disagreement_reason": one.reason or None,
-        }
-        if isinstance(model, dict)
-        else model
-        for model, one in zip(models, found, strict=True)
-    ]
-
-
-def _fields(crowd: StoredBaseline, by: Sequence[str]) -> list[str]:
+def _fields(crowd: StoredBaseline, by: Sequence[str]) -> tuple[str, ...]:
     """Return those fields of the groups that the items have; others come from a table of gold answers."""
     known = {
         name
         for item in crowd.items
         for name in (*item.meta, *(item.inputs if isinstance(item.inputs, Mapping) else ()))
     }
-    return [name for name in (one.removeprefix("meta.") for one in by) if name in known]
+    return tuple(name for name in (one.removeprefix("meta.") for one in by) if name in known)

@@ -15,7 +15,7 @@ from merilo.baselines.audit import doubtful_golds
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.estimates import Estimate, why_items_alone
-from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
@@ -25,20 +25,19 @@ from merilo.bilingual import form
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.audit.findings import VERDICTS
+from merilo.people.disagreement import MEASURES
 from merilo.people.quality.annotators import FLAGS
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
 from merilo.reports.baseline_facts import adaptive_facts, dataset_title
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
-from merilo.reports.disagreement import MEASURE_NAMES, measures
 from merilo.reports.json_record import count_at, mapping_at
 from merilo.reports.metric_names import metric_title
 from merilo.reports.paper_tables import arm_rows
 from merilo.reports.plan_record import plan_record
 from merilo.reports.prose import COEFFICIENTS, adaptive_overlap, comparison, methods
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
-from merilo.reports.verdict_prose import verdict_sentence
 from merilo.settings import Settings
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
@@ -190,8 +189,7 @@ def page(
         whole=baseline.whole,
         heaviest=_heaviest(baseline),
         disagreements=[one for one in disagreements if one.found],
-        measures=measures,
-        measure_names=MEASURE_NAMES,
+        measure_names=MEASURES,
         scale=scale,
         scale_charts={language: scale_drawing(scale, language) for language in LANGUAGES} if scale else None,
         separating=separating,

@@ -1,0 +1,301 @@
+"""`merilo.compare_datasets`: people beside models on several datasets, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
+from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, dataset_key
+from merilo.baselines.model_comparison import compare as compare_models
+from merilo.datasets import dataset, names
+from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
+from merilo.models.run_folder import RunFolder, is_run, read_run
+from merilo.reports.comparison import (
+    Comparison,
+    ComparisonSettings,
+    answers_by_dataset,
+    compared,
+    comparison_warnings,
+)
+from merilo.reports.comparison_table import (
+    THIS_BASELINE,
+    ComparisonTable,
+    ModelCell,
+    PeopleValue,
+    TableColumn,
+    main_metrics,
+    published_value,
+)
+from merilo.reports.human_table import OwnStudy, read_study
+from merilo.reports.planned_margin import chosen_margin
+from merilo.runs.run_scores import scored_dataset
+from merilo.runs.run_sources import source_of
+from merilo.strict_json import Json
+from merilo.text import Text
+from merilo.wording import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A model that is not compared with people on a dataset.
+
+    Attributes:
+        dataset: the dataset.
+        model: the model.
+        reason: why it is not compared.
+    """
+
+    dataset: str
+    model: str
+    reason: Text
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetComparisons:
+    """The comparisons of people with models on several datasets.
+
+    Attributes:
+        results: mapping from dataset to the comparison on it; datasets without a model are left out.
+        table: people and models over all datasets.
+        skipped: the models that are not compared on a dataset.
+        settings: how people are compared with models.
+    """
+
+    results: Mapping[str, Comparison]
+    table: ComparisonTable
+    skipped: tuple[Skipped, ...]
+    settings: ComparisonSettings
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what limits the comparisons, a sentence each."""
+        skipped = (f"{one.dataset}: {one.model} is not compared: {one.reason.en}" for one in self.skipped)
+        return (*comparison_warnings(self.results), *skipped)
+
+    def item_rows(self) -> list[dict[str, Json]]:
+        """Return a row for each item on which one side is right and the other wrong."""
+        return [row for key, one in self.results.items() for row in one.item_rows(key)]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the comparisons as JSON."""
+        return {
+            "datasets": {key: one.to_dict() for key, one in self.results.items()},
+            "table": self.table.to_dict(),
+            "total": self.table.totals(),
+            "not_compared": [
+                {"dataset": one.dataset, "model": one.model, "reason": one.reason.en} for one in self.skipped
+            ],
+            "forced": self.settings.force,
+            "seed": self.settings.seed,
+        }
+
+
+def compare_datasets(
+    baselines: Sequence[str | Path],
+    models: Sequence[str | Path],
+    *,
+    data: str | Path | None = None,
+    settings: ComparisonSettings | None = None,
+    **chosen: object,
+) -> DatasetComparisons:
+    """Compare people with models on every dataset that both have.
+
+    Args:
+        baselines: folders of baselines, at most one of each dataset.
+        models: runs, logs, files of answers, or folders of these.
+        data: as for `compare`, if there is one baseline.
+        settings: as for `compare`; the metric and the fields must fit every dataset.
+        chosen: single settings by name, as for `compare`.
+
+    Raises:
+        UsageError: two baselines are of the same dataset, no model is given, a file could belong to several baselines, or the
+            metric or a field does not fit a dataset.
+        InputError: answers cannot be read, or a run asked other items than a baseline has.
+        DataError: a model has no dataset in common with the baselines, the items differ and `force` is not given, or a study is too
+            small for the margin.
+    """
+    if not baselines or not models:
+        raise UsageError("takes at least one baseline and one model")
+    if data is not None and len(baselines) > 1:
+        raise UsageError("is for a single baseline: make the baselines with gold", field=argument("data"))
+    settings = ComparisonSettings.of(chosen, settings)
+    items = None if data is None else Path(data)
+    crowds = by_dataset(
+        [read_stored_baseline(Path(one), data=items, cluster=settings.cluster) for one in baselines]
+    )
+    given = [Path(one) for one in models]
+    samples = answers_by_dataset(given, crowds, force=settings.force)
+    whole = frozenset(crowds)
+    if settings.metric is None:
+        crowds, samples = _by_correlation(crowds, samples)
+    results = {
+        key: compared(crowds[key], held, settings, chosen_margin(Path(crowds[key].folder), settings.margin))
+        for key, held in samples.items()
+        if held
+    }
+    runs = [read_run(path) for path in given if is_run(path) and settings.metric is None]
+    table, skipped = _table(crowds, results, settings)
+    return _with_runs(DatasetComparisons(results, table, skipped, settings), runs, whole)
+
+
+def on_one_dataset(result: Comparison) -> DatasetComparisons:
+    """Return a comparison on one dataset with its table; it has no total."""
+    key = dataset_key(result.baseline)
+    table, skipped = _table({key: result.baseline}, {key: result}, result.settings)
+    return DatasetComparisons({key: result}, replace(table, with_total=False), skipped, result.settings)
+
+
+def _by_correlation(
+    crowds: Mapping[str, StoredBaseline], samples: Mapping[str, list[Samples]]
+) -> tuple[dict[str, StoredBaseline], dict[str, list[Samples]]]:
+    """Give each correlation of a dataset with criteria its own place, named after the dataset and the correlation."""
+    people: dict[str, StoredBaseline] = {}
+    models: dict[str, list[Samples]] = {}
+    for key, crowd in crowds.items():
+        for name, (part, own) in (by_criterion(crowd, samples[key]) or {"": (crowd, samples[key])}).items():
+            people[f"{key} {name}".strip()], models[f"{key} {name}".strip()] = part, own
+    return people, models
+
+
+def _table(
+    crowds: Mapping[str, StoredBaseline], results: Mapping[str, Comparison], settings: ComparisonSettings
+) -> tuple[ComparisonTable, tuple[Skipped, ...]]:
+    """Return people and models on the datasets of the baselines, and the models without answers to one of them."""
+    columns: list[TableColumn] = []
+    order = dict.fromkeys(name for result in results.values() for name in result.comparisons)
+    models: dict[str, dict[str, ModelCell]] = {name: {} for name in order}
+    for key, crowd in crowds.items():
+        result = results.get(key)
+        study = read_study(Path(crowd.folder))
+        main = _main_values(key, result) if result else {}
+        columns.append(_column(key, crowd, result, study))
+        for name, one in result.comparisons.items() if result else ():
+            single = one.matches[0].difference
+            models[name][key] = ModelCell(
+                single.second, single.n, one, one.samples, _committee(crowd), main.get(name, {})
+            )
+    skipped = [
+        Skipped(key, name, Text("it has no answers to this dataset"))
+        for key in crowds
+        for name in models
+        if key not in models[name]
+    ]
+    return ComparisonTable(tuple(columns), models, settings.metric is None), tuple(skipped)
+
+
+def _with_runs(
+    found: DatasetComparisons, runs: Sequence[RunFolder], whole: frozenset[str]
+) -> DatasetComparisons:
+    """Add the datasets of runs that have no baseline: the published values of people, and the runs' scores."""
+    columns = {one.key: one for one in found.table.columns}
+    models = {name: {**cells} for name, cells in found.table.models.items()}
+    skipped = [*found.skipped]
+    for run in runs:
+        for key in run.record.datasets:
+            if key in whole:
+                continue
+            columns.setdefault(key, _published_column(key))
+            cell = _scored(run, key, found.settings.seed)
+            models.setdefault(run.model, {}).setdefault(key, cell)
+            why = Text("there is no baseline of this dataset")
+            if cell.reason:
+                why = Text(
+                    "there is no baseline of this dataset, and no score ({reason})", reason=cell.reason
+                )
+            skipped.append(Skipped(key, run.model, why))
+    table = replace(found.table, columns=tuple(columns.values()), models=models)
+    return replace(found, table=table, skipped=tuple(skipped))
+
+
+def _committee(crowd: StoredBaseline) -> tuple[int, int]:
+    """Return the smallest and the largest number of annotators of an item."""
+    overlap = np.bincount(crowd.votes.item)
+    return int(overlap[overlap > 0].min()), int(overlap.max())
+
+
+def _column(key: str, crowd: StoredBaseline, result: Comparison | None, study: OwnStudy) -> TableColumn:
+    metric = result.metric if result else crowd.metric_name
+    own = study.figures.get(metric)
+    matches = result.models[0].tests.matches if result else ()
+    single = next((one.difference for one in matches if one.kind == "single"), None)
+    value: PeopleValue | None = None
+    if own is not None or matches:
+        value = PeopleValue(
+            own.value if own else matches[0].difference.first,
+            own.n if own else matches[0].difference.n,
+            THIS_BASELINE,
+            shown(crowd.folder),
+            own.low if own else None,
+            own.high if own else None,
+            (single.first, single.n) if single else None,
+            crowd.status == "rejected",
+            study.simulated,
+            over_annotators=own.over_annotators if own else True,
+        )
+    name = crowd.declaration.name
+    title = dataset(name).title if name in names() else key
+    in_total = key in names() and dataset(key).in_total
+    return TableColumn(key, title, metric, in_total, value, _own_main(key, study))
+
+
+def _own_main(key: str, study: OwnStudy) -> dict[str, float]:
+    """Return people's main metrics as the baseline gives them; empty if one is missing."""
+    wanted = main_metrics(key)
+    known = {name: study.figures[name].value for name in wanted if name in study.figures}
+    return known if len(known) == len(wanted) else {}
+
+
+def _main_values(key: str, result: Comparison) -> dict[str, dict[str, float]]:
+    """Return every model's main metrics of the catalogue; empty if one cannot be computed or another metric is asked for."""
+    models: dict[str, dict[str, float]] = {}
+    settings, samples = result.settings, [one.samples for one in result.models]
+    for wanted in main_metrics(key) if settings.metric is None else ():
+        tests = [one.tests for one in result.models]
+        if wanted != result.metric:
+            try:
+                tests = compare_models(
+                    result.baseline, samples, metric=wanted, force=settings.force, seed=settings.seed
+                )
+            except MeriloError:
+                return {}
+        for one in tests:
+            models.setdefault(one.model, {})[wanted] = one.matches[0].difference.second
+    return models
+
+
+def _published_column(key: str) -> TableColumn:
+    known = key in names()
+    wanted = main_metrics(key)
+    people = {name: value for name in wanted if (value := published_value(key, name)) is not None}
+    main = {name: one.value for name, one in people.items()} if len(people) == len(wanted) else {}
+    return TableColumn(
+        key,
+        dataset(key).title if known else key,
+        wanted[0] if wanted else "",
+        known and dataset(key).in_total,
+        people.get(wanted[0]) if wanted else None,
+        main,
+    )
+
+
+def _scored(folder: RunFolder, key: str, seed: int) -> ModelCell:
+    """Score a run's answers to a dataset that has no baseline."""
+    try:
+        found = scored_dataset(folder, key, source_of(folder.record.datasets[key]), seed=seed)
+    except (InputError, DataError, UsageError) as error:
+        return ModelCell(None, None, reason=error.message)
+    wanted = main_metrics(key)
+    scores = found.metrics
+    first = scores.get(wanted[0]) if wanted else next(iter(scores.values()), None)
+    if first is None:
+        return ModelCell(None, None, reason=found.reason or "the main metric cannot be computed")
+    main = {name: scores[name].value for name in wanted if name in scores}
+    samples = found.record.samples
+    items = len(found.record.hashes)
+    return ModelCell(
+        first.value, items, None, (samples, samples), main=main if len(main) == len(wanted) else {}
+    )
