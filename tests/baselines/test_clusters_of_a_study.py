@@ -114,7 +114,7 @@ def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(study: Pa
         assert ours[kind]["p_for_these_annotators"] > other[kind]["p_for_these_annotators"]
         assert "clusters of items" in ours[kind]["test"]
         assert "by cluster" in ours[kind]["test_for_these_annotators"]
-    lines = merilo("compare", study / "shared", study / "model.csv").out
+    lines = merilo("compare", study / "shared", study / "model.csv", "--details").out
     assert "48 in 12 clusters" in lines
 
 
