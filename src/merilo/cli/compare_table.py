@@ -77,7 +77,7 @@ def overview(table: ComparisonTable) -> str:
     columns = [_Column(table, one) for one in table.columns]
     kinds = [kind for kind in ("consensus", "single") if any(one.has(kind) for one in columns)]
     rows = [*_people_rows(table, columns), *_model_rows(table, columns, kinds)]
-    titles = [one.head() for one in columns] + ([str(Text("total"))] if table.with_total else [])
+    titles = [one.head() for one in columns] + ([str(Text("total", context="score"))] if table.with_total else [])
     at_once = max(1, (width - _NAMES) // _COLUMN)
     for start in range(0, len(titles), at_once):
         part = slice(start, start + at_once)

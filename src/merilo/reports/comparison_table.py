@@ -332,7 +332,7 @@ class GridRow:
 
 def heads(table: ComparisonTable, language: Language = "en") -> list[tuple[str, str]]:
     """Return the title and the metric of each column; the total is last."""
-    total = [(Text("total").in_language(language), "")] if table.with_total else []
+    total = [(Text("total", context="score").in_language(language), "")] if table.with_total else []
     return [*((one.title, one.metric) for one in table.columns), *total]
 
 
