@@ -12,7 +12,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.items import Item
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.scoring import RATED
-from merilo.models.answer_readers import IntegerReader, LabelReader, NumberListReader, read_text
+from merilo.models.answer_readers import UNFINISHED, IntegerReader, LabelReader, NumberListReader, read_text
 from merilo.models.answer_rules import AnswerReader, find_answer, json_object, refusal
 from merilo.models.asking import ModelReply, Request
 from merilo.strict_json import Json
@@ -97,7 +97,6 @@ _REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
     "refusal": "refused",
 }
 _LONGEST_PIECE: Final = 500
-_UNFINISHED: Final = re.compile(r"(?:\d|[,;]|\sи)\s*$")
 #: Words that only a program has; a refusal has none of them.
 _CODE: Final = ("def ", "return", "```", "lambda", "=")
 
@@ -137,8 +136,8 @@ def extract(declared: Dataset, item: Item, request: Request, reply: ModelReply) 
         >>> from merilo.datasets import dataset
         >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
         >>> request = Request("bps", 1, 1, (), "( )")
-        >>> extract(declared, item, request, ModelReply(text="<think>Pairs.</think>Ответ: **1**."))
-        ExtractedAnswer(answer='1', outcome='answered', rule='whole reply', found='Ответ: **1**.')
+        >>> extract(declared, item, request, ModelReply(text="<think>Pairs.</think>Answer: **1**."))
+        ExtractedAnswer(answer='1', outcome='answered', rule='whole reply', found='Answer: **1**.')
     """
     if (outcome := _REPORTED.get(reply.finish)) is not None:
         return ExtractedAnswer(None, outcome, "reported by the backend", _reported_text(reply))
@@ -234,7 +233,7 @@ def _closed(declared: Dataset, item: Item, text: str, *, cut: bool) -> Extracted
     if found.refused:
         return ExtractedAnswer(None, "refused", found.rule, piece)
     # A number at the end of a reply that was cut off may be unfinished, and so may a list of numbers.
-    broken = declared.answer.kind not in {"choice", "criteria"} and _UNFINISHED.search(text) is not None
+    broken = declared.answer.kind not in {"choice", "criteria"} and UNFINISHED.search(text) is not None
     if cut and (not found.explicit or broken):
         return ExtractedAnswer(None, "truncated", found.rule, piece)
     if found.value is None:

@@ -332,6 +332,8 @@ _ARROW: Final = re.compile(r"=>|[-–]>|→|⇒")
 #: The left side of an equation, with at most one word before it.
 _EXPRESSION: Final = re.compile(r"\s*(?:[^\W\d_]+[,:]?\s+)?[\d\s+\-*/×·÷:^()\[\]{}.,=x]*", re.IGNORECASE)
 _MOST_DIGITS: Final = 400
+#: The end of a text that may stop within a number or a list of numbers.
+UNFINISHED: Final = re.compile(r"(?:\d|[,;]|\sи)\s*$")
 
 
 class IntegerReader:

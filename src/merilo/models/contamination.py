@@ -20,6 +20,7 @@ from merilo.items import Item
 from merilo.models.asking import ChatMessage, Request
 from merilo.models.run_log import Earlier
 from merilo.strict_json import Json
+from merilo.text import Text
 
 #: What is added to a dataset's name in the log.
 SUFFIX: Final = ".contamination"
@@ -31,9 +32,6 @@ FEWEST_WORDS: Final = 12
 REPEATED: Final = 0.5
 
 _WORD: Final = re.compile(r"\w+")
-_INSTRUCTION: Final = (
-    "Перед вами первая половина текста. Напишите его вторую половину дословно, без пояснений.\n\n{start}"
-)
 #: Tokens for a word of the continuation.
 _TOKENS_A_WORD: Final = 5
 
@@ -99,8 +97,8 @@ def halves(item: Item) -> tuple[str, str] | None:
     """Split the longest text of an item after half of its words; `None` if it is too short.
 
     Example:
-        >>> halves(Item(1, "", "а б в г д е ж з и к л м"))
-        ('а б в г д е', 'ж з и к л м')
+        >>> halves(Item(1, "", "a b c d e f g h i j k l"))
+        ('a b c d e f', 'g h i j k l')
     """
     values = [item.inputs] if isinstance(item.inputs, str) else item.inputs.values()
     text = max((value for value in values if isinstance(value, str)), key=len, default="")
@@ -143,8 +141,8 @@ def overlap(item: str, hidden: str, written: str) -> Overlap:
     """Measure the longest run of words of a hidden text that a continuation repeats, whatever their case.
 
     Example:
-        >>> overlap("1", "жили-были дед да баба", "Жили были ДЕД и баба").run
-        3
+        >>> overlap("1", "there was-once a king and a queen", "There was ONCE a queen").run
+        4
     """
     words, said = (_WORD.findall(text.lower()) for text in (hidden, written))
     match = SequenceMatcher(None, words, said, autojunk=False).find_longest_match()
@@ -152,7 +150,10 @@ def overlap(item: str, hidden: str, written: str) -> Overlap:
 
 
 def _request(declared: Dataset, item: Item, start: str, hidden: str, *, chat: bool) -> Request:
-    text = _INSTRUCTION.format(start=start)
+    text = Text(
+        "Here is the first half of a text. Write its second half word for word, without explanations.\n\n{start}",
+        start=start,
+    ).ru
     return Request(
         dataset=declared.name + SUFFIX,
         item=item.id,

@@ -24,6 +24,7 @@ from merilo.metrics.scoring import has_gold
 from merilo.models.asking import ChatMessage, Mode, Request
 from merilo.settings import RunSettings
 from merilo.strict_json import Json
+from merilo.text import Text
 from merilo.wording import listed
 
 #: The kinds of answers that are one of a few labels.
@@ -170,8 +171,8 @@ def shown_gold(item: Item, declared: Dataset) -> str:
 
     Example:
         >>> from merilo.datasets import dataset
-        >>> shown_gold(Item(1, "", {}, "Пушкин; А. С. Пушкин"), dataset("chegeka"))
-        'Пушкин'
+        >>> shown_gold(Item(1, "", {}, "Pushkin; A. S. Pushkin"), dataset("chegeka"))
+        'Pushkin'
     """
     gold = item.outputs
     if isinstance(gold, int) and not isinstance(gold, bool):
@@ -311,9 +312,6 @@ class ShotDeck:
 #: A turn before the question and the model's answer to it; `None` if it gave none that could be read.
 EarlierTurn: TypeAlias = "tuple[Item, Json]"
 
-#: Shown for a turn that has no readable answer.
-NO_ANSWER: Final = "(нет ответа)"
-
 #: Texts and media in the order in which they are shown.
 Parts: TypeAlias = "tuple[str | Media, ...]"
 
@@ -346,7 +344,7 @@ def _question(item: Item, declared: Dataset, as_people: bool) -> Parts:
 
 
 def _answer(answer: Json) -> str:
-    return NO_ANSWER if answer is None else str(answer)
+    return Text("(no answer)").ru if answer is None else str(answer)
 
 
 #: What stands between a question and its answer, and between solved items.
@@ -378,8 +376,8 @@ class Prompter:
         >>> from merilo.datasets import dataset
         >>> from merilo.settings import RunSettings
         >>> asked = Prompter(dataset("simplear"), [], RunSettings(shots=0), chat=False)
-        >>> asked.request(Item(1, "Сколько будет {inputs}?", "2 + 2", "4")).prompt
-        'Сколько будет 2 + 2?'
+        >>> asked.request(Item(1, "What is {inputs}?", "2 + 2", "4")).prompt
+        'What is 2 + 2?'
     """
 
     def __init__(

@@ -46,7 +46,7 @@ _MARKUP: Final = re.compile(
     r"[-*+]\s+[^\W\d]|\d+[.)]\s|(?:[-=*_][ \t]*){3,}$|\*\*|[<>|%/&^=!,;:?]|\\\w|\.(?!\.\.|\d)"
 )
 _LABEL: Final = re.compile(r"(?!else\b|try\b|finally\b|except\b)[^\W\d]\w*:\s*$|[A-Z]\w*:(?!.*=)")
-#: "Done", "готово", "Yes, sure:", "python": no statement that does anything.
+#: "Done", a word in other letters, "Yes, sure:", "python": no statement that does anything.
 _BARE_WORDS: Final = re.compile(r"(?:[^\W\d_a-z]\w*(?:,\s*[^\W\d]\w*)*:?|(?i:py|python\d?))\s*$")
 
 
@@ -176,7 +176,7 @@ def is_prose(line: str) -> bool:
         line: the line without its indentation.
 
     Example:
-        >>> is_prose("Вот решение задачи:"), is_prose("return [x for x in numbers if x]")
+        >>> is_prose("Here is the solution:"), is_prose("return [x for x in numbers if x]")
         (True, False)
     """
     return bool(_LABEL.match(line) or _BARE_WORDS.match(line)) or not is_possible(line)

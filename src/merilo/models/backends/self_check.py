@@ -18,13 +18,11 @@ from typing import Final, NoReturn
 
 from merilo.errors import BackendError, argument
 from merilo.models.asking import ModelBackend, ModelReply, Request
+from merilo.text import Text
 
-#: Contexts and words after them. The Russian ones show whether a server that names its tokens can spell Cyrillic letters.
-_CONTEXTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "The capital of France is": (" Paris", " blue", " seven", " the"),
-    "One, two, three, four,": (" five", " blue", " Paris", " the"),
-    "Столица Франции — город": (" Париж", " синий", " семь", " и"),
-}
+#: Contexts and words after them, divided by "|".
+_FRANCE: Final = Text("The capital of France is| Paris| blue| seven| the")
+_COUNTING: Final = "One, two, three, four,| five| blue| Paris| the"
 
 #: How far values may be from the law: a share of the values and of the spread between words, for half precision, and a little more.
 _OF_VALUES, _OF_SPREAD, _ALWAYS = 0.001, 0.05, 0.001
@@ -66,7 +64,9 @@ async def self_check(backend: ModelBackend) -> None:
     """
     if "loglikelihood" not in backend.abilities.modes:
         raise BackendError(f"{backend.name} gives no log-likelihoods of continuations")
-    found = {context: await _scores(backend, context, words) for context, words in _CONTEXTS.items()}
+    # The Russian context shows whether a server that names its tokens can spell Cyrillic letters.
+    contexts = (text.split("|") for text in (_FRANCE.en, _COUNTING, _FRANCE.ru))
+    found = {context: await _scores(backend, context, tuple(words)) for context, *words in contexts}
     for scores in found.values():
         _refuse_impossible(backend, scores)
     worst = max(found.values(), key=lambda scores: scores.difference / scores.tolerance)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from merilo.answer_tables import AnswerRecord
-from merilo.bilingual import counted_en
 from merilo.datasets.bare_forms import option_fields
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError
@@ -22,6 +21,7 @@ from merilo.models.harness_logs.item_matching import ItemFinder, NamedItem, know
 from merilo.models.harness_logs.log_formats import Harness, harness_of, logs_in, open_log
 from merilo.models.harness_logs.log_rows import HarnessLog, LogRow
 from merilo.strict_json import Json
+from merilo.text import Text
 from merilo.wording import listed, shortened, shown
 
 #: A letter that names a choice: after "ANSWER:", as Inspect asks for it, or alone.
@@ -135,9 +135,12 @@ class LogMapping:
         )
         if self.unmatched:
             reasons = listed([f"{_REASONS[name]}: {count}" for name, count in self.unmatched.most_common()])
-            count = sum(self.unmatched.values())
-            fate = counted_en(count, "row belongs to no item and is", "rows belong to no item and are")
-            yield f"{fate} left out ({reasons}; the first: {', '.join(self.examples)})"
+            yield Text(
+                "{count:# row belongs to no item and is|# rows belong to no item and are} left out ({reasons}; the first: {first})",
+                count=sum(self.unmatched.values()),
+                reasons=reasons,
+                first=", ".join(self.examples),
+            ).en
         yield from self._unreadable()
         if self.other_prompts:
             yield (
@@ -155,8 +158,11 @@ class LogMapping:
         if given:
             yield f"{sum(given.values())} of {total} answers cannot be read ({_counts(given)})"
         if self.lost():
-            left = counted_en(self.lost(), "leaves its item", "leave their items").partition(" ")[2]
-            yield f"{self.lost()} of {total} requests failed, which {left} without an answer"
+            yield Text(
+                "{lost} of {total} requests failed, which {lost:leaves its item|leave their items} without an answer",
+                lost=self.lost(),
+                total=total,
+            ).en
 
     def lost(self) -> int:
         """Return how many requests to items failed, so that the items have no answer."""

@@ -12,7 +12,6 @@ from math import isnan
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from merilo.bilingual import counted_en
 from merilo.errors import InputError, MissingPartError
 from merilo.models.asking import FINISHES, Finish, ModelReply
 from merilo.models.harness_logs.log_rows import (
@@ -29,6 +28,7 @@ from merilo.models.harness_logs.log_rows import (
     texts_of,
 )
 from merilo.strict_json import Json
+from merilo.text import Text
 from merilo.wording import shortened
 
 #: `samples_TASK_DATE.jsonl`; the date is that of `results_DATE.json` in the same folder.
@@ -397,7 +397,10 @@ def _helm_rows(states: Sequence[Json], path: Path, log: HarnessLog) -> Iterator[
         yield _of_references(asked, completions[name], path)
     if perturbed:
         log.notes.append(
-            f"{counted_en(perturbed, 'request with a perturbed instance is', 'requests with perturbed instances are')} left out"
+            Text(
+                "{count:# request with a perturbed instance is|# requests with perturbed instances are} left out",
+                count=perturbed,
+            ).en
         )
 
 
