@@ -42,11 +42,11 @@ def in_code(text: str) -> Iterator[Key]:
 
 
 def in_template(text: str) -> Iterator[Key]:
-    """The sentences of `_("...")` in a template."""
+    """The sentences of `_("...")` and `text("...")` in a template."""
     for node in Environment(autoescape=True).parse(text).find_all(nodes.Call):
         if (
             isinstance(node.node, nodes.Name)
-            and node.node.name == "_"
+            and node.node.name in {"_", "text"}
             and isinstance(node.args[0], nodes.Const)
         ):
             contexts = [one.value.value for one in node.kwargs if one.key == "context"]

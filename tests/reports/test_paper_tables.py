@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_contents import CONTENT, STUDY
 
-from merilo.reports.bibliography import bibtex, sources
-from merilo.reports.paper_tables import (
+from merilo.reports.paper import (
     Format,
     arms_table,
+    bibtex,
     group_table,
     methods_paragraph,
     metric_table,
     paper_files,
+    sources,
     table_text,
 )
 from merilo.reports.text_escapes import csv_cell, latex, markdown

@@ -12,7 +12,6 @@ import pytest
 from every import every
 from report_contents import CONTENT, STUDY
 
-from merilo.reports.arms_report import study_of_arms
 from merilo.reports.metadata_card import readme_with_section
 from merilo.reports.prose import human_baseline_section
 
@@ -254,24 +253,6 @@ def test_experts_who_had_not_seen_the_questions_are_told_as_a_baseline_of_expert
     assert "На вопросы отвечали 7 экспертов. По контрольным заданиям исключён 1 из 7 экспертов." in text
     assert "By the control items, 1 of 7 experts was excluded." in english(experts={**STUDY, "experts": own})
     assert "Уровень экспертов измерен на 100 вопросах датасета LCS." in russian(experts=CONTENT)
-
-
-def test_two_baselines_of_one_study_are_joined_with_their_difference() -> None:
-    experts = {**CONTENT, "annotators": {**CONTENT["annotators"], "total": 4, "excluded": 0}}
-    people_points = {f"q{n}": float(n < 10) for n in range(20)}
-    expert_points = {f"q{n}": float(n < 19) for n in range(1, 20)}
-    study = study_of_arms(CONTENT, experts, people_points, expert_points)
-    text = russian(experts=study)
-    assert (
-        "Эксперты. Уровень экспертов измерен на 100 вопросах датасета LCS. На вопросы отвечали 4 эксперта"
-        in text
-    )
-    assert "Ни один эксперт не исключён" in text
-    assert (
-        "точность составляет 0,947 у экспертов и 0,474 у людей без специальной подготовки. Разность равна 0,474"
-        in text
-    )
-    assert study_of_arms(CONTENT, experts, {"a": 1.0}, {"b": 1.0})["comparison"] is None
 
 
 def test_only_the_section_changes_in_the_card() -> None:

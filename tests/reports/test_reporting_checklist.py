@@ -11,8 +11,8 @@ import pytest
 from report_contents import CONTENT, STUDY
 
 from merilo.errors import DataError
-from merilo.reports.checklist_questions import QUESTIONS
-from merilo.reports.reporting_checklist import (
+from merilo.reports.checklist import (
+    QUESTIONS,
     checklist_json,
     checklist_latex,
     checklist_markdown,

@@ -7,31 +7,57 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from merilo.baselines.warnings import counted
-from merilo.bilingual import Language
 from merilo.items import Item
-from merilo.reports.card_terms import shared_term
-from merilo.reports.estimates import counted as counted_en
 from merilo.reports.json_record import list_at, mapping_at, text_at
 from merilo.reports.metadata_card import SECTION
 from merilo.strict_json import Json, dumped
+from merilo.text import LANGUAGES, Language, Text
 
 _DEFAULT: Final = "default"
-_LANGUAGES: Final = frozenset({"en", "ru"})
 
 #: Headings, and the names of the sections of `raw_readme_*`.
 _WORDS: Final = {
-    "ru": {
-        "task": "Описание задачи", "motivation": "Мотивация", "creation": "Создание датасета", "authors": "Авторы",
-        "skills": "Тестируемые навыки", "dataset": "Описание датасета", "fields": "Поля данных", "example": "Пример",
-        "prompts": "Промпты", "evaluation": "Оценка", "metrics": "Метрики",
-    },
-    "en": {
-        "task": "Task description", "motivation": "Motivation", "creation": "Dataset creation", "authors": "Contributors",
-        "skills": "Evaluated skills", "dataset": "Dataset description", "fields": "Data fields", "example": "Example",
-        "prompts": "Prompts", "evaluation": "Evaluation", "metrics": "Metrics",
-    },
-}  # fmt: skip
+    "task": Text("Task description"),
+    "motivation": Text("Motivation"),
+    "creation": Text("Dataset creation"),
+    "authors": Text("Contributors"),
+    "skills": Text("Evaluated skills"),
+    "dataset": Text("Dataset description"),
+    "fields": Text("Data fields"),
+    "example": Text("Example"),
+    "prompts": Text("Prompts"),
+    "evaluation": Text("Evaluation"),
+    "metrics": Text("Metrics"),
+}
+
+#: What the text "default" stands for in a dataset's metadata: field or metric, lower-case -> its description.
+_TERMS: Final[Mapping[str, Text]] = {
+    "instruction": Text("the prompt with places for the fields of `inputs`"),
+    "inputs": Text("the data of the item"),
+    "outputs": Text("the gold answer"),
+    "meta": Text("information about the item"),
+    "id": Text("the number of the item in the dataset"),
+    "question": Text("the text of the question"),
+    "text": Text("the text that the question is about"),
+    "context": Text("the text in which the answer is to be found"),
+    "choices": Text("the options of the answer"),
+    "topic": Text("the topic of the question"),
+    "subject": Text("the subject of the question"),
+    "domain": Text("the domain of the item"),
+    "categories": Text("the categories of the item"),
+    "type": Text("the type of the item"),
+    "class": Text("the class of the item"),
+    "source": Text("the source of the data"),
+    "synt_source": Text("the models that made the data; empty if the data are not synthetic"),
+    "image": Text("the path of the picture"),
+    "audio": Text("the path of the recording"),
+    "video": Text("the path of the video"),
+    "accuracy": Text("the share of correct answers"),
+    "exact match": Text("the share of answers that equal the gold answer"),
+    "f1": Text("the F1 score"),
+}
+
+_OPTION: Final = re.compile(r"(?:option|choice)_?([a-z0-9])")
 
 
 def built_metadata(meta: Mapping[str, Json], items: Iterable[Item]) -> dict[str, Json]:
@@ -73,7 +99,7 @@ def dataset_card(built: Mapping[str, Json], readme: Mapping[str, Json], language
         readme: the content of `raw_readme_ru.json` or `raw_readme_en.json`.
         language: `ru` or `en`.
     """
-    words = _WORDS[language]
+    words = {name: text.in_language(language) for name, text in _WORDS.items()}
     skills = ", ".join(str(name) for name in list_at(built, "skills"))
     task = [text_at(readme, words["task"]), f"**{words['skills']}:** {skills}" if skills else None]
     authors = text_at(readme, words["authors"])
@@ -114,18 +140,26 @@ def _group(title: str, sections: list[str | None]) -> str | None:
 def _resolved(name: str, held: Json) -> Json:
     """Write out the shared terms below a value."""
     if held == _DEFAULT:
-        term = shared_term(name)
-        return held if term is None else {**term}
+        term = _shared_term(name)
+        return held if term is None else {language: term.in_language(language) for language in LANGUAGES}
     if isinstance(held, dict) and not _is_translation(held):
         return {inner: _resolved(inner, value) for inner, value in held.items()}
     return [_resolved(name, value) for value in held] if isinstance(held, list) else held
+
+
+def _shared_term(name: str) -> Text | None:
+    """Return the description of a shared term; `None` if the dictionary does not have it."""
+    key = name.rsplit(".", 1)[-1].strip().lower()
+    if (option := _OPTION.fullmatch(key)) is not None:
+        return Text("option {letter} of the answer", letter=option[1].upper())
+    return _TERMS.get(key)
 
 
 def _is_translation(held: Json) -> bool:
     return (
         isinstance(held, dict)
         and bool(held)
-        and held.keys() <= _LANGUAGES
+        and held.keys() <= {*LANGUAGES}
         and all(isinstance(text, str) for text in held.values())
     )
 
@@ -160,16 +194,13 @@ def _prompts(held: Json, language: Language) -> str | None:
     if not total:
         return None
     parted = any(isinstance(group, dict) for group in groups.values())
-    if language == "ru":
-        forms = ("вариант", "варианта", "вариантов") if parted else ("промпт", "промпта", "промптов")
-        of_parts = " частей промпта" if parted else ""
-        told = f"Для датасета составлено {counted(total, *forms)}{of_parts}. {'Пример каждой части' if parted else 'Пример'}:"
-    else:
-        of_parts = " of prompt parts" if parted else ""
-        number = counted_en(total, "variant" if parted else "prompt")
-        told = f"The dataset has {number}{of_parts}. {'An example of each part' if parted else 'An example'}:"
+    told = (
+        Text("The dataset has {n:# variant|# variants} of prompt parts. An example of each part:", n=total)
+        if parted
+        else Text("The dataset has {n:# prompt|# prompts}. An example:", n=total)
+    )
     shown = [_fenced(f"{name}: {group[0]}" if name else group[0]) for name, group in texts.items() if group]
-    return "\n\n".join([told, *(shown if parted else shown[:1])])
+    return "\n\n".join([told.in_language(language), *(shown if parted else shown[:1])])
 
 
 def _texts(held: Json) -> Iterator[str]:

@@ -26,6 +26,7 @@ from merilo.baselines.model_disagreement import OppositeOutcomes, Side, opposite
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
 from merilo.reports.charts import number, page_environment
+from merilo.text import Text, both_languages
 
 #: The largest number of items on the page: a browser opens so many from a file in about a second.
 MOST_ITEMS: Final = 5000
@@ -36,19 +37,16 @@ _MOST_VALUES: Final = 60
 #: Fields of `meta` that identify single items.
 _IDENTIFIERS: Final = frozenset({"id", "question_id", "q_id", "index"})
 
-#: The outcomes of an item: code, style class, and name in English and Russian.
+#: The outcomes of an item: style class and name.
 _OUTCOMES: Final = {
-    "right": ("good", "consensus correct", "согласованный ответ верен"),
-    "partly": ("neutral", "consensus partly correct", "согласованный ответ верен частично"),
-    "wrong": ("bad", "consensus wrong", "согласованный ответ неверен"),
-    "undecided": ("neutral", "no consensus", "нет согласованного ответа"),
-    "unknown": ("neutral", "no gold answer", "нет эталонного ответа"),
+    "right": ("good", Text("consensus correct")),
+    "partly": ("neutral", Text("consensus partly correct")),
+    "wrong": ("bad", Text("consensus wrong")),
+    "undecided": ("neutral", Text("no consensus")),
+    "unknown": ("neutral", Text("no gold answer")),
 }
 
-_FATES: Final = {
-    "excluded_annotator": ("annotator excluded", "разметчик исключён"),
-    "control": ("control item", "контрольное задание"),
-}
+_FATES: Final = {"excluded_annotator": Text("annotator excluded"), "control": Text("control item")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +132,8 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
         simulated=baseline.simulated,
         items=rows.height,
         shown=shown.height,
-        outcomes=[
-            (code, en, ru, outcomes[code]) for code, (_, en, ru) in _OUTCOMES.items() if outcomes[code]
-        ],
+        outcomes=[(code, name, outcomes[code]) for code, (_, name) in _OUTCOMES.items() if outcomes[code]],
+        text=Text,
         facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
         models=[model.model for model in models],
         opposites=[model.opposite for model in models],
@@ -225,10 +222,6 @@ def _outcome(row: Mapping[str, object]) -> str:
     return "right" if earned_points >= 1 else "wrong" if earned_points <= 0 else "partly"
 
 
-def _both(en: str, ru: str) -> Markup:
-    return Markup('<span lang="en">{}</span><span lang="ru">{}</span>').format(en, ru)
-
-
 def _article(
     row: Mapping[str, object],
     fields: Sequence[str],
@@ -242,10 +235,10 @@ def _article(
     item = row["item"]
     assert isinstance(item, int)  # noqa: S101 - the column's type
     outcome, agreement = _outcome(row), row["agreement"]
-    kind, en, ru = _OUTCOMES[outcome]
+    kind, title = _OUTCOMES[outcome]
     if row["resolved_by"] == "each_answer":
         share = row["points"] if isinstance(row["points"], float) else 0.0
-        en, ru = f"{share:.0%} of the programs pass", f"верных программ: {share:.0%}"
+        title = Text("{share:.0%} of the programs pass", share=share)
     name = str(item if row["id"] is None else row["id"])
     data = {
         "outcome": outcome,
@@ -274,20 +267,20 @@ def _article(
     )
     return Markup(
         '<article id="item-{}" {}><h2><a href="#item-{}">№ {}</a> <small>id {}</small> <i class="badge {}">{}</i></h2>{}</article>'
-    ).format(item, attributes, item, item, name, kind, _both(en, ru), body)
+    ).format(item, attributes, item, item, name, kind, both_languages(title), body)
 
 
 def _verdict(row: Mapping[str, object]) -> Markup:
     """Render the consensus, the gold answer and the agreement."""
     label, gold, agreement = row["label"], row["gold"], row["agreement"]
     parts = [
-        (_both("consensus", "согласованный ответ"), escape("—" if label is None else label)),
-        (_both("gold answer", "эталонный ответ"), escape("—" if gold is None else gold)),
+        (both_languages(Text("consensus")), escape("—" if label is None else label)),
+        (both_languages(Text("gold answer")), escape("—" if gold is None else gold)),
     ]
     if row["resolved_by"] == "each_answer":
         parts = parts[1:]
     elif isinstance(agreement, float):
-        parts.append((_both("agreement", "доля самого частого ответа"), number(agreement, 2)))
+        parts.append((both_languages(Text("agreement")), number(agreement, 2)))
     return Markup('<dl class="verdict">{}</dl>').format(
         Markup("").join(Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(*part) for part in parts)
     )
@@ -301,15 +294,14 @@ def _people(answers: Sequence[_Answer]) -> Markup:
 
 
 def _person(answer: _Answer) -> Markup:
-    time = (
-        Markup(" · {} {}").format(number(answer.seconds, 0), _both("s on the page", "с на странице"))
-        if answer.seconds is not None
-        else Markup("")
+    time = Markup("")
+    if answer.seconds is not None:
+        time = both_languages(Text(" · {seconds:.0f} s on the page", seconds=answer.seconds))
+    fate = (
+        Markup(" · {}").format(both_languages(_FATES[answer.fate])) if answer.fate in _FATES else Markup("")
     )
-    fate = Markup(" · {}").format(_both(*_FATES[answer.fate])) if answer.fate in _FATES else Markup("")
-    text = escape(answer.text) if answer.text else _both("(empty)", "(пусто)")
     return Markup('<li class="{}{}"><b>{}</b> <code>{}</code><small>{}{}</small></li>').format(
-        _mark(answer.points), " out" if fate else "", text, answer.annotator, time, fate
+        _mark(answer.points), " out" if fate else "", _text(answer.text), answer.annotator, time, fate
     )
 
 
@@ -317,12 +309,14 @@ def _model(model: ModelAnswers, name: str) -> Markup:
     scored = model.points.get(name, ())
     given = model.answers[name]
     listed = Markup("").join(
-        Markup('<li class="{}"><b>{}</b></li>').format(
-            _mark(scored[at] if scored else None), text or _both("(empty)", "(пусто)")
-        )
+        Markup('<li class="{}"><b>{}</b></li>').format(_mark(scored[at] if scored else None), _text(text))
         for at, text in enumerate(given)
     )
     return Markup('<p class="model">{}</p><ul class="answers">{}</ul>').format(model.model, listed)
+
+
+def _text(answer: str) -> Markup:
+    return escape(answer) if answer else both_languages(Text("(empty)"))
 
 
 def _mark(points: float | None) -> str:

@@ -34,7 +34,7 @@ from merilo.reports.baseline_facts import adaptive_facts, dataset_title
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.json_record import count_at, mapping_at
 from merilo.reports.metric_names import metric_title
-from merilo.reports.paper_tables import arm_rows
+from merilo.reports.paper import arm_rows
 from merilo.reports.plan_record import plan_record
 from merilo.reports.prose import COEFFICIENTS, adaptive_overlap, comparison, methods
 from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid

@@ -205,7 +205,7 @@ def test_groups_have_their_own_interval_and_their_own_answers(
 
 
 def test_a_group_of_the_metrics_table_has_its_own_number_of_answers() -> None:
-    from merilo.reports.paper_tables import metric_table
+    from merilo.reports.paper import metric_table
 
     whole = {
         "value": 0.9,

@@ -9,6 +9,12 @@ from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.errors import DataError
+from merilo.reports.checklist import (
+    checklist_json,
+    checklist_latex,
+    checklist_markdown,
+    reporting_checklist,
+)  # fmt: skip
 from merilo.reports.cost_report import cost_message, cost_report
 from merilo.reports.dataset_card import built_metadata, dataset_card, metadata_text
 from merilo.reports.hb import plots
@@ -27,15 +33,9 @@ from merilo.reports.hb.verification import (
     manifest_file,
 )  # fmt: skip
 from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark, readme_with_section
-from merilo.reports.paper_tables import Format, paper_files
+from merilo.reports.paper import Format, paper_files
 from merilo.reports.plan_record import CHANGES_FILE
 from merilo.reports.prose import human_baseline_section
-from merilo.reports.reporting_checklist import (
-    checklist_json,
-    checklist_latex,
-    checklist_markdown,
-    reporting_checklist,
-)  # fmt: skip
 from merilo.strict_json import Json, as_text, indented, parse_json
 from merilo.text import LANGUAGES, Language
 from merilo.version import __version__

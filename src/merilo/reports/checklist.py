@@ -1,21 +1,114 @@
-"""Answers to the reporting checklist that follow from the data of a study and from its plan; nothing is guessed."""
+"""The reporting checklist for human baselines (Wei et al., 2025), answered as far as the study and its plan answer it.
+
+The questions have the numbers of the paper and our words. Nothing is guessed: what neither data nor plan says is left to the author.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from typing import Final, TypeAlias
 
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
+from merilo.errors import DataError
 from merilo.reports.baseline_facts import BaselineFacts, baseline_facts, sample_facts
 from merilo.reports.estimates import counted
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.prose import adaptive_design, seconds, weighting
+from merilo.reports.text_escapes import latex, markdown, one_line
 from merilo.strict_json import Json
 from merilo.text import Money, formatted, percent
+
+#: The source of the questions.
+SOURCE: Final = "Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML 2025, arXiv 2506.13776"
+
+#: The first number of a question -> its part.
+PARTS: Final = {
+    "0": "The evaluation",
+    "1": "Design",
+    "2": "Recruitment",
+    "3": "Execution",
+    "4": "Analysis",
+    "5": "Documentation",
+}
+
+#: Number -> question.
+QUESTIONS: Final = {
+    "0.1": "Title of the paper",
+    "0.2": "Link to the paper",
+    "0.3": "Year of the paper",
+    "0.4": "Venue of the paper",
+    "0.5": "What is evaluated: knowledge, capability, propensity or an agent",
+    "0.6": "Mode of the items: text, pictures, sound or other",
+    "0.7": "Language of the items",
+    "0.8": "Number of items in the dataset",
+    "0.9": "Number of items on which models are tested",
+    "0.10": "Number of samples of a model per item",
+    "1.1": "Number of people",
+    "1.2": "Number of items that people answered",
+    "1.2.1": "How these items were drawn",
+    "1.3": "Number of people's answers per item",
+    "1.4": "Number of items per person",
+    "1.5": "Does the design say how people and models are put on equal terms?",
+    "1.6": "Was the setup piloted or validated?",
+    "1.7": "Was the effort of people and models, in time or money, controlled or reported?",
+    "1.8": "Was there a power analysis?",
+    "1.8.1": "Smallest effect of interest, and power",
+    "1.9": "Was there an ethics review?",
+    "1.10": "Was the study pre-registered?",
+    "2.1": "Is the population named for which the result speaks?",
+    "2.1.1": "By what the population was narrowed: expertise, education, language, age or other",
+    "2.2": "How people were sampled: crowd, convenience, random or stratified",
+    "2.3": "Were people screened before the study?",
+    "2.3.1": "Criteria of the screening",
+    "2.3.2": "Number of people who were turned away",
+    "2.4": "Did the authors answer items themselves?",
+    "2.5": "Were people kept out who had seen the items before?",
+    "2.6": "Were people trained?",
+    "2.6.1": "Kind of training",
+    "2.6.2": "Was the training paid?",
+    "2.6.2.1": "Pay for the training",
+    "2.7": "Were people paid?",
+    "2.7.1": "Pay per hour",
+    "2.7.2": "Was there a bonus?",
+    "2.7.2.1": "Amount of the bonus, and for what it was paid",
+    "2.7.3": "Were all people paid alike?",
+    "2.7.3.1": "How pay was set if it was not alike",
+    "3.1": "Number of items in one sitting",
+    "3.1.1": "Was the order of the items random?",
+    "3.2": "Was quality checked during the collection?",
+    "3.2.1": "Kinds of quality checks",
+    "3.2.2": "How much was excluded",
+    "3.3": "Did people and models have the same interface?",
+    "3.3.1": "Did people have a page and models an API?",
+    "3.3.2": "Was the difference of interfaces adjusted for?",
+    "3.4": "Did people and models receive the same instruction and prompt?",
+    "3.4.1": "Was a difference of prompts adjusted for?",
+    "3.5": "Did people and models have the same tools?",
+    "3.5.1": "How a ban on tools was enforced",
+    "3.6": "Were explanations collected from people?",
+    "4.1": "Was the difference between people and models tested?",
+    "4.1.1": "Which test",
+    "4.2": "Is the uncertainty of people and models reported?",
+    "4.2.1": "In which form: point, interval or distribution",
+    "4.3": "Are people and models measured by the same metric?",
+    "4.4": "Are people and models scored by the same rules?",
+    "4.5": "Are people and models scored in the same way: by people, a program or a model?",
+    "4.6": "Does the result hold under other exclusions?",
+    "5.1.1": "Demographics of the people",
+    "5.1.2": "Are the instructions to people reported?",
+    "5.1.3": "Time that a person needs for an item",
+    "5.1.4": "AI tools of the people, with versions, if they had any",
+    "5.1.5": "Number of people who began and did not finish",
+    "5.2": "Are the anonymised data public?",
+    "5.2.1": "Are they public for each person?",
+    "5.2.2": "If the data are not public, why",
+    "5.3": "Are the materials of the study public?",
+    "5.4": "Is the code of the analysis public?",
+}
 
 _AI: Final = re.compile(
     r"нейросет|языков\w+ модел|chatgpt|gpt|\bии\b|neural|\bai\b|\bllms?\b|language model", re.IGNORECASE
@@ -391,3 +484,126 @@ def _money(facts: BaselineFacts) -> str:
         if facts.cost.total is None
         else f"{formatted(Money(facts.cost.total, facts.cost.currency), '', 'en')} in all"
     )
+
+
+#: Number of a question -> its answer; questions without one are left to the author.
+Checklist: TypeAlias = Mapping[str, ChecklistAnswer]
+
+_OPEN: Final = "(the author answers)"
+
+
+def reporting_checklist(
+    content: Mapping[str, Json],
+    plan: Mapping[str, Json] | None = None,
+    *,
+    frozen: Mapping[str, Json] | None = None,
+    experts: Mapping[str, Json] | None = None,
+    platform: str | None = None,
+) -> Checklist:
+    """Answer the checklist from a study; the author's answers in the plan's `checklist` take precedence.
+
+    Args:
+        content: the JSON of the baseline.
+        plan: the content of `study.yaml`.
+        frozen: the date and hash of the frozen plan.
+        experts: the JSON of `merilo experts baseline`.
+        platform: the platform's code, if the baseline's command does not name it.
+
+    Raises:
+        DataError: the plan answers a question that does not exist.
+    """
+    found = StudyAnswers(content, plan, frozen=frozen, experts=experts, platform=platform).found
+    for number, given in mapping_at(plan, "checklist").items():
+        if number not in QUESTIONS:
+            raise DataError(
+                f"there is no question {number} in the reporting checklist (0.1 to 5.4)",
+                file="study.yaml",
+                field=f"checklist.{number}",
+            )
+        text = one_line(given) if isinstance(given, str) else "" if given is None else str(given)
+        if text:
+            own = found.get(number)
+            study = (
+                " ".join(filter(None, [own.answer, f"({own.detail})" if own.detail else ""])) if own else ""
+            )
+            found[number] = ChecklistAnswer(text, f"from the study: {study}" if study else "", "author")
+    return {number: found[number] for number in QUESTIONS if number in found}
+
+
+def checklist_json(checklist: Checklist) -> dict[str, Json]:
+    """Return the checklist as JSON: `source`, `total`, `answered`, `open` (numbers) and `items`."""
+    items: list[Json] = []
+    for number, question in QUESTIONS.items():
+        own = checklist.get(number)
+        items.append(
+            {
+                "number": number,
+                "question": question,
+                "answer": own.answer if own else None,
+                "detail": own.detail if own else "",
+                "from": own.source if own else "author",
+            }
+        )
+    return {
+        "source": SOURCE,
+        "total": len(QUESTIONS),
+        "answered": len(checklist),
+        "open": [number for number in QUESTIONS if number not in checklist],
+        "items": items,
+    }
+
+
+def checklist_markdown(checklist: Checklist) -> str:
+    """Write the checklist in Markdown: a table for each part, and the count of what is answered."""
+    lines = [
+        "# Reporting checklist",
+        "",
+        f"Source: {SOURCE}. The questions are in our words, the numbers are theirs.",
+        "",
+        _count(checklist),
+        "",
+    ]
+    for first, title in PARTS.items():
+        lines += [f"## {title}", "", "| no. | question | answer | from |", "| --- | --- | --- | --- |"]
+        for number in _numbers(first):
+            own = checklist.get(number)
+            answer = _answer(own, markdown) if own else f"*{_OPEN}*"
+            lines.append(f"| {number} | {QUESTIONS[number]} | {answer} | {own.source if own else 'author'} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def checklist_latex(checklist: Checklist) -> str:
+    """Write the checklist as a LaTeX table that breaks over pages; it needs the packages `longtable` and `booktabs`."""
+    lines = [
+        "% needs \\usepackage{longtable,booktabs}",
+        "\\begin{longtable}{lp{0.36\\linewidth}p{0.40\\linewidth}l}",
+        f"\\caption{{Reporting checklist for the human baseline. {latex(_count(checklist))} Source: {latex(SOURCE)}.}}\\\\",
+        "\\toprule",
+        "No. & Question & Answer & From \\\\",
+        "\\midrule",
+        "\\endhead",
+    ]
+    for first, title in PARTS.items():
+        lines.append(f"\\multicolumn{{4}}{{l}}{{\\textbf{{{latex(title)}}}}} \\\\")
+        for number in _numbers(first):
+            own = checklist.get(number)
+            answer = _answer(own, latex) if own else f"\\emph{{{latex(_OPEN)}}}"
+            lines.append(
+                f"{number} & {latex(QUESTIONS[number])} & {answer} & {own.source if own else 'author'} \\\\"
+            )
+    return "\n".join([*lines, "\\bottomrule", "\\end{longtable}"]) + "\n"
+
+
+def _count(checklist: Checklist) -> str:
+    given = sum(one.source == "author" for one in checklist.values())
+    left = len(QUESTIONS) - len(checklist)
+    return f"{len(checklist)} of {len(QUESTIONS)} questions are answered ({given} of them by the author); {left} are left to the author."
+
+
+def _answer(own: ChecklistAnswer, escape: Callable[[str], str]) -> str:
+    return f"{escape(own.answer)}: {escape(own.detail)}" if own.detail else escape(own.answer)
+
+
+def _numbers(first: str) -> list[str]:
+    return [number for number in QUESTIONS if number.split(".")[0] == first]
