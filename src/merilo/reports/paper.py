@@ -344,7 +344,7 @@ _SOURCES: Final[Mapping[str, Source]] = {
          ("publisher", "Wiley"), ("year", "1992")),
     ),
     "glad": Source(
-        "whitehill2009", Text("GLAD"), "inproceedings",
+        "whitehill2009", Text("GLAD", context="method"), "inproceedings",
         (("author", "Whitehill, Jacob and Wu, Ting-fan and Bergsma, Jacob and Movellan, Javier and Ruvolo, Paul"),
          ("title", "Whose Vote Should Count More: Optimal Integration of Labels from Labelers of Unknown Expertise"),
          ("booktitle", "Advances in Neural Information Processing Systems"), ("volume", "22"), ("year", "2009")),
