@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from merilo.api.aggregation import OneCoin as OneCoin
     from merilo.api.aggregation import aggregate as aggregate
     from merilo.api.agreement import agreement as agreement
-    from merilo.api.scoring import score as score
     from merilo.baselines.audit import audit as audit
     from merilo.baselines.expert_baseline import expert_baseline as expert_baseline
     from merilo.datasets import dataset as dataset
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
     from merilo.reports.recipes import run_recipe as run_recipe
+    from merilo.runs.answer_scores import score as score
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
     from merilo.runs.run_scores import score_run as score_run
@@ -62,7 +62,7 @@ _HOMES = {
     "merilo.reports.hb.building": ("report",),
     "merilo.reports.hb.raw_study": ("read_raw",),
     "merilo.reports.hb.verification": ("verify",),
-    "merilo.api.scoring": ("score",),
+    "merilo.runs.answer_scores": ("score",),
     "merilo.datasets": ("dataset",),
     "merilo.errors": (
         "BackendError",

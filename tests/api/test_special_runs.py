@@ -63,7 +63,7 @@ def test_programs_are_packed_with_their_results(tmp_path: Path) -> None:
 
     write_splits(gold / "ruhumaneval.json", [examples(dataset("ruhumaneval"))["test"]])
     scored = score_submission(tmp_path / "mine.zip", read_gold(gold)).datasets["ruHumanEval"]
-    assert scored.fault_count == 0
+    assert scored.answers.fault_count == 0
     assert scored.scores.main["pass@1"].value == pytest.approx(0.4)
 
 
@@ -80,7 +80,7 @@ def test_a_run_is_packed_and_scores_the_same_as_a_submission(name: str, tmp_path
     gold.mkdir()
     write_splits(gold / f"{name}.json", [examples(declared)["test"]])
     scored = score_submission(tmp_path / "mine.zip", read_gold(gold)).datasets[declared.title]
-    assert scored.fault_count == 0
+    assert scored.answers.fault_count == 0
     assert {one: score.value for one, score in scored.scores.all().items()} == {
         one: score.value for one, score in result.datasets[name].metrics.items()
     }

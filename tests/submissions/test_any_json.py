@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from merilo.datasets import dataset
 from merilo.metrics.scoring import score
-from merilo.submissions.faults import KINDS
-from merilo.submissions.submitted_answers import parse_file, read_answers
+from merilo.submissions.submitted_answers import KINDS, parse_file, read_answers
 
 keys = st.sampled_from(
     ["data", "test", "outputs", "meta", "id", "dialog_id", "question_id", "virtue"]

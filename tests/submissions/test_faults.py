@@ -9,8 +9,7 @@ from command import merilo
 from gold_sets import TITLES, documents, gold_split, right_answer, write_gold, write_zip
 
 from merilo.datasets import dataset
-from merilo.submissions.faults import KINDS, fault
-from merilo.submissions.submitted_answers import parse_file, read_answers
+from merilo.submissions.submitted_answers import KINDS, Fault, parse_file, read_answers
 
 BENCHMARK_NAMES = (
     "unreadable_zip, no_task, extension, unreadable_file, no_data_field, no_split, no_outputs_field_for_doc, "
@@ -43,12 +42,12 @@ def test_the_documentation_explains_each() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_error_speaks_both_languages(kind) -> None:
-    one = fault(kind, "что-то", "something", position=3, id=17)
+    one = Fault(kind, "17", position=3, id=17)
     assert one.message.ru != one.message.en
     assert any("а" <= sign <= "я" for sign in one.message.ru)
     assert one.message.en.isascii()
     assert "{" not in one.message.ru + one.message.en
-    assert one.told("en").startswith(f"{kind}: data.test[3]: ")
+    assert one.line.en.startswith(f"{kind}: data.test[3]: ")
     assert one.content()["type"] == kind
 
 
@@ -240,7 +239,7 @@ def test_the_json_tells_the_place_and_both_sentences(tmp_path: Path) -> None:
         "id": 4,
         "path": "data.test[3]",
         "message": {
-            "ru": "ответ не того типа: нужно: строка, а не число",
+            "ru": "ответ не того типа: нужна строка, а не число",
             "en": "the answer is of the wrong type: expected a text, not a number",
         },
     }

@@ -108,8 +108,8 @@ def test_a_random_submission_is_valid_and_scores_as_guessing_does(title: str, tm
     gold = read_gold(write_gold(tmp_path, {title: split}))
     sample(gold, tmp_path / "s.zip", seed=5)
     result = score_submission(tmp_path / "s.zip", gold).datasets[title]
-    assert not result.faults
-    assert not result.unknown
+    assert not result.answers.faults
+    assert not result.answers.unknown
     if declared.answer.kind == "choice":
         assert result.scores.main["acc"].value == pytest.approx(1 / len(declared.answer.labels), abs=0.1)
     elif declared.answer.kind == "criteria":
@@ -130,7 +130,7 @@ def test_one_wrong_answer_costs_exactly_its_share(title: str, splits, tmp_path: 
 
     write_zip(tmp_path / "s.zip", {title: documents(declared, split, answer)})
     result = score_submission(tmp_path / "s.zip", gold).datasets[title]
-    assert not result.faults
+    assert not result.answers.faults
     for name, score in result.scores.main.items():
         if name == "f1_macro":
             assert 0.7 < score.value < 1

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from merilo.api.scoring import MatchedAnswers, match_answers
 from merilo.cli.output import emit_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.cli.score_table import show_scores
 from merilo.errors import UsageError
+from merilo.metrics.detox import Rater
 from merilo.metrics.judgement import Judgement
 from merilo.models.run_folder import is_run
+from merilo.runs.answer_scores import MatchedAnswers, match_answers
 from merilo.wording import listed
 
 app = typer.Typer(add_completion=False)
@@ -38,10 +40,8 @@ def score_responses(
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
     if is_run(responses):
-        from merilo.cli.score_run import score_folder  # noqa: PLC0415 - files of answers need no runs
-
         rater = rater_of(rudetox_models, rudetox_curves)
-        return score_folder(responses, data, explain_id or (), rater, seed, json_to)
+        return _score_run(responses, data, explain_id or (), rater, seed, json_to)
     if dataset_name is None or data is None:
         raise UsageError(
             "answers need --dataset NAME and --data FILE; only the folder of a run names them itself"
@@ -67,6 +67,32 @@ def score_responses(
             say(
                 f"{len(answers.matched.given)} answered items in {result.answers.clusters} clusters by '{result.answers.cluster}'"
             )
+    return 0
+
+
+def _score_run(
+    run: Path, data: Path | None, wanted: Sequence[str], rater: Rater | None, seed: int, json_to: str | None
+) -> int:
+    """Score a run and print the table, or the explanation of the wanted items."""
+    from merilo.cli.run_table import show_explanation, show_run  # noqa: PLC0415 - files of answers need no runs
+    from merilo.runs.run_explanation import explain_item  # noqa: PLC0415 - as above
+    from merilo.runs.run_scores import score_run  # noqa: PLC0415 - as above
+
+    with working("Scoring the run"):
+        result = score_run(run, data=data, rudetox_models=rater, seed=seed)
+    explained = [explain_item(run, name, data=data, rater=rater) for name in wanted]
+    if json_to:
+        content = result.to_dict()
+        if explained:
+            content["explained"] = [one.to_dict() for one in explained]
+        emit_json(content, json_to)
+    if json_to != "-":
+        for one in explained:
+            show_explanation(one)
+        if not explained:
+            show_run(result)
+    for note in result.notes:
+        say(note)
     return 0
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from merilo.atomic_write import refuse_existing
-from merilo.bilingual import Language
 from merilo.cli.output import emit_json, say, working
 from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.garbage_collection import collecting_later
@@ -16,6 +15,7 @@ from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.evaluation import content_of, read_gold, refused, score_submission
 from merilo.submissions.writing import examples, pack, sample
+from merilo.text import Language
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Pack and score submissions to the benchmark."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol, TypeAlias, TypeGuard
 
 from merilo.strict_json import Json
+from merilo.text import Text
 
 #: The results of each generated program: `str(result)` for every test, `None` for a failed test.
 Generations: TypeAlias = "tuple[tuple[str | None, ...], ...]"
@@ -34,11 +35,19 @@ class AnswerForm(Protocol):
         """The separator between alternative answers in a gold text."""
 
 
-class AnswerTypeError(ValueError):
+class _AnswerError(ValueError):
+    """An answer that does not fit the dataset; `reason` says why in every language, and the message in English."""
+
+    def __init__(self, reason: Text) -> None:
+        self.reason = reason
+        super().__init__(reason.en)
+
+
+class AnswerTypeError(_AnswerError):
     """The answer has the wrong type for the dataset, such as a number instead of a text."""
 
 
-class AnswerContentError(ValueError):
+class AnswerContentError(_AnswerError):
     """The answer has the right type, but its content cannot be read."""
 
 
@@ -67,53 +76,59 @@ def read_answer(form: AnswerForm, value: Json) -> Given:
     if form.kind == "program":
         return _generations(value)
     if not isinstance(value, str):
-        raise AnswerTypeError(f"expected a text, not {kind_of(value)}")
+        raise AnswerTypeError(Text("expected a text, not {kind}", kind=kind_of(value)))
     return value
 
 
-def kind_of(value: Json) -> str:
+def kind_of(value: Json) -> Text:
     """Name the type of a JSON value in words, for a message.
 
     Example:
-        >>> kind_of(None), kind_of(True), kind_of([])
-        ('null', 'true or false', 'a list')
+        >>> [kind_of(value).en for value in (None, True, [])]
+        ['null', 'true or false', 'a list']
     """
-    kinds: Sequence[tuple[type | tuple[type, ...], str]] = (
-        (bool, "true or false"),
-        ((int, float), "a number"),
-        (str, "a text"),
-        (list, "a list"),
-        (dict, "a dictionary"),
-    )
-    return next((name for kind, name in kinds if isinstance(value, kind)), "null")
+    match value:
+        case bool():
+            return Text("true or false")
+        case int() | float():
+            return Text("a number")
+        case str():
+            return Text("a text")
+        case list():
+            return Text("a list")
+        case dict():
+            return Text("a dictionary")
+    return Text("null")
 
 
 def _criteria(form: AnswerForm, value: Json) -> Mapping[str, str]:
     if not isinstance(value, dict):
-        raise AnswerTypeError(f"expected a dictionary of criteria, not {kind_of(value)}")
+        raise AnswerTypeError(Text("expected a dictionary of criteria, not {kind}", kind=kind_of(value)))
     if missing := [name for name in form.criteria if name not in value]:
-        raise AnswerContentError(f"lacks {', '.join(missing)}")
+        raise AnswerContentError(Text("lacks {criteria}", criteria=missing))
     found = {}
     for name in form.criteria:
         label = value[name]
         text = str(label) if isinstance(label, int) and not isinstance(label, bool) else label
         if not isinstance(text, str) or text not in form.labels:
-            raise AnswerContentError(f"'{name}' must be {' or '.join(form.labels)}")
+            raise AnswerContentError(Text("'{name}' must be one of {labels}", name=name, labels=form.labels))
         found[name] = text
     return found
 
 
 def _generations(value: Json) -> Generations:
     if not isinstance(value, list):
-        raise AnswerTypeError(f"expected a list of generations, not {kind_of(value)}")
+        raise AnswerTypeError(Text("expected a list of generations, not {kind}", kind=kind_of(value)))
     (inner,) = value if len(value) == 1 else (None,)
     generations = inner if isinstance(inner, list) and any(isinstance(one, list) for one in inner) else value
     if not generations:
-        raise AnswerContentError("contains no generations")
+        raise AnswerContentError(Text("contains no generations"))
     found = []
     for number, results in enumerate(generations, start=1):
         if not _are_results(results):
-            raise AnswerContentError(f"generation {number} must be a list of texts and nulls, one per test")
+            raise AnswerContentError(
+                Text("generation {number} must be a list of texts and nulls, one per test", number=number)
+            )
         found.append(tuple(results))
     return tuple(found)
 

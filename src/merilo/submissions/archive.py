@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
-from merilo.bilingual import Language
 from merilo.errors import InputError
-from merilo.submissions.faults import Fault, fault
+from merilo.text import Language, Text
 
 #: A submission holds about two dozen files, far fewer than this.
 MAX_ENTRIES: Final = 1000
@@ -37,25 +36,27 @@ _LONGEST_COMMENT: Final = 0xFFFF
 _METHODS: Final = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED: Final = 0x1
 
+_NOT_ZIP: Final = Text("it is not a ZIP file, or it is truncated")
+_TOO_MANY: Final = Text("it has more than {most:# file|# files}", most=MAX_ENTRIES)
+
 
 class ArchiveError(InputError):
     """An archive that is broken or hostile.
 
     Args:
-        ru: the reason, in Russian.
-        en: the reason, in English.
+        reason: why it is refused.
         file: the archive.
         language: the language of the message.
     """
 
-    def __init__(self, ru: str, en: str, *, file: object, language: Language = "en") -> None:
-        self.fault: Fault = fault("unreadable_zip", ru, en)
-        self._texts = (ru, en)
-        super().__init__(self.fault.message.told(language), file=file)
+    def __init__(self, reason: Text, *, file: object, language: Language = "en") -> None:
+        self.reason = reason
+        refused = Text("the archive is refused: {what}", what=reason)
+        super().__init__(refused.in_language(language), file=file)
 
     def told(self, language: Language) -> ArchiveError:
         """Return the same error in another language."""
-        return ArchiveError(*self._texts, file=self.place.file, language=language)
+        return ArchiveError(self.reason, file=self.place.file, language=language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,13 @@ class Archive:
             NotImplementedError,
         ) as error:
             raise ArchiveError(
-                f"файл {shown(path)} повреждён", f"the file {shown(path)} is damaged", file=self.file
+                Text("the file {name} is damaged", name=shown(path)), file=self.file
             ) from error
         if len(content) != info.file_size:
-            raise ArchiveError(
-                f"размер файла {shown(path)} не совпадает с заявленным",
-                f"the size of the file {shown(path)} differs from the size that the archive states",
-                file=self.file,
+            differs = Text(
+                "the size of the file {name} differs from the size that the archive states", name=shown(path)
             )
+            raise ArchiveError(differs, file=self.file)
         return content
 
 
@@ -136,9 +136,7 @@ def _opened(stream: IO[bytes], path: Path) -> tuple[zipfile.ZipFile, dict[str, z
         ValueError,
         OverflowError,
     ) as error:
-        raise _refused(
-            path, "это не ZIP-файл, или он обрезан", "it is not a ZIP file, or it is truncated"
-        ) from error
+        raise ArchiveError(_NOT_ZIP, file=path) from error
     return opened, _checked(opened.infolist(), path)
 
 
@@ -153,10 +151,6 @@ def shown(path: str) -> str:
     return f"'{text[:80]}…'" if len(text) > 80 else f"'{text}'"
 
 
-def _refused(path: Path, ru: str, en: str) -> ArchiveError:
-    return ArchiveError(ru, en, file=path)
-
-
 def _check_directory(stream: IO[bytes], path: Path) -> None:
     """Check the directory's size in the end record before `zipfile` reads the whole directory."""
     size = stream.seek(0, 2)
@@ -164,83 +158,64 @@ def _check_directory(stream: IO[bytes], path: Path) -> None:
     tail = stream.read()
     place = tail.rfind(_END_SIGNATURE)
     if place < 0 or len(tail) - place < _END.size:
-        raise _refused(path, "это не ZIP-файл, или он обрезан", "it is not a ZIP file, or it is truncated")
+        raise ArchiveError(_NOT_ZIP, file=path)
     if tail[max(0, place - _LOCATOR_SIZE) :].startswith(_LOCATOR_SIGNATURE):
-        raise _refused(
-            path,
-            "формат ZIP64 нужен только огромным архивам",
-            "it is in the ZIP64 format, which only enormous archives need",
-        )
+        raise ArchiveError(Text("it is in the ZIP64 format, which only enormous archives need"), file=path)
     _, _, _, _, entries, length, _, _ = _END.unpack_from(tail, place)
     if entries > MAX_ENTRIES or length > MAX_DIRECTORY_BYTES:
-        raise _refused(path, f"в нём больше {MAX_ENTRIES} файлов", f"it has more than {MAX_ENTRIES} files")
+        raise ArchiveError(_TOO_MANY, file=path)
     stream.seek(0)
 
 
 def _checked(infos: list[zipfile.ZipInfo], path: Path) -> dict[str, zipfile.ZipInfo]:
     if len(infos) > MAX_ENTRIES:
-        raise _refused(path, f"в нём больше {MAX_ENTRIES} файлов", f"it has more than {MAX_ENTRIES} files")
+        raise ArchiveError(_TOO_MANY, file=path)
     entries: dict[str, zipfile.ZipInfo] = {}
     seen: set[str] = set()
     for info in infos:
         reason = _name_fault(info) or _form_fault(info) or _size_fault(info)
         if reason is not None:
-            raise _refused(path, *reason)
+            raise ArchiveError(reason, file=path)
         name = info.filename.rstrip("/")
         if name.casefold() in seen:
-            raise _refused(
-                path, f"имя {shown(name)} встречается дважды", f"the name {shown(name)} occurs twice"
-            )
+            raise ArchiveError(Text("the name {name} occurs twice", name=shown(name)), file=path)
         seen.add(name.casefold())
         if not info.is_dir():
             entries[name] = info
     total = sum(info.file_size for info in entries.values())
     packed = sum(info.compress_size for info in entries.values())
     if total > MAX_TOTAL_BYTES or (total > RATIO_MATTERS_FROM and total > MAX_RATIO * packed):
-        raise _refused(
-            path,
-            f"в распакованном виде это {total} байт при {packed} сжатых",
-            f"it would unpack to {total} bytes from {packed}",
-        )
+        large = Text("it would unpack to {total} bytes from {packed}", total=total, packed=packed)
+        raise ArchiveError(large, file=path)
     return entries
 
 
-def _name_fault(info: zipfile.ZipInfo) -> tuple[str, str] | None:
+def _name_fault(info: zipfile.ZipInfo) -> Text | None:
     name = info.orig_filename
     parts = PurePosixPath(name).parts
     if name != info.filename or "\\" in name or ":" in name or not name.isprintable():
-        return f"недопустимое имя файла {shown(name)}", f"the file name {shown(name)} is not allowed"
+        return Text("the file name {name} is not allowed", name=shown(name))
     if name.startswith("/") or ".." in parts or not parts:
-        return (
-            f"имя {shown(name)} выводит за пределы папки",
-            f"the name {shown(name)} leads out of the folder",
-        )
+        return Text("the name {name} leads out of the folder", name=shown(name))
     if len(parts) > MAX_DEPTH or len(name) > 255:
-        return f"файл {shown(name)} вложен слишком глубоко", f"the file {shown(name)} is nested too deeply"
+        return Text("the file {name} is nested too deeply", name=shown(name))
     return None
 
 
-def _form_fault(info: zipfile.ZipInfo) -> tuple[str, str] | None:
-    mode = stat.S_IFMT(info.external_attr >> 16)
+def _form_fault(info: zipfile.ZipInfo) -> Text | None:
+    name, mode = shown(info.filename), stat.S_IFMT(info.external_attr >> 16)
     if mode not in {0, stat.S_IFREG, stat.S_IFDIR}:
-        return (
-            f"{shown(info.filename)} — ссылка или устройство",
-            f"{shown(info.filename)} is a link or a device",
-        )
+        return Text("{name} is a link or a device", name=name)
     if info.flag_bits & _ENCRYPTED:
-        return f"файл {shown(info.filename)} зашифрован", f"the file {shown(info.filename)} is encrypted"
+        return Text("the file {name} is encrypted", name=name)
     if info.compress_type not in _METHODS:
-        return (
-            f"файл {shown(info.filename)} сжат необычным способом",
-            f"the file {shown(info.filename)} is compressed with an unsupported method",
-        )
+        return Text("the file {name} is compressed with an unsupported method", name=name)
     return None
 
 
-def _size_fault(info: zipfile.ZipInfo) -> tuple[str, str] | None:
+def _size_fault(info: zipfile.ZipInfo) -> Text | None:
     if info.file_size <= MAX_FILE_BYTES:
         return None
-    return (
-        f"файл {shown(info.filename)} больше {MAX_FILE_BYTES} байт",
-        f"the file {shown(info.filename)} is larger than {MAX_FILE_BYTES} bytes",
+    return Text(
+        "the file {name} is larger than {most:# byte|# bytes}", name=shown(info.filename), most=MAX_FILE_BYTES
     )

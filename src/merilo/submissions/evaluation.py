@@ -8,15 +8,15 @@ from pathlib import Path, PurePosixPath
 
 from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError
-from merilo.items import Item, Split, read_split, split_file
+from merilo.items import Split, read_split, split_file
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, has_gold, metric_names, score
 from merilo.metrics.total import total_score
 from merilo.strict_json import Json
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
-from merilo.submissions.faults import Fault, fault
-from merilo.submissions.submitted_answers import Answers, parse_file, read_answers
+from merilo.submissions.submitted_answers import Answers, Fault, parse_file, read_answers
+from merilo.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,18 @@ class DatasetResult:
 
     Attributes:
         dataset: the declaration.
-        scores: the metrics; all are 0 if there are faults.
-        faults: what is wrong, at most `MAX_LISTED`.
-        fault_count: how many faults there are.
-        unknown: how many answers match no item of the test.
+        scores: the metrics; all are 0 if the answers have faults.
+        answers: the answers with their faults.
     """
 
     dataset: Dataset
     scores: Scores
-    faults: tuple[Fault, ...] = ()
-    fault_count: int = 0
-    unknown: int = 0
+    answers: Answers
 
     @property
     def complete(self) -> bool:
         """Whether the answers have no faults and every metric was computed."""
-        return not self.fault_count and not self.scores.missing
+        return not self.answers.fault_count and not self.scores.missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +141,9 @@ def score_submission(
 
 def refused(error: ArchiveError) -> SubmissionResult:
     """Make the result of an archive that cannot be scored."""
-    return SubmissionResult({}, None, (), ready_for_public=False, faults=(error.fault,))
+    return SubmissionResult(
+        {}, None, (), ready_for_public=False, faults=(Fault("unreadable_zip", error.reason),)
+    )
 
 
 def content_of(result: SubmissionResult) -> dict[str, Json]:
@@ -175,43 +173,29 @@ def _score_dataset(
     archive: Archive, members: Sequence[str], gold: GoldItems, rater: Rater | None, seed: int
 ) -> DatasetResult:
     answers = _answers(archive, members, gold)
-    items = gold.split.items
-    if answers.faults:
-        return DatasetResult(
-            gold.dataset,
-            _zeros(gold.dataset, items),
-            answers.faults,
-            answers.fault_count,
-            answers.unknown,
-        )
-    scores = score(gold.dataset, items, answers.given, rater=rater, seed=seed)
-    return DatasetResult(gold.dataset, scores, unknown=answers.unknown)
+    declared, items = gold.dataset, gold.split.items
+    if not answers.faults:
+        return DatasetResult(declared, score(declared, items, answers.given, rater=rater, seed=seed), answers)
+    main, extra = metric_names(declared, items)
+    zeros = {name: Score(name, 0.0, len(items)) for name in (*main, *extra)}
+    scores = Scores({name: zeros[name] for name in main}, {name: zeros[name] for name in extra})
+    return DatasetResult(declared, scores, answers)
 
 
 def _answers(archive: Archive, members: Sequence[str], gold: GoldItems) -> Answers:
     wanted = f"{gold.dataset.title}.json"
     readable = [name for name in members if PurePosixPath(name).suffix.lower() == ".json"]
     if not members:
-        return Answers.refused(fault("no_task", wanted, wanted))
+        return Answers.refused(Fault("no_task", wanted))
     if not readable:
-        return Answers.refused(fault("extension", shown(members[0]), shown(members[0])))
+        return Answers.refused(Fault("extension", shown(members[0])))
     if len(readable) > 1:
-        both = ", ".join(map(shown, readable))
-        return Answers.refused(
-            fault("unreadable_file", f"их несколько: {both}", f"there are several: {both}")
-        )
+        several = Text("there are several: {names}", names=[*map(shown, readable)])
+        return Answers.refused(Fault("unreadable_file", several))
     content, unreadable = parse_file(archive.read(readable[0]), readable[0])
     if unreadable is not None:
         return Answers.refused(unreadable)
     return read_answers(content, gold.dataset, gold.split.items)
-
-
-def _zeros(declared: Dataset, items: Sequence[Item]) -> Scores:
-    main, extra = metric_names(declared, items)
-    return Scores(
-        {name: Score(name, 0.0, len(items)) for name in main},
-        {name: Score(name, 0.0, len(items)) for name in extra},
-    )
 
 
 def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> SubmissionResult:
@@ -235,8 +219,8 @@ def _main_values(one: DatasetResult) -> Iterator[float]:
 def _dataset_content(one: DatasetResult) -> dict[str, Json]:
     return {
         "metrics": one.scores.to_dict(),
-        "errors": [found.content() for found in one.faults],
-        "errors_total": one.fault_count,
-        "unknown_ids": one.unknown,
+        "errors": [fault.content() for fault in one.answers.faults],
+        "errors_total": one.answers.fault_count,
+        "unknown_ids": one.answers.unknown,
         "in_total": one.dataset.in_total,
     }

@@ -1,25 +1,115 @@
-"""Read the answers to one dataset in a submission and report all errors."""
+"""The answers to one dataset in a submission, and the benchmark's twelve kinds of errors in them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from merilo.datasets import Dataset
 from merilo.errors import InputError
 from merilo.items import Item, ItemId
-from merilo.metrics.answers import AnswerContentError, AnswerTypeError, Given, kind_of, read_answer
+from merilo.metrics.answers import AnswerContentError, AnswerTypeError, Given, read_answer
 from merilo.strict_json import Json, parse_json
 from merilo.submissions.archive import shown
-from merilo.submissions.faults import Fault, Faults, fault
+from merilo.text import Given as GivenText
+from merilo.text import Text, joined
+
+Kind: TypeAlias = Literal[
+    "unreadable_zip",
+    "no_task",
+    "extension",
+    "unreadable_file",
+    "no_data_field",
+    "no_split",
+    "no_outputs_field_for_doc",
+    "no_meta_field_for_doc",
+    "no_id_field_for_doc",
+    "no_id",
+    "doc_output_type_error",
+    "doc_parse_output_error",
+]
+
+#: Kind -> its message; each error fills in `{what}`.
+_SENTENCES: Final[dict[Kind, Text]] = {
+    "unreadable_zip": Text("the archive is refused: {what}"),
+    "no_task": Text("the archive has no file {what} with answers to this dataset"),
+    "extension": Text("the file {what} has the wrong extension: it must end in .json"),
+    "unreadable_file": Text("the file cannot be read: {what}"),
+    "no_data_field": Text("the file has no field 'data' with a dictionary of splits"),
+    "no_split": Text("the field 'data' has no list 'test'"),
+    "no_outputs_field_for_doc": Text("the answer has no field 'outputs'"),
+    "no_meta_field_for_doc": Text("the answer has no dictionary 'meta'"),
+    "no_id_field_for_doc": Text("'meta' does not identify the item: {what}"),
+    "no_id": Text("there is no answer to item {what}"),
+    "doc_output_type_error": Text("the answer is of the wrong type: {what}"),
+    "doc_parse_output_error": Text("the answer cannot be read: {what}"),
+}
+
+#: All kinds, in the order of the checks.
+KINDS: Final = tuple(_SENTENCES)
+
+#: At most this many errors of a dataset are listed; further errors are only counted.
+MAX_LISTED: Final = 1000
 
 #: Every JSON value follows one of these characters; their count bounds the memory that parsing takes.
 MAX_VALUES: Final = 3_000_000
 
-#: A document, its position in `data.test`, and its place in a dialogue.
-_Document: TypeAlias = "tuple[Json, int, int | None]"
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One error of a submission.
+
+    Attributes:
+        kind: the error's name in the benchmark.
+        what: what the message names: a file, an item, a reason.
+        position: the place of the answer in `data.test`, from 0.
+        turn: the place in the dialogue, from 0, if answers are grouped by dialogue.
+        id: the item, if it is known.
+    """
+
+    kind: Kind
+    what: Text | str = ""
+    position: int | None = None
+    turn: int | None = None
+    id: ItemId | None = None
+
+    @property
+    def message(self) -> Text:
+        """What is wrong, a sentence."""
+        return Text(_SENTENCES[self.kind].english, what=self.what)
+
+    @property
+    def path(self) -> str | None:
+        """The JSON path of the answer: `data.test[3]`, `data.test[0][17]`."""
+        if self.position is None:
+            return None
+        turn = "" if self.turn is None else f"[{self.turn}]"
+        return f"data.test[{self.position}]{turn}"
+
+    @property
+    def line(self) -> Text:
+        """The error as one line of text.
+
+        Example:
+            >>> Fault("no_id", "17", id=17).line.en
+            'no_id: there is no answer to item 17'
+        """
+        return joined([f"{self.kind}:", f"{self.path}:" if self.path else "", self.message])
+
+    def content(self) -> dict[str, Json]:
+        """Return the error as JSON."""
+        message = self.message
+        content: dict[str, Json] = {
+            "type": self.kind,
+            "position": self.position,
+            "turn": self.turn,
+            "id": self.id,
+            "path": self.path,
+            "message": {"ru": message.ru, "en": message.en},
+        }
+        return {key: value for key, value in content.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +129,9 @@ class Answers:
     unknown: int = 0
 
     @classmethod
-    def refused(cls, found: Fault) -> Answers:
+    def refused(cls, fault: Fault) -> Answers:
         """Make a result without answers, with one fault as the reason."""
-        return cls({}, (found,), 1)
+        return cls({}, (fault,), 1)
 
 
 def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
@@ -51,32 +141,32 @@ def parse_file(content: bytes, file: str) -> tuple[Json, Fault | None]:
         (the JSON, `None`), or (`None`, the fault) if the file cannot be read.
     """
     if sum(map(content.count, (b"{", b"[", b",", b":"))) > MAX_VALUES:
-        return None, fault("unreadable_file", "в нём слишком много значений", "it has too many values")
+        return None, Fault("unreadable_file", Text("it has too many values"))
     try:
-        text = content.decode("utf-8-sig")
+        return parse_json(content.decode("utf-8-sig"), file=file), None
     except UnicodeDecodeError as error:
-        return None, fault(
-            "unreadable_file",
-            f"это не текст в UTF-8 (байт {error.start + 1})",
-            f"it is not UTF-8 text (byte {error.start + 1})",
+        return None, Fault(
+            "unreadable_file", Text("it is not UTF-8 text (byte {byte})", byte=error.start + 1)
         )
-    try:
-        return parse_json(text, file=file), None
     except InputError as error:
-        return None, fault("unreadable_file", f"это не строгий JSON: {_reason(error)}", f"it {error.message}")
+        # The decoder explains more, but only in English.
+        explained = GivenText({"en": f"it {error.message}", "ru": _why_not_json(error).ru})
+        return None, Fault("unreadable_file", explained)
 
 
-def _reason(error: InputError) -> str:
-    """Return in Russian why `parse_json` failed."""
+def _why_not_json(error: InputError) -> Text:
     match error.__cause__:
-        case json.JSONDecodeError() as found:
-            return f"ошибка в строке {found.lineno}, столбец {found.colno}"
+        case json.JSONDecodeError() as cause:
+            return Text(
+                "it is not strict JSON: error in line {line}, column {column}",
+                line=cause.lineno,
+                column=cause.colno,
+            )
         case UnicodeEncodeError():
-            return "половина суррогатной пары"
+            return Text("it is not strict JSON: unpaired surrogate")
         case RecursionError():
-            return "слишком глубокая вложенность"
-        case _:
-            return "NaN, бесконечность, повторённый ключ или слишком длинное число"
+            return Text("it is not strict JSON: nested too deeply")
+    return Text("it is not strict JSON: NaN, infinity, a repeated key or a number that is too long")
 
 
 def read_answers(content: Json, dataset: Dataset, items: Sequence[Item]) -> Answers:
@@ -90,22 +180,18 @@ def read_answers(content: Json, dataset: Dataset, items: Sequence[Item]) -> Answ
     """
     data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, dict):
-        return Answers.refused(fault("no_data_field"))
+        return Answers.refused(Fault("no_data_field"))
     documents = data.get("test")
     if not isinstance(documents, list):
-        return Answers.refused(fault("no_split"))
+        return Answers.refused(Fault("no_split"))
     reader = _Reader(dataset, items)
-    for document in _documents(documents, in_dialogues=dataset.shots.earlier_turns):
-        reader.take(*document)
-    return reader.answers()
-
-
-def _documents(entries: list[Json], *, in_dialogues: bool) -> Iterator[_Document]:
-    for position, entry in enumerate(entries):
-        if in_dialogues and isinstance(entry, list):
-            yield from ((turn, position, number) for number, turn in enumerate(entry))
+    for position, entry in enumerate(documents):
+        if dataset.shots.earlier_turns and isinstance(entry, list):
+            for number, turn in enumerate(entry):
+                reader.take(turn, position, number)
         else:
-            yield entry, position, None
+            reader.take(entry, position, None)
+    return reader.answers()
 
 
 class _Reader:
@@ -121,102 +207,74 @@ class _Reader:
             )
         self._given: dict[ItemId, Given] = {}
         self._seen: set[ItemId] = set()
-        self._faults = Faults()
+        self._faults: list[Fault] = []
+        self._fault_count = 0
         self._nameless = 0
         self._unknown = 0
 
     def take(self, document: Json, position: int, turn: int | None) -> None:
         """Read one document and note its faults, without raising an error."""
         if not isinstance(document, dict):
-            self._faults.note("no_outputs_field_for_doc", position=position, turn=turn)
+            self._note("no_outputs_field_for_doc", "", position, turn)
             self._nameless += 1
             return
         if "outputs" not in document:
-            self._faults.note("no_outputs_field_for_doc", position=position, turn=turn)
+            self._note("no_outputs_field_for_doc", "", position, turn)
         meta = document.get("meta")
         if not isinstance(meta, dict):
-            self._faults.note("no_meta_field_for_doc", position=position, turn=turn)
+            self._note("no_meta_field_for_doc", "", position, turn)
             self._nameless += 1
             return
         name = self._name(meta)
         if name is None:
-            fields = "id" if not self._dataset.shots.earlier_turns else "id | dialog_id, question_id"
-            self._faults.note("no_id_field_for_doc", fields, fields, position=position, turn=turn)
+            fields = "id | dialog_id, question_id" if self._dataset.shots.earlier_turns else "id"
+            self._note("no_id_field_for_doc", fields, position, turn)
             self._nameless += 1
             return
         item = self._known.get(name)
         if item is None:
             self._unknown += 1
         elif item in self._seen:
-            self._faults.note(
-                "doc_parse_output_error",
-                "на этот вопрос уже есть ответ",
-                "this item already has an answer",
-                position=position,
-                turn=turn,
-                id=item,
-            )
+            again = Text("this item already has an answer")
+            self._note("doc_parse_output_error", again, position, turn, item)
         else:
             self._seen.add(item)
             if "outputs" in document:
-                self._read(document["outputs"], item, position, turn)
+                try:
+                    self._given[item] = read_answer(self._dataset.answer, document["outputs"])
+                except AnswerTypeError as error:
+                    self._note("doc_output_type_error", error.reason, position, turn, item)
+                except AnswerContentError as error:
+                    self._note("doc_parse_output_error", error.reason, position, turn, item)
 
     def answers(self) -> Answers:
         """Return the answers read, and report missing items."""
         missing = [item.id for item in self._items if item.id not in self._seen]
         # Answers whose item is unknown are reported already; do not report their items as missing too.
         if len(missing) > self._nameless:
-            for id_ in missing:
-                self._faults.note("no_id", shown(str(id_)), shown(str(id_)), id=id_)
-        return Answers(self._given, tuple(self._faults.listed), self._faults.count, self._unknown)
+            for name in missing:
+                self._note("no_id", shown(str(name)), item=name)
+        return Answers(self._given, tuple(self._faults), self._fault_count, self._unknown)
+
+    def _note(
+        self,
+        kind: Kind,
+        what: Text | str,
+        position: int | None = None,
+        turn: int | None = None,
+        item: ItemId | None = None,
+    ) -> None:
+        self._fault_count += 1
+        if len(self._faults) < MAX_LISTED:
+            self._faults.append(Fault(kind, what, position, turn, item))
 
     def _name(self, meta: dict[str, Json]) -> str | None:
         if (number := meta.get("id")) is not None:
             return str(number)
         return _turn(meta) if self._dataset.shots.earlier_turns else None
 
-    def _read(self, outputs: Json, item: ItemId, position: int, turn: int | None) -> None:
-        try:
-            self._given[item] = read_answer(self._dataset.answer, outputs)
-        except AnswerTypeError as error:
-            kind = f"{_EXPECTED[self._dataset.answer.kind]}, а не {_RUSSIAN_KINDS[kind_of(outputs)]}"
-            self._faults.note(
-                "doc_output_type_error",
-                f"нужно: {kind}",
-                str(error),
-                position=position,
-                turn=turn,
-                id=item,
-            )
-        except AnswerContentError as error:
-            rule = _CONTENT[self._dataset.answer.kind]
-            self._faults.note(
-                "doc_parse_output_error", rule, str(error), position=position, turn=turn, id=item
-            )
-
 
 def _turn(meta: dict[str, Json]) -> str | None:
     if "dialog_id" not in meta or "question_id" not in meta:
         return None
     return f"{meta['dialog_id']}/{meta['question_id']}"
-
-
-_EXPECTED: Final = {
-    "choice": "строка",
-    "integer": "строка",
-    "text": "строка",
-    "criteria": "словарь по критериям",
-    "program": "список генераций",
-}
-_RUSSIAN_KINDS: Final = {
-    "true or false": "логическое значение",
-    "a number": "число",
-    "a text": "строка",
-    "a list": "список",
-    "a dictionary": "словарь",
-    "null": "null",
-}
-_CONTENT: Final = {
-    "criteria": "нужны все критерии, у каждого — «0» или «1»",
-    "program": "нужна хотя бы одна генерация, и каждая — список строк и null, по одному на тест",
-}
