@@ -11,7 +11,7 @@ from merilo.items import Item
 from merilo.people.reading import read_responses
 from merilo.settings import Settings
 from merilo.site.equal_votes import EqualVotes
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 
 NUMBERS = ["7", "007", "7.0", " 7", "+7", "8", "1 000", "1000", "-7", "1,5", "1.5"]
 TEXTS = ["House", "the house", "house.", "House  ", "home", "a home", "Дом", "дом", "дом!", "ёж", "еж"]

@@ -10,7 +10,7 @@ from merilo.api.site import invite_to_site
 from merilo.site.database import database_url, open_database
 from merilo.site.schema import RESPONSE
 from merilo.studies.freezing import freeze_plan
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder, open_study
 
 Frozen = Callable[..., StudyFolder]

@@ -40,7 +40,7 @@ from merilo.site.schema import ANSWERED, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.study_registration import register
 from merilo.studies.freezing import freeze_plan
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_tasks import study_tasks
 

@@ -15,7 +15,6 @@ from study_people import bundled_study, study_of
 
 from merilo.errors import DataError, OutputError, UsageError
 from merilo.items import Item
-from merilo.studies.outgoing import WORDS
 from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
@@ -274,7 +273,7 @@ def test_each_expert_gets_a_sheet_without_their_own_items_and_the_option_to_skip
         for task in tasks.tests:
             assert (task.id in text) == (sheet.respondent not in task.authors)
         assert MAY_BE_MINE in text.replace('""', '"')
-        assert WORDS["ru"]["limit"].format(60) in text
+        assert "На одно задание даётся не более 60 с." in text
 
 
 def test_a_time_limit_is_stated_once(tmp_path: Path) -> None:
@@ -290,7 +289,7 @@ def test_a_time_limit_is_stated_once(tmp_path: Path) -> None:
         )
         export_study(folder, "csv", tmp_path / f"out{number}", arm="experts")
         page = (tmp_path / f"out{number}" / "instruction.html").read_text("utf-8")
-        assert page.count(WORDS["ru"]["limit"].format(60)) == times, text
+        assert page.count("На одно задание даётся не более 60 с.") == times, text
 
 
 def test_only_experts_named_get_sheets_and_unknown_authorship_gives_one_sheet(tmp_path: Path) -> None:

@@ -10,24 +10,24 @@ from merilo.items import write_splits
 from merilo.site.served_study import load_study
 from merilo.site.site_words import WORDS
 from merilo.studies.creation import create_studies, create_study
-from merilo.studies.instruction_html import html_of
-from merilo.studies.instruction_text import (
-    MORE_EXAMPLES,
+from merilo.studies.instruction import (
     SKIP_OWN,
     UNFOLDED,
     default_restrictions,
     fenced,
+    html_of,
+    task_descriptions,
     write_instruction,
+    written_examples,
 )
 from merilo.studies.plan_checks import freeze_study
 from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, StudyWishes, TrainingPlan
 from merilo.studies.study_folder import study_items
-from merilo.studies.task_descriptions import task_descriptions, written_examples
 
 RIGHT = {"ru": "**Правильный ответ:**", "en": "**Right answer:**"}
 #: The datasets whose items people answer; the pairs of ruDetox are judged in three projects.
 ASKED = sorted({*CATALOGUE} - {"rudetox"})
-MORE = {language: f"## {title}" for language, title in MORE_EXAMPLES.items()}
+MORE = {"ru": "## Ещё примеры", "en": "## More examples"}
 
 
 def instruction(language: str, name: str = "rummlu", **other: object) -> str:
@@ -61,8 +61,8 @@ def shown_answers(text: str, language: str) -> list[str]:
 def test_every_dataset_of_the_catalogue_says_what_to_do_in_both_languages(name: str) -> None:
     task = task_descriptions()[name].task
     russian, english = instruction("ru", name), instruction("en", name)
-    assert task.ru in russian
-    assert task.en in english
+    assert task["ru"] in russian
+    assert task["en"] in english
     assert not re.search("[а-яё]", english.split("## Examples")[0].replace("Да", "").replace("Нет", ""))
     assert "{" not in russian.split("## Примеры")[0]
     assert "{" not in english.split("## Examples")[0]
@@ -77,7 +77,7 @@ def test_every_label_has_its_meaning_and_an_example(tmp_path: Path, name: str, l
     if declared.answer.labels:
         assert sorted(meant) == sorted(declared.answer.labels)
     for meaning in task_descriptions()[name].labels.values():
-        assert f" — {getattr(meaning, language)}\n" in text
+        assert f" — {meaning[language]}\n" in text
     assert set(declared.answer.labels) <= set(shown_answers(text, language))
     assert len(shown_answers(text, language)) >= 2
 
@@ -101,8 +101,8 @@ def test_the_projects_of_rudetox_ask_for_judgements_and_not_for_sentences(tmp_pa
         known = task_descriptions()[f"rudetox-{project}"]
         for language in ("ru", "en"):
             text = study.folder.instruction(language)
-            assert getattr(known.task, language) in text
-            assert all(f" — {getattr(one, language)}\n" in text for one in known.labels.values())
+            assert known.task[language] in text
+            assert all(f" — {one[language]}\n" in text for one in known.labels.values())
             assert set(shown_answers(text, language)) == {"0", "1"}
             assert not re.search("модел|model|[Пп]ерепиш|[Rr]ewrite", text)
 

@@ -17,7 +17,7 @@ from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
 from merilo.reports.study_baseline import expert_study, study_responses
 from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, read_imports
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study

@@ -20,7 +20,7 @@ from merilo.site.annotator_steps import (
 from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
 from merilo.site.served_study import ServedStudy
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 
 #: The time of the first answer, in milliseconds since 1970.
 START = 1_790_000_000_000

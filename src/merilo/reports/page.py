@@ -41,7 +41,7 @@ from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.settings import Settings
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
-from merilo.studies.instruction_html import html_of
+from merilo.studies.instruction import html_of
 from merilo.studies.plan_types import INSTRUCTION_FILES
 from merilo.text import LANGUAGES, Given, Text, joined
 

@@ -27,7 +27,7 @@ from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, field, form_of, wants_json
 from merilo.site.site_words import words
 from merilo.site.unsaved_answers import unsaved_answer
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 
 Page = Literal["task", "training"]
 

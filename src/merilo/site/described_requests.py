@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 
 from merilo.site.item_form import LONGEST_ANSWER, LONGEST_COMMENT
 from merilo.site.people_access import LONGEST_ID, PLATFORM_IDS, PREVIEW
-from merilo.studies.outgoing import ANSWER
+from merilo.studies.platform_tasks import ANSWER
 
 _TEXT: Final = {"type": "string"}
 _LANGUAGE: Final = {"type": "string", "enum": ["ru", "en"]}

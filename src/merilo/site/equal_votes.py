@@ -9,7 +9,7 @@ from typing import Final
 from merilo.datasets.declaration import Dataset
 from merilo.items import Item
 from merilo.people.spelling import canonical, key_of, rules_of, unify
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 
 _SKIPS: Final = frozenset(SKIP_OWN.values())
 

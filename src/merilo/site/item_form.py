@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from merilo.bilingual import Language
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_words import words
-from merilo.studies.outgoing import ANSWER, PATTERNS, media_kind
+from merilo.studies.platform_tasks import ANSWER, PATTERNS, media_kind
 from merilo.studies.study_tasks import StudyTask
 
 FieldKind: TypeAlias = Literal["labels", "number", "text", "choices", "list", "letters", "program"]

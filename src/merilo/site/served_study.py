@@ -22,10 +22,9 @@ from merilo.site.equal_votes import EqualVotes
 from merilo.site.schema import FOREIGN, OWN
 from merilo.site.study_rules import StudyRules
 from merilo.studies.freezing import changes_since_freeze, read_frozen
-from merilo.studies.instruction_html import html_of, instruction_body
-from merilo.studies.instruction_text import SKIP_OWN
-from merilo.studies.outgoing import Outgoing
+from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
+from merilo.studies.platform_tasks import Outgoing, instruction_body
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, needs_fixed_overlap, study_tasks
 from merilo.wording import listed

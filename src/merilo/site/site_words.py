@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from merilo.bilingual import Language
-from merilo.studies.instruction_text import SKIP_OWN
+from merilo.studies.instruction import SKIP_OWN
 
 _RU: Final = {
     "language": "Язык",

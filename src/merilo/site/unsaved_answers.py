@@ -12,7 +12,7 @@ from merilo.site.annotation_site import AnnotationSite
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, browser_language, field, wants_json
 from merilo.site.site_words import words
-from merilo.studies.outgoing import ANSWER
+from merilo.studies.platform_tasks import ANSWER
 
 #: Statuses of refusals that end: the database cannot write, or the person must wait.
 _LATER: Final = frozenset({429, 503})

@@ -19,7 +19,13 @@ from merilo.metrics.scoring import RATED
 from merilo.people.experts.sampling import value_of
 from merilo.settings import PlannedAnalysis
 from merilo.strict_json import indented
-from merilo.studies.instruction_text import UNFOLDED, card_text, default_restrictions, write_instruction
+from merilo.studies.instruction import (
+    UNFOLDED,
+    card_text,
+    default_restrictions,
+    write_instruction,
+    written_examples,
+)
 from merilo.studies.item_fields import grouping_fields
 from merilo.studies.known_answers import (
     ChosenControls,
@@ -64,7 +70,6 @@ from merilo.studies.study_source import (
 )
 from merilo.studies.study_tasks import domain_of, needs_fixed_overlap
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
-from merilo.studies.task_descriptions import written_examples
 from merilo.wording import listed, shown
 
 #: The declaration of a custom dataset, copied into the study's folder.

@@ -17,8 +17,8 @@ from merilo.people import platforms
 from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError
 from merilo.people.platforms.export import Export
 from merilo.people.platforms.forms import TABLE_FORMS, questions_of
-from merilo.studies.instruction_text import SKIP_OWN
-from merilo.studies.outgoing import ANSWER, MINE, STUDY, TASK
+from merilo.studies.instruction import SKIP_OWN
+from merilo.studies.platform_tasks import ANSWER, MINE, STUDY, TASK
 from merilo.studies.study_tasks import StudyTask, StudyTasks
 from merilo.wording import listed, shortened, shown
 

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from merilo.atomic_write import new_folder
-from merilo.bilingual import Language
 from merilo.errors import DataError, UsageError, argument
 from merilo.files import sha256
 from merilo.people.platforms import NAMES, Platform
 from merilo.strict_json import Json, indented
-from merilo.studies.abc_tasks import abc_files
-from merilo.studies.csv_tasks import csv_files
-from merilo.studies.instruction_html import html_of
-from merilo.studies.instruction_text import SKIP_OWN
-from merilo.studies.label_studio_tasks import label_studio_files
-from merilo.studies.mturk_tasks import mturk_files
-from merilo.studies.outgoing import Outgoing
+from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
+from merilo.studies.platform_tasks import PLATFORM_FILES, Outgoing
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTasks, study_tasks
 from merilo.studies.study_tasks import author_field as usual_author_field
-from merilo.studies.toloka_tasks import toloka_files
+from merilo.text import Language
 from merilo.wording import listed
 
 #: What describes an exported folder.
 EXPORT_FILE: Final = "export.json"
-
-
-_FILES: Final[Mapping[Platform, Callable[[Outgoing], dict[str, str]]]] = {
-    "toloka": toloka_files,
-    "abc": abc_files,
-    "label-studio": label_studio_files,
-    "mturk": mturk_files,
-    "csv": csv_files,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +158,7 @@ def export_study(
     _refuse_unfit(everybody, platform)
     sheets = _sheets(everybody, experts, domains, known=field is not None)
     written = [
-        (_subfolder(number, sheet), sheet, _FILES[platform](sheet.outgoing))
+        (_subfolder(number, sheet), sheet, PLATFORM_FILES[platform](sheet.outgoing))
         for number, sheet in enumerate(sheets, 1)
     ]
     made = ExportedStudy(

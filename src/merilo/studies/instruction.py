@@ -1,0 +1,357 @@
+"""The instruction for annotators: written in Markdown in Russian and in English, and shown as HTML that no text can break out of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
+
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import group, prompts, template
+from merilo.errors import InputError
+from merilo.items import Item
+from merilo.strict_json import Json, read_json
+from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, TrainingPlan
+from merilo.studies.study_folder import StudyItem
+from merilo.studies.study_tasks import one_answer
+from merilo.text import LANGUAGES, Language, Text
+
+#: The number of examples that the instruction shows; the others are folded.
+UNFOLDED: Final = 8
+#: The longest text of all shown examples, in characters.
+_UNFOLDED_TEXT: Final = 2500
+
+_MORE_EXAMPLES: Final = Text("## More examples")
+
+#: The option for annotators who may have written an item.
+SKIP_OWN: Final[Mapping[Language, str]] = {
+    one: Text("skip the question because I may have written it").in_language(one) for one in LANGUAGES
+}
+
+#: Language -> the file of the dataset's card, and its section with the description of the task.
+_CARD: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
+
+
+def default_restrictions(declared: Dataset) -> tuple[Restriction, ...]:
+    """Return the rules of every study of a dataset, unless the author replaces them."""
+    tools = Text("Do not use a calculator, a spreadsheet or a programming language such as Python.")
+    if declared.answer.kind == "program":
+        tools = Text(
+            "Do not run the program: Python, development environments and calculators are not allowed."
+        )
+    search = Text("Do not search for answers on the internet, in books or in other sources.")
+    networks = Text(
+        "Do not use neural networks, chatbots or voice assistants, and do not copy the tasks into them."
+    )
+    return tuple(Restriction(ru=rule.ru, en=rule.en) for rule in (search, tools, networks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDescription:
+    """What annotators are told about a dataset; every text is given by its language.
+
+    Attributes:
+        task: what to do.
+        answer: how to write an answer; `None` if the kind of the answer says it.
+        labels: a label, or several separated by commas -> their meaning.
+        examples: solved items written for Merilo, which show every label and every form of prompt.
+    """
+
+    task: Mapping[str, str]
+    answer: Mapping[str, str] | None = None
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    examples: tuple[Item, ...] = ()
+
+
+@cache
+def task_descriptions() -> Mapping[str, TaskDescription]:
+    """Read the descriptions of all datasets of the catalogue, by the dataset's name."""
+    import yaml  # noqa: PLC0415 - needed only where an instruction is written
+
+    text = (files("merilo.studies") / "instructions.yaml").read_text(encoding="utf-8")
+    known: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    return {name: _description(entry) for name, entry in known.items()}
+
+
+def _description(entry: Mapping[str, Any]) -> TaskDescription:
+    return TaskDescription(
+        task=entry["task"],
+        answer=entry.get("answer"),
+        labels=entry.get("labels", {}),
+        examples=tuple(
+            Item(
+                f"example-{number}", one.get("prompt", 0), one["inputs"], one["outputs"], one.get("meta", {})
+            )
+            for number, one in enumerate(entry.get("examples", ()), start=1)
+        ),
+    )
+
+
+def written_examples(declared: Dataset, test: Sequence[Item]) -> list[Item]:
+    """Return Merilo's own examples of a dataset, each with its own template, else that of a test item of the same form.
+
+    Args:
+        declared: the dataset.
+        test: the items of the test.
+    """
+    known = task_descriptions().get(declared.name)
+    like = {group(item, declared): item for item in reversed(test)}
+    found = []
+    for item in known.examples if known else ():
+        form = group(item, declared)
+        if form in like and not isinstance(item.instruction, str):
+            found.append(replace(item, instruction=template(like[form], declared)))
+        elif isinstance(item.instruction, str) or form in prompts(declared):
+            found.append(item)
+    return found
+
+
+def card_text(folder: Path, language: str) -> str | None:
+    """Read the description of the task from the dataset's card; `None` if there is no card.
+
+    Raises:
+        InputError: the card is not an object of texts.
+    """
+    name = _CARD[language]
+    section = Text("Task description").in_language("ru" if language == "ru" else "en")
+    if not (folder / name).is_file():
+        return None
+    content: Json = read_json(folder / name)
+    if not isinstance(content, dict):
+        raise InputError("must be a JSON object: section -> text", file=folder / name)
+    found = next((text for title, text in content.items() if title.casefold() == section.casefold()), None)
+    return found.strip() if isinstance(found, str) and found.strip() else None
+
+
+def write_instruction(
+    language: Language,
+    declared: Dataset,
+    *,
+    task: str | None,
+    restrictions: Sequence[Restriction],
+    arms: Mapping[str, Arm],
+    controls: ControlsPlan | None,
+    training: TrainingPlan | None,
+    examples: Sequence[StudyItem],
+    beside_models: bool = True,
+) -> str:
+    """Write the instruction in one language.
+
+    Args:
+        language: "ru" or "en".
+        declared: the dataset.
+        task: the description of the task from the dataset's card; by default, Merilo's own for datasets of the catalogue.
+        restrictions: the rules for annotators.
+        arms: the groups of annotators.
+        controls: the control items, which are mentioned if there are any.
+        training: the training items, which are mentioned if there are any.
+        examples: solved items.
+        beside_models: whether models are asked the same items; people alone judge the pairs of ruDetox.
+    """
+    known = task_descriptions().get(declared.name)
+    parts: list[Text | str] = [Text("# Instruction for the tasks of {title}", title=declared.title)]
+    parts += [Text("## What to do"), task or _task(language, declared, known)]
+    if beside_models:
+        parts.append(
+            Text(
+                "You see the tasks exactly as a language model receives them. Your answers show how well people solve these tasks."
+            )
+        )
+    parts += [Text("## How to answer"), _answering(language, declared, known)]
+    limits = sorted({arm.time_limit for arm in arms.values() if arm.time_limit is not None})
+    if limits:
+        seconds = int(limits[0]) if limits[0] == int(limits[0]) else limits[0]
+        parts.append(
+            Text(
+                "You have {seconds:# second|# seconds} for a task from the moment it is shown.",
+                seconds=seconds,
+            )
+        )
+    parts.append(Text("## Restrictions"))
+    parts.append(
+        Text(
+            "People and models need equal conditions, and the questions must not become public, because models could be trained "
+            "on them. Please follow these rules:"
+        )
+        if beside_models
+        else Text("Please follow these rules:")
+    )
+    rules = [rule for one in restrictions if (rule := one.text(language))]
+    parts.append(
+        "\n".join(f"- {rule}" for rule in rules)
+        or Text("- Answer on your own, without help from other people.")
+    )
+    parts += _checks(controls, training)
+    solved = [_example(number, one, declared, language) for number, one in enumerate(examples, start=1)]
+    shown = _unfolded([len(one.prompt) for one in examples])
+    if solved:
+        how = Text(
+            "These are examples of tasks with their right answers. The tasks themselves give no hints."
+        )
+        parts += [Text("## Examples"), how, *solved[:shown]]
+    if len(solved) > shown:
+        parts += [_MORE_EXAMPLES, *solved[shown:]]
+    return "\n\n".join(_said(part, language) for part in parts) + "\n"
+
+
+def _said(part: Text | str, language: Language) -> str:
+    return part if isinstance(part, str) else part.in_language(language)
+
+
+def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> list[Text]:
+    """The section on the quality checks; empty without any."""
+    found = []
+    if training is not None:
+        told = Text(
+            "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks are admitted to "
+            "the main tasks.",
+            share=training.threshold,
+        )
+        after = Text("After each wrong answer, the training shows the right one.")
+        found.append(Text("{told} {after}", told=told, after=after) if training.feedback else told)
+    if controls is not None:
+        found.append(
+            Text(
+                "Some of the tasks are control tasks, whose answers are known in advance; they look like all other tasks. If less "
+                "than {share:%} of your answers to control tasks are right, your other answers are not used.",
+                share=controls.min_accuracy,
+            )
+        )
+    return [Text("## Quality checks"), *found] if found else []
+
+
+def _unfolded(lengths: Sequence[int]) -> int:
+    """Return how many examples are shown: at most `UNFOLDED`, and after the second one only what can be read in a minute."""
+    fitting = [n for n, total in enumerate(accumulate(lengths), start=1) if n <= 2 or total <= _UNFOLDED_TEXT]
+    return min(len(fitting), UNFOLDED)
+
+
+def _task(language: Language, declared: Dataset, known: TaskDescription | None) -> Text | str:
+    if known:
+        return known.task[language]
+    if language == "en" and declared.about:
+        return f"{declared.about.rstrip('.')}."
+    return {
+        "choice": Text("In each task, read the question and choose the right answer."),
+        "integer": Text("In each task, read the problem and find a number."),
+        "text": Text("In each task, read the question and answer it briefly in your own words."),
+        "program": Text("In each task, read the description and write a program."),
+        "criteria": Text("In each task, read the text and answer one question about it."),
+    }[declared.answer.kind]
+
+
+def _answering(language: Language, declared: Dataset, known: TaskDescription | None) -> str:
+    """The numbered steps of an answer."""
+    how = known.answer[language] if known and known.answer else _said(_form(declared, known), language)
+    if known:
+        how += "".join(f"\n   - {_bold(one)} — {meaning[language]}" for one, meaning in known.labels.items())
+    steps: list[Text | str] = [
+        Text("Read the task to the end: its beginning or its end says what form the answer must have.")
+    ]
+    if declared.media:
+        steps.append(Text("Open the picture, recording or film if there is one, and study all of it."))
+    steps.append(how)
+    if not declared.answer.labels:
+        steps.append(Text("Answer only what is asked: extra words or signs can make a right answer wrong."))
+    steps.append(
+        Text(
+            "Work on your own and at your own pace. If you are not sure, give the answer that seems most likely to you."
+        )
+    )
+    return "\n".join(f"{number}. {_said(step, language)}" for number, step in enumerate(steps, start=1))
+
+
+def _form(declared: Dataset, known: TaskDescription | None) -> Text:
+    """The form of an answer, if the description of the dataset does not say it."""
+    answer = declared.answer
+    if known and known.labels:
+        return Text("Choose one answer:")
+    if "grade_norm" in declared.metrics:
+        return Text(
+            "Write the answer in the form that the task requires: numbers separated by commas without spaces (for example 1,4), or "
+            "a word in lower case. If several words are needed, write them without spaces and commas."
+        )
+    if answer.kind == "choice" or (answer.kind == "criteria" and answer.labels != ("0", "1")):
+        labels = ", ".join(f"**{label}**" for label in answer.labels)
+        return Text("Choose one of these answers: {labels}.", labels=labels)
+    return {
+        "integer": Text(
+            "Write the answer as a whole number in digits, without spaces, units or explanations."
+        ),
+        "text": Text("Write a short answer, one word or a few words, without explanations."),
+        "program": Text("Write what the task asks for: the body of the function or the whole function."),
+        "criteria": Text("Answer one question about the act: **1** is yes, **0** is no."),
+    }[answer.kind]
+
+
+def _bold(labels: str) -> str:
+    """Return labels in bold, a long series by its ends."""
+    each = labels.split(", ")
+    shown = each if len(each) < 6 else [each[0], each[1], "…", each[-1]]
+    return ", ".join(one if one == "…" else f"**{one}**" for one in shown)
+
+
+def _example(number: int, one: StudyItem, declared: Dataset, language: Language) -> str:
+    gold = one_answer(one.item.outputs)
+    program = one.item.meta.get("canonical_solution")
+    separator = declared.answer.alternatives if "grade_norm" not in declared.metrics else None
+    if declared.answer.kind == "program" and isinstance(program, str):
+        shown = program.strip("\n")
+    elif isinstance(gold, list):
+        shown = "\n".join(map(str, gold))
+    elif separator and separator in str(gold):
+        first, *others = (part.strip() for part in str(gold).split(separator) if part.strip())
+        shown = first
+        for other in others:
+            shown = Text("{one} or {other}", one=shown, other=other).in_language(language)
+    else:
+        shown = str(gold).strip()
+    code = "python" if declared.answer.kind == "program" else "text"
+    block = code == "python" or "\n" in shown
+    return Text(
+        "### Example {number}\n\n{prompt}\n\n**Right answer:**{answer}",
+        number=number,
+        prompt=fenced(one.prompt, code),
+        answer=f"\n\n{fenced(shown, code)}" if block else f" {shown}",
+    ).in_language(language)
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """Put a text into a fenced block of Markdown that the text cannot close.
+
+    Example:
+        >>> fenced("2 + 2 =").splitlines()
+        ['```text', '2 + 2 =', '```']
+    """
+    longest = max((len(found) for found in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def html_of(markdown: str) -> str:
+    r"""Convert Markdown to HTML; HTML inside it stays text, links to scripts stay text too, and further examples are folded.
+
+    Example:
+        >>> html_of("*Answer*: <script>alert(1)</script>")
+        '<p><em>Answer</em>: &lt;script&gt;alert(1)&lt;/script&gt;</p>\n'
+    """
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - needed only where an instruction is written
+
+    # "zero" media: an image of an instruction would be loaded from anywhere.
+    reader = (
+        MarkdownIt("commonmark", {"html": False})
+        .enable("table")
+        .disable(["image", "html_block", "html_inline"])
+    )
+    headings = "|".join(re.escape(_MORE_EXAMPLES.in_language(one).removeprefix("## ")) for one in LANGUAGES)
+    return re.sub(
+        rf"<h2>(?P<title>{headings})</h2>\n(?P<body>.*?)(?=<h[12]>|\Z)",
+        r"<details><summary>\g<title></summary>\n\g<body></details>\n",
+        str(reader.render(markdown)),
+        flags=re.DOTALL,
+    )

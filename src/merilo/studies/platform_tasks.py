@@ -1,0 +1,549 @@
+"""The tasks of a study as the files of a platform: Toloka, ABC Elementary, Label Studio, Mechanical Turk, or a plain table.
+
+No file shows a gold answer of the test. Text of a dataset is written as text everywhere, so no markup of it is run.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from itertools import groupby
+from typing import Final, Literal, TypeAlias
+from xml.sax.saxutils import quoteattr
+
+from merilo.datasets.rendering import Media
+from merilo.people.platforms import Platform
+from merilo.strict_json import Json, indented
+from merilo.studies.study_tasks import AnswerForm, StudyTask, common_form, interleaved, pages
+from merilo.text import Language, Text
+
+MediaKind: TypeAlias = Literal["image", "audio", "video"]
+
+#: The fields of a task that hold the study's id and the task's id. Not `id`: Label Studio writes its own number there.
+STUDY: Final = "study"
+TASK: Final = "task"
+#: The fields of an answer on every platform: the answer, and the mark "I may have written this question" beside it.
+ANSWER: Final = "answer"
+MINE: Final = "mine"
+
+#: The pattern of the answers of a form, as JavaScript and Python read it.
+PATTERNS: Final[Mapping[AnswerForm, str]] = {
+    "number": r"\s*(?:-|−|–)?\d+([.,]\d+)?\s*",
+    "set": r"\s*\d+(\s*,\s*\d+)*\s*",
+    "matching": r"\s*\d+(\s*,\s*\d+)*\s*",
+}
+
+_SUFFIXES: Final[Mapping[str, MediaKind]] = {
+    **dict.fromkeys((".mp3", ".wav", ".ogg", ".flac", ".m4a"), "audio"),
+    **dict.fromkeys((".mp4", ".webm", ".mov", ".avi"), "video"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """The tasks of a study for one group of annotators, or for one expert.
+
+    Attributes:
+        study: the study's id, which every task carries.
+        title: the name of the project on the platform.
+        language: the language of the instruction and of the page.
+        instruction: the instruction as HTML without scripts.
+        tests: the items of the test.
+        controls: the control items.
+        training: the training items.
+        page: tasks on a page.
+        reward: the pay for a page; `None` if it is not decided.
+        time_limit: seconds for a task; `None` without a limit.
+        mine: the text of the option "skip the question, because I may have written it"; empty without the option.
+        media_url: the address of the folder `samples/`; empty if media keep their paths.
+        respondent: the expert whom the sheet is for; empty if anybody may answer.
+    """
+
+    study: str
+    title: str
+    language: Language
+    instruction: str
+    tests: tuple[StudyTask, ...]
+    controls: tuple[StudyTask, ...] = ()
+    training: tuple[StudyTask, ...] = ()
+    page: int = 1
+    reward: float | None = None
+    time_limit: float | None = None
+    mine: str = ""
+    media_url: str = ""
+    respondent: str = ""
+
+    @cached_property
+    def mixed(self) -> list[StudyTask]:
+        """The items of the test with control items between them at regular intervals; a dialogue is not interrupted."""
+        return list(self.tests) if self.dialogue else interleaved(self.tests, self.controls)
+
+    @cached_property
+    def dialogue(self) -> bool:
+        """Whether the items are turns of dialogues, which one person answers in order."""
+        return any(task.dialogue for task in self.tests)
+
+    @cached_property
+    def form(self) -> AnswerForm:
+        """The form of answer that the interface offers."""
+        return common_form([*self.tests, *self.controls])
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels to choose from, with the option "may be mine" at the end; empty for open answers."""
+        if self.form != "labels":
+            return ()
+        labels = tuple(dict.fromkeys(label for task in self.tests for label in task.labels))
+        return (*labels, self.mine) if self.mine else labels
+
+    @cached_property
+    def media(self) -> dict[str, MediaKind]:
+        """The media fields of the tasks: field -> kind."""
+        return {
+            one.field: media_kind(one.path)
+            for task in (*self.tests, *self.controls, *self.training)
+            for one in task.media
+        }
+
+    def html(self, text: Text) -> str:
+        """A sentence in the page's language as HTML."""
+        return escape(text.in_language(self.language))
+
+    def shown(self, task: StudyTask) -> dict[str, str]:
+        """The fields of a task that annotators see, by name: the ids, the prompt, the addresses of media."""
+        there = {one.field: self.address(one) for one in task.media}
+        return {
+            STUDY: self.study,
+            TASK: task.id,
+            "prompt": task.prompt,
+            **{f"media_{field}": there.get(field, "") for field in self.media},
+        }
+
+    def address(self, media: Media) -> str:
+        """The address of a medium."""
+        return f"{self.media_url.rstrip('/')}/{media.path}" if self.media_url else media.path
+
+
+def media_kind(path: str) -> MediaKind:
+    """Tell the kind of a medium by its file's name.
+
+    Example:
+        >>> media_kind("samples/1.WAV"), media_kind("samples/1.png")
+        ('audio', 'image')
+    """
+    return next((kind for suffix, kind in _SUFFIXES.items() if path.lower().endswith(suffix)), "image")
+
+
+#: Fonts and colours of a page; no font or script is loaded from elsewhere.
+STYLE: Final = (
+    "body{font-family:sans-serif;max-width:50em;margin:1em auto;padding:0 1em;line-height:1.5}"
+    ".prompt{white-space:pre-wrap;overflow-wrap:anywhere}fieldset{margin:1em 0}"
+    "img,video{max-width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}pre,code.language-text{font:inherit}table{border-collapse:collapse}td,th{border:1px solid;padding:.2em .6em}"
+)
+
+
+def page(title: str, language: str, body: str) -> str:
+    """Return an HTML page without scripts.
+
+    Args:
+        title: the title, as a text.
+        language: the page's language.
+        body: the content, as HTML.
+    """
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src * data:; media-src *"
+    return (
+        f'<!DOCTYPE html>\n<html lang="{language}"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+    )
+
+
+def instruction_page(outgoing: Outgoing) -> str:
+    """Return the instruction as a page of its own."""
+    return page(outgoing.title, outgoing.language, instruction_body(outgoing))
+
+
+def instruction_body(outgoing: Outgoing) -> str:
+    """Return the instruction of a group of annotators as HTML: with its time limit and its option to skip own items, unless stated."""
+    found = outgoing.instruction
+    if outgoing.time_limit is not None:
+        limit = f"{outgoing.time_limit:g}"
+        if not re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", outgoing.instruction):
+            told = Text("The time limit is {limit} s for a task.", limit=limit)
+            found += f"<p><strong>{outgoing.html(told)}</strong></p>\n"
+    if outgoing.mine and outgoing.mine.casefold() not in outgoing.instruction.casefold():
+        told = Text(
+            "If you have the slightest suspicion that you wrote a question yourself, you must choose “{option}”.",
+            option=outgoing.mine,
+        )
+        found += f"<p><strong>{outgoing.html(told)}</strong></p>\n"
+    return found
+
+
+def training_page(outgoing: Outgoing) -> str:
+    """Return the training items as a page; the right answer and the hint of each can be opened below it."""
+    parts = [f"<h1>{outgoing.html(Text('Training tasks'))}</h1>\n"]
+    for number, task in enumerate(outgoing.training, start=1):
+        parts.append(
+            f'<h2>{number}</h2>\n<div class="prompt">{escape(task.prompt)}</div>\n'
+            f"<details><summary>{outgoing.html(Text('Show the right answer'))}</summary>"
+            f"<p>{escape(feedback(outgoing, task.first_known or '', task.hint))}</p></details>\n"
+        )
+    return page(outgoing.title, outgoing.language, "".join(parts))
+
+
+def feedback(outgoing: Outgoing, known: str, hint: str | None) -> str:
+    """Return what is said after a wrong answer to a training item."""
+    return hint or Text("The right answer: {answer}", answer=known).in_language(outgoing.language)
+
+
+def toloka_files(outgoing: Outgoing) -> dict[str, str]:
+    """Return the files of a Toloka project by name.
+
+    `project.json` has the fields of the platform's project: the instruction as HTML, the specifications of input and output, and
+    the interface for the Template Builder.
+
+    `tasks.tsv` holds the known answers of control items in `GOLDEN:answer`, because the platform checks people with them and
+    does not show them; the items of the test have no known answer there.
+    """
+    files = {
+        "tasks.tsv": _toloka_table(outgoing, outgoing.mixed),
+        "instruction.html": instruction_body(outgoing),
+        "project.json": indented(_toloka_project(outgoing)) + "\n",
+    }
+    if outgoing.training:
+        files["training.tsv"] = _toloka_table(outgoing, outgoing.training)
+    return files
+
+
+def _toloka_table(outgoing: Outgoing, tasks: Sequence[StudyTask]) -> str:
+    columns = list(outgoing.shown(tasks[0]))
+    header = [*(f"INPUT:{name}" for name in columns), "GOLDEN:answer", "HINT:text"]
+    return tab_separated(header, (_toloka_row(outgoing, task) for task in tasks))
+
+
+def _toloka_row(outgoing: Outgoing, task: StudyTask) -> list[str]:
+    hint = feedback(outgoing, task.first_known or "", task.hint) if task.kind == "training" else ""
+    return [*outgoing.shown(task).values(), task.first_known or "", hint]
+
+
+def tab_separated(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as TSV; a field with a line break, tab or quotation mark is put in quotation marks."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _toloka_project(outgoing: Outgoing) -> dict[str, Json]:
+    beside = bool(outgoing.mine) and outgoing.form != "labels"
+    inputs: dict[str, Json] = {
+        STUDY: {"type": "string", "required": True, "hidden": True},
+        TASK: {"type": "string", "required": True, "hidden": True},
+        "prompt": {"type": "string", "required": True},
+        **{f"media_{name}": {"type": "string", "required": False} for name in outgoing.media},
+    }
+    answer: dict[str, Json] = {"type": "string", "required": not beside}
+    if outgoing.labels:
+        answer["allowed_values"] = [*outgoing.labels]
+    outputs: dict[str, Json] = {"answer": answer}
+    if beside:
+        outputs["mine"] = {"type": "boolean", "required": False}
+    config: dict[str, Json] = {
+        "view": {
+            "type": "view.list",
+            "items": [*_toloka_inputs(outgoing), *_toloka_fields(outgoing, beside=beside)],
+        },
+        "plugins": [{"type": "plugin.toloka", "layout": {"kind": "scroll", "taskWidth": 700}}],
+    }
+    return {
+        "public_name": outgoing.title,
+        "public_description": outgoing.title,
+        "public_instructions": instruction_body(outgoing),
+        "task_spec": {
+            "input_spec": inputs,
+            "output_spec": outputs,
+            "view_spec": {
+                "type": "tb",
+                "config": json.dumps(config, ensure_ascii=False),
+            },
+        },
+        "assignments_issuing_type": "AUTOMATED",
+    }
+
+
+def _toloka_inputs(outgoing: Outgoing) -> list[Json]:
+    shown: list[Json] = [{"type": "view.text", "content": _data("input", "prompt")}]
+    for name, kind in outgoing.media.items():
+        shown.append({"type": f"view.{kind}", "url": _data("input", f"media_{name}")})
+    return shown
+
+
+def _toloka_fields(outgoing: Outgoing, *, beside: bool) -> list[Json]:
+    """The field of the answer and, beside an open answer, the mark "may be mine" that makes the answer needless."""
+    field: dict[str, Json] = {
+        "data": _data("output", "answer"),
+        "label": Text("Answer").in_language(outgoing.language),
+    }
+    needed: Json = {"type": "condition.required", "data": _data("output", "answer")}
+    if outgoing.labels:
+        field["type"] = "field.radio-group"
+        field["options"] = [{"label": label, "value": label} for label in outgoing.labels]
+    elif outgoing.form in PATTERNS:
+        field["type"] = "field.text"
+        pattern: Json = {
+            "type": "condition.schema",
+            "data": _data("output", "answer"),
+            "schema": {"type": "string", "pattern": f"^{PATTERNS[outgoing.form]}$"},
+        }
+        needed = {"type": "condition.all", "conditions": [needed, pattern]}
+    else:
+        field["type"] = "field.textarea"
+    if not beside:
+        return [{**field, "validation": needed}]
+    marked: Json = {"type": "condition.equals", "data": _data("output", "mine"), "to": True}
+    mark: Json = {"type": "field.checkbox", "data": _data("output", "mine"), "label": outgoing.mine}
+    return [{**field, "validation": {"type": "condition.any", "conditions": [needed, marked]}}, mark]
+
+
+def _data(side: str, name: str) -> dict[str, Json]:
+    return {"type": f"data.{side}", "path": name}
+
+
+def abc_files(outgoing: Outgoing) -> dict[str, str]:
+    """Return the files of an ABC Elementary project by name.
+
+    `tasks.tsv` has a row for each task or, if the items are turns of dialogues, a row for each dialogue with a JSON list in
+    `INPUT:dialog`. It holds no known answer; an import takes those of control items from the study.
+    """
+    files = {"tasks.tsv": "\ufeff" + _abc_table(outgoing), "instruction.html": instruction_page(outgoing)}
+    if outgoing.training:
+        files["training.html"] = training_page(outgoing)
+    return files
+
+
+def _abc_table(outgoing: Outgoing) -> str:
+    if not outgoing.dialogue:
+        tasks = outgoing.mixed
+        header = [f"INPUT:{name}" for name in outgoing.shown(tasks[0])]
+        header += ["INPUT:labels"] if outgoing.labels else []
+        labels = [json.dumps(outgoing.labels, ensure_ascii=False)] if outgoing.labels else []
+        return tab_separated(header, ([*outgoing.shown(task).values(), *labels] for task in tasks))
+    dialogues = [list(turns) for _, turns in groupby(outgoing.tests, key=lambda task: task.dialogue)]
+    return tab_separated(["INPUT:dialog"], ([_abc_turns(outgoing, turns)] for turns in dialogues))
+
+
+def _abc_turns(outgoing: Outgoing, turns: list[StudyTask]) -> str:
+    return json.dumps([outgoing.shown(task) for task in turns], ensure_ascii=False)
+
+
+#: The columns that a respondent or another platform fills in.
+_FILLED: Final = ("respondent", "answer", "page", "started", "submitted", "seconds", "reward")
+
+#: A spreadsheet runs a text that begins like this as a formula.
+_FORMULA: Final = re.compile(r"[=@\t\r]|[+-][^0-9.,]")
+
+
+def csv_files(outgoing: Outgoing) -> dict[str, str]:
+    """Return the files of a plain study by name.
+
+    `tasks.csv` has a row for each task and empty columns for the answers. It begins with a byte-order mark, so that
+    spreadsheets read it as UTF-8, and holds no known answer.
+    """
+    files = {"tasks.csv": _plain_table(outgoing), "instruction.html": instruction_page(outgoing)}
+    if outgoing.training:
+        files["training.html"] = training_page(outgoing)
+    return files
+
+
+def _plain_table(outgoing: Outgoing) -> str:
+    tasks = outgoing.mixed
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    marks = ["mine"] if outgoing.mine and not outgoing.labels else []
+    choices = ["labels"] if outgoing.labels else []
+    writer.writerow([*outgoing.shown(tasks[0]), *choices, *_FILLED, *marks])
+    for number, page in enumerate(pages(tasks, outgoing.page), start=1):
+        for task in page:
+            shown = [_plain_cell(value) for value in outgoing.shown(task).values()]
+            labels = [_plain_cell(" | ".join(outgoing.labels))] if choices else []
+            empty = ["" for _ in (*_FILLED[3:], *marks)]
+            writer.writerow([*shown, *labels, outgoing.respondent, "", str(number), *empty])
+    return "\ufeff" + text.getvalue()
+
+
+def _plain_cell(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+_LABEL_STUDIO_TAGS: Final[dict[AnswerForm, str]] = {
+    "number": '<Number name="answer" toName="prompt"{required}/>',
+    "program": '<TextArea name="answer" toName="prompt" maxSubmissions="1" editable="true" rows="12"{required}/>',
+}
+_LABEL_STUDIO_TEXT: Final = (
+    '<TextArea name="answer" toName="prompt" maxSubmissions="1" editable="true" rows="1"{required}/>'
+)
+
+
+def label_studio_files(outgoing: Outgoing) -> dict[str, str]:
+    """Return the files of a Label Studio project by name.
+
+    `tasks.json` holds no known answer, because the community edition checks nobody with them and shows all data of a task.
+    """
+    tasks: list[Json] = [{"data": {**outgoing.shown(task)}} for task in outgoing.mixed]
+    files = {
+        "tasks.json": indented(tasks) + "\n",
+        "labels.xml": _label_studio_configuration(outgoing),
+        "instruction.html": instruction_body(outgoing),
+    }
+    if outgoing.training:
+        files["training.html"] = training_page(outgoing)
+    return files
+
+
+def _label_studio_configuration(outgoing: Outgoing) -> str:
+    """The labelling configuration. `Text` shows the prompt as text, so no markup of a dataset is run."""
+    beside = bool(outgoing.mine) and not outgoing.labels
+    tags = ['<Text name="prompt" value="$prompt"/>']
+    for name, kind in outgoing.media.items():
+        tags.append(
+            f"<{kind.title()} name={quoteattr(f'shown_{name}')} value={quoteattr(f'$media_{name}')}/>"
+        )
+    if outgoing.labels:
+        tags.append(
+            '<Choices name="answer" toName="prompt" choice="single" showInline="false" required="true">'
+        )
+        tags += [f"  <Choice value={quoteattr(label)}/>" for label in outgoing.labels]
+        tags.append("</Choices>")
+    else:
+        tags.append(
+            _LABEL_STUDIO_TAGS.get(outgoing.form, _LABEL_STUDIO_TEXT).format(
+                required="" if beside else ' required="true"'
+            )
+        )
+    if beside:
+        tags += [
+            '<Choices name="mine" toName="prompt" choice="multiple">',
+            f"  <Choice value={quoteattr(outgoing.mine)}/>",
+            "</Choices>",
+        ]
+    inner = "".join(f"  {tag}\n" for tag in tags)
+    return f'<View style="white-space: pre-wrap">\n{inner}</View>\n'
+
+
+#: Amazon's form element, which sends the answers; the only script of the layout.
+_FORM_SCRIPT: Final = "https://assets.crowd.aws/crowd-html-elements.js"
+
+
+def mturk_files(outgoing: Outgoing) -> dict[str, str]:
+    """Return the files of a Mechanical Turk project by name: the CSV of a batch and its HTML layout.
+
+    Mechanical Turk puts the cells of the CSV into the layout as HTML. Every cell is therefore written as HTML that shows a text:
+    markup characters, the dollar sign of placeholders and characters that the platform's CSV cannot hold are character references.
+
+    A page (HIT) is a row of the CSV and shows `outgoing.page` tasks. If the last page is shorter, it has a CSV and a layout of
+    its own. No file holds a known answer: a browser would show it.
+    """
+    files = {}
+    whole = pages(outgoing.mixed, outgoing.page)
+    for size in dict.fromkeys(map(len, whole)):
+        mark = "" if size == len(whole[0]) else f"-{size}"
+        same = [page for page in whole if len(page) == size]
+        files[f"tasks{mark}.csv"] = _mturk_table(outgoing, same)
+        files[f"layout{mark}.html"] = _mturk_layout(outgoing, size)
+    if outgoing.training:
+        files["training.html"] = training_page(outgoing)
+    return files
+
+
+def _mturk_table(outgoing: Outgoing, rows: Sequence[Sequence[StudyTask]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    places = range(1, len(rows[0]) + 1)
+    names = [name for name in outgoing.shown(rows[0][0]) if name != STUDY]
+    writer.writerow([STUDY, *(f"{name}_{place}" for place in places for name in names)])
+    for page in rows:
+        shown = (outgoing.shown(task) for task in page)
+        cells = [mturk_cell(fields[name]) for fields in shown for name in names]
+        writer.writerow([outgoing.study, *cells])
+    return text.getvalue()
+
+
+def mturk_cell(text: str) -> str:
+    """Return a text as HTML for a cell of the batch.
+
+    Example:
+        >>> mturk_cell("<b>1</b> ${x}") == "&lt;b&gt;1&lt;/b&gt; &#36;{x}"
+        True
+    """
+    escaped = escape(text).replace("$", "&#36;").replace("\r\n", "\n").replace("\n", "<br>")
+    return "".join(letter if ord(letter) < 0x10000 else f"&#{ord(letter)};" for letter in escaped)
+
+
+def _mturk_layout(outgoing: Outgoing, size: int) -> str:
+    instruction = instruction_body(outgoing).replace("$", "&#36;")
+    questions = "".join(_mturk_question(outgoing, place) for place in range(1, size + 1))
+    return (
+        f'<script src="{_FORM_SCRIPT}"></script>\n<style>{STYLE}</style>\n<crowd-form>\n'
+        f"<details open><summary>{outgoing.html(Text('Instruction'))}</summary>\n{instruction}</details>\n"
+        f"{questions}</crowd-form>\n"
+    )
+
+
+def _mturk_question(outgoing: Outgoing, place: int) -> str:
+    media = "".join(_mturk_medium(kind, f"media_{name}_{place}") for name, kind in outgoing.media.items())
+    return (
+        f"<fieldset>\n<legend>{place}</legend>\n"
+        f'<div class="prompt">${{prompt_{place}}}</div>\n{media}{_mturk_field(outgoing, place)}</fieldset>\n'
+    )
+
+
+def _mturk_medium(kind: MediaKind, name: str) -> str:
+    if kind == "image":
+        return f'<img src="${{{name}}}" alt="">\n'
+    return f'<{kind} controls src="${{{name}}}"></{kind}>\n'
+
+
+def _mturk_field(outgoing: Outgoing, place: int) -> str:
+    """The field of an answer. A mark "may be mine" beside it makes the answer needless."""
+    name = f"answer_{place}"
+    if outgoing.labels:
+        return "".join(
+            f'<p><label><input type="radio" name="{name}" value="{_mturk_attribute(label)}" required> '
+            f"{_mturk_attribute(label)}</label></p>\n"
+            for label in outgoing.labels
+        )
+    required = "" if outgoing.mine else " required"
+    if outgoing.form in PATTERNS:
+        pattern = _mturk_attribute(PATTERNS[outgoing.form])
+        field = f'<input type="text" name="{name}" pattern="{pattern}" autocomplete="off"{required}>'
+    else:
+        field = f'<textarea name="{name}" rows="{12 if outgoing.form == "program" else 2}" cols="60"{required}></textarea>'
+    mark = (
+        f'<p><label><input type="checkbox" name="mine_{place}" value="true"> {_mturk_attribute(outgoing.mine)}</label></p>\n'
+        if outgoing.mine
+        else ""
+    )
+    return f"<p><label>{outgoing.html(Text('Answer'))}: {field}</label></p>\n{mark}"
+
+
+def _mturk_attribute(text: str) -> str:
+    return mturk_cell(text).replace("<br>", " ")
+
+
+#: Platform -> what writes its files by name.
+PLATFORM_FILES: Final[Mapping[Platform, Callable[[Outgoing], dict[str, str]]]] = {
+    "toloka": toloka_files,
+    "abc": abc_files,
+    "label-studio": label_studio_files,
+    "mturk": mturk_files,
+    "csv": csv_files,
+}
