@@ -37,9 +37,10 @@ _HEADS: Final = {
     "majority": "majority vs majority",
 }
 
-#: The width of the column of names and of each other column, in characters.
-_NAMES: Final = 22
-_COLUMN: Final = 24
+#: The least width of the column of names, and the usual width of a dataset's column and of the total's, in characters.
+_NAMES: Final = 18
+_COLUMN: Final = 22
+_TOTAL: Final = 16
 
 #: With more verdict sentences, they are details.
 _MOST_SENTENCES: Final = 6
@@ -77,15 +78,19 @@ def overview(table: ComparisonTable) -> str:
     columns = [_Column(table, one) for one in table.columns]
     kinds = [kind for kind in ("consensus", "single") if any(one.has(kind) for one in columns)]
     rows = [*_people_rows(table, columns), *_model_rows(table, columns, kinds)]
-    titles = [one.head() for one in columns] + ([str(Text("total", context="score"))] if table.with_total else [])
-    at_once = max(1, (width - _NAMES) // _COLUMN)
-    for start in range(0, len(titles), at_once):
-        part = slice(start, start + at_once)
+    titles = [one.head() for one in columns] + (
+        [str(Text("total", context="score"))] if table.with_total else []
+    )
+    fitting = max(1, (width - _NAMES) // _COLUMN)
+    if table.with_total and width - _NAMES - (len(titles) - 1) * _COLUMN >= _TOTAL:
+        fitting = len(titles)
+    for start in range(0, len(titles), fitting):
+        part = slice(start, start + fitting)
         title = None if start else str(Text("People and models"))
         drawn = Table(title=title, title_justify="left", title_style="bold")
         drawn.add_column("", overflow="fold")
         for name in titles[part]:
-            drawn.add_column(escape(name), justify="right")
+            drawn.add_column(escape(name), justify="right", no_wrap=True)
         for name, cells in rows:
             drawn.add_row(escape(name), *map(escape, cells[part]))
         console.print(drawn)
