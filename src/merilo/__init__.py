@@ -9,13 +9,6 @@ from merilo.version import __version__
 # Not typing.TYPE_CHECKING: importing typing would take longer than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from merilo.api.aggregation import GLAD as GLAD
-    from merilo.api.aggregation import Cascade as Cascade
-    from merilo.api.aggregation import DawidSkene as DawidSkene
-    from merilo.api.aggregation import MajorityVote as MajorityVote
-    from merilo.api.aggregation import OneCoin as OneCoin
-    from merilo.api.aggregation import aggregate as aggregate
-    from merilo.api.agreement import agreement as agreement
     from merilo.baselines.audit import audit as audit
     from merilo.baselines.expert_baseline import expert_baseline as expert_baseline
     from merilo.datasets import dataset as dataset
@@ -26,6 +19,13 @@ if TYPE_CHECKING:
     from merilo.errors import MissingPartError as MissingPartError
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
+    from merilo.people.aggregation.estimators import GLAD as GLAD
+    from merilo.people.aggregation.estimators import Cascade as Cascade
+    from merilo.people.aggregation.estimators import DawidSkene as DawidSkene
+    from merilo.people.aggregation.estimators import MajorityVote as MajorityVote
+    from merilo.people.aggregation.estimators import OneCoin as OneCoin
+    from merilo.people.aggregation.estimators import aggregate as aggregate
+    from merilo.people.agreement import agreement as agreement
     from merilo.people.reading import read_responses as read_responses
     from merilo.reports.ability_scale import item_response as item_response
     from merilo.reports.baseline import baseline as baseline
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 #: Module -> its public names.
 _HOMES = {
-    "merilo.api.agreement": ("agreement",),
-    "merilo.api.aggregation": ("Cascade", "DawidSkene", "GLAD", "MajorityVote", "OneCoin", "aggregate"),
+    "merilo.people.agreement": ("agreement",),
+    "merilo.people.aggregation.estimators": ("Cascade", "DawidSkene", "GLAD", "MajorityVote", "OneCoin", "aggregate"),
     "merilo.baselines.audit": ("audit",),
     "merilo.reports.baseline": ("baseline",),
     "merilo.reports.comparison": ("compare",),

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from merilo.baselines.audit import audit as find_wrong_golds
-from merilo.cli.exports import reading
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.output import OutFolder, emit_json, reading, refuse_json, say, working
 from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import (
     INPUT,

@@ -9,8 +9,7 @@ import typer
 
 from merilo.baselines.declared import settings_for
 from merilo.baselines.model_verdicts import Margin
-from merilo.cli.exports import reading
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.output import OutFolder, emit_json, reading, refuse_json, say, working
 from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import (
     MODELS,

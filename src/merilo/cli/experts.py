@@ -11,8 +11,7 @@ import typer
 from merilo.atomic_write import refuse_existing
 from merilo.baselines.expert_baseline import Protocol, expert_baseline
 from merilo.baselines.experts import told
-from merilo.cli.exports import reading
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.output import OutFolder, emit_json, reading, refuse_json, say, working
 from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import PopulationOption, RecodeOption, StrataOption, fields_of_strata
 from merilo.files import Progress

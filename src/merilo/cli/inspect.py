@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -12,8 +13,9 @@ import polars as pl
 import typer
 
 from merilo.baselines.pipeline import test_items
-from merilo.cli.exports import gold_of, reading, typed_freely
-from merilo.cli.output import emit_json, refuse_json
+from merilo.baselines.study_input import gold_of
+from merilo.cli import tame
+from merilo.cli.output import emit_json, reading, refuse_json
 from merilo.cli.study_options import (
     AnnotatorOption,
     AnswerOption,
@@ -33,11 +35,12 @@ from merilo.people import platforms
 from merilo.people.gold import Gold
 from merilo.people.gold_file import records
 from merilo.people.inspection import Inspection, inspect
-from merilo.people.platforms import Columns, Platform, SeveralAnswersError, plain
+from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError, plain
 from merilo.people.quality.controls import read_skills
+from merilo.reports.estimates import counted
 from merilo.responses import Responses
 from merilo.strict_json import Json
-from merilo.wording import choices, listed, shown
+from merilo.wording import choices, listed, shortened, shown
 
 app = typer.Typer(add_completion=False)
 
@@ -46,6 +49,9 @@ UNKNOWN: Final = "COLUMN"
 
 #: Larger files are not looked into for skills, bytes.
 _MOST_SKILLS: Final = 10_000_000
+
+#: Data that a platform usually exports, in words.
+_ABSENT: Final = {"time": "times", "reward": "rewards", "page": "pages", "control": "control items"}
 
 #: How many distinct answers are listed.
 MOST_ANSWERS: Final = 12
@@ -172,9 +178,7 @@ def inspect_(
     if json_to:
         emit_json(_as_json(files, found), json_to)
     if json_to != "-":
-        from merilo.cli.inspect_table import show  # noqa: PLC0415 - the JSON needs no tables
-
-        show(files, found)
+        _show(files, found)
     return 0 if all(match.fits for match in matches) else 1
 
 
@@ -197,7 +201,7 @@ def _by_answer(
                 labels=labels,
                 encoding=encoding,
                 progress=progress,
-                as_typed=typed_freely(declared),
+                as_typed=declared is not None and declared.answers_as_typed,
             )
 
     try:
@@ -336,17 +340,7 @@ def _as_json(files: list[Path], found: Found) -> dict[str, Json]:
         "columns": list(found.columns),
         "fields": list(found.fields),
         "answer_columns": {name: _inspection(one) for name, one in found.by_answer.items()},
-        "matches": [
-            {
-                "source": match.source,
-                "fits": match.fits,
-                "matched": match.matched,
-                "items": match.items,
-                "unused": match.unused,
-                "why": match.why,
-            }
-            for match in found.matches
-        ],
+        "matches": [asdict(match) for match in found.matches],
         "command": found.command,
     }
 
@@ -377,3 +371,92 @@ def _inspection(one: Inspection) -> dict[str, Json]:
             for near in one.near
         ],
     }
+
+
+def _show(files: Sequence[Path], found: Found) -> None:
+    """Print the findings and the suggested command on standard output."""
+    from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    table = Table(show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _rows(files, found):
+        table.add_row(name, escape(tame(value)))
+    console.print(table)
+    for one in found.by_answer.values():
+        for near in one.near[:5]:
+            console.print(
+                f"'{tame(near.written)}' ({near.answers}) looks like a spelling of '{tame(near.label)}' "
+                f"({near.label_answers}); {tame(near.option)} joins them",
+                soft_wrap=True,
+                markup=False,
+            )
+    if len(found.by_answer) > 1:
+        console.print(f"Choose the column of answers with --answer; the command below uses {found.answer}.")
+    if UNKNOWN in found.command.split():
+        console.print(f"Replace {UNKNOWN} by the name of the column: it could not be recognised.")
+    console.print("Suggested command:")
+    console.print(f"  {tame(found.command)}", soft_wrap=True, markup=False)
+
+
+def _rows(files: Sequence[Path], found: Found) -> list[tuple[str, str]]:
+    rows = [
+        ("files", ", ".join(shown(path) for path in files)),
+        ("platform", f"{NAMES[found.platform]} ({found.platform})"),
+        ("columns", listed([name or "(no name)" for name in found.columns], 40)),
+        ("item fields", listed(found.fields, 40) or "not known"),
+    ]
+    for name, one in found.by_answer.items():
+        rows.append((f"answers, {name}", _answers(one)))
+    if found.answer is not None:
+        rows += _counts(found.by_answer[found.answer])
+    return rows + [(_title(match), _match(match)) for match in found.matches]
+
+
+def _answers(one: Inspection) -> str:
+    top = [f"{shortened(answer, 40)}: {n}" for answer, n in list(one.answers.items())[:MOST_ANSWERS]]
+    more = len(one.answers) - len(top)
+    return "; ".join(top) + (f"; and {more} more different answers" if more else "")
+
+
+def _counts(one: Inspection) -> list[tuple[str, str]]:
+    controls = one.controls
+    dropped = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in one.dropped.items())
+    rows = [
+        ("rows", f"{one.rows_read}" + (f", of which dropped: {dropped}" if dropped else "")),
+        ("annotators", f"{one.annotators}"),
+        ("items", f"{one.items}, control items not counted"),
+        ("overlap", ", ".join(f"{items} of {people}" for people, items in one.overlap.items()) or "none"),
+        (
+            "control items",
+            f"{controls.items} with {counted(controls.rows, 'response')}, {controls.known} of them with a known answer, by "
+            f"{counted(controls.people, 'annotator')}"
+            if controls.items
+            else "none",
+        ),
+        (
+            "repeated answers",
+            f"{one.equal_repeats} times the same answer, {one.different_repeats} times another"
+            if one.equal_repeats or one.different_repeats
+            else "none",
+        ),
+        ("times, rewards", f"{counted(one.timed, 'response')} with a duration, {one.paid} with a reward"),
+    ]
+    if one.absent:
+        rows.append(("no column of", ", ".join(_ABSENT[what] for what in one.absent)))
+    return rows
+
+
+def _title(match: GoldMatch) -> str:
+    return "dataset" if match.source.startswith("dataset ") else "gold answers"
+
+
+def _match(match: GoldMatch) -> str:
+    verdict = "match" if match.fits else "do not match"
+    matched = "" if match.matched is None else f", {match.matched} of {counted(match.items, 'item')}"
+    counts = f"{match.source}: {verdict}{matched}"
+    unused = f"; {counted(match.unused, 'gold answer')} without an item" if match.unused else ""
+    return counts + unused + (f"; {match.why}" if match.why else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from merilo.files import Progress
 from merilo.strict_json import Json, as_text
 from merilo.wording import named
 
-__all__ = ["OutFolder", "emit_json", "named", "refuse_json", "say", "tracked", "working"]
+__all__ = ["OutFolder", "emit_json", "named", "reading", "refuse_json", "say", "tracked", "working"]
 
 #: After this many seconds, a terminal shows that the work is in progress.
 LONG_SECONDS: Final = 2.0
@@ -48,6 +48,21 @@ def refuse_json(where: str | None, needed: Iterable[Path]) -> None:
     """
     if where not in {None, "-"}:
         refuse_existing(Path(str(where)), force=True, needed=needed)
+
+
+#: From this many bytes on, reading shows a progress bar.
+LONG_INPUT_BYTES: Final = 8_000_000
+
+
+@contextmanager
+def reading(files: Sequence[Path]) -> Iterator[Progress | None]:
+    """Show a progress bar on standard error for large input, if it is a terminal."""
+    size = sum(path.stat().st_size for path in files if path.is_file())
+    if size < LONG_INPUT_BYTES or not sys.stderr.isatty():
+        yield None
+        return
+    with tracked("Reading", size) as progress:
+        yield progress
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from merilo.cli.exports import votes_option
+from merilo.errors import UsageError
 from merilo.settings import CheckedSettings, Settings, help_of, type_of
 
 
@@ -67,7 +67,20 @@ def _value(name: str, of: type, given: Any) -> object:  # noqa: ANN401 - as abov
     kind = type_of(name, of)
     if _is_tuple(kind):
         return tuple(given) if given else None if type(None) in get_args(kind) else ()
-    return votes_option(given) if name == "min_votes" else given
+    return _votes(given) if name == "min_votes" else given
+
+
+def _votes(text: str) -> int | Literal["majority"]:
+    """Parse the value of --min-votes.
+
+    Raises:
+        UsageError: the text is neither 'majority' nor a whole number.
+    """
+    if text == "majority":
+        return "majority"
+    if not text.isdecimal():
+        raise UsageError(f"--min-votes takes 'majority' or a number of at least 1, not '{text}'")
+    return int(text)
 
 
 def _is_tuple(kind: Any) -> bool:  # noqa: ANN401 - as above

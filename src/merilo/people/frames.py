@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from merilo.errors import UsageError
+from merilo.people.votes import Encoding, encode
+from merilo.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,3 +99,19 @@ def records_of(table: pl.DataFrame) -> list[dict[str, str | None]]:
 def as_json_lines(rows: Sequence[Mapping[str, object]]) -> str:
     """Format rows as JSON Lines."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def encoded(frame: Frame) -> Encoding:
+    """Encode the votes of a table.
+
+    Raises:
+        UsageError: a column is missing, or there is no complete row.
+    """
+    table = polars_of(frame)
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise UsageError(f"a table needs the columns {', '.join(COLUMNS)}; it has {listed(table.columns)}")
+    found = encode(*(table[name] for name in COLUMNS))
+    if not len(found.votes):
+        raise UsageError("the table has no row with a task, a worker and a label")
+    return found

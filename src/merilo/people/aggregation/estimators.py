@@ -22,27 +22,10 @@ from merilo.people.aggregation import (
     one_coin,
     plurality,
 )
-from merilo.people.frames import COLUMNS, Frame, is_pandas, pandas_of, polars_of
-from merilo.people.votes import Encoding, Votes, encode
-from merilo.wording import listed
+from merilo.people.frames import Frame, encoded, is_pandas, pandas_of, polars_of
+from merilo.people.votes import Encoding, Votes
 
 Method: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad", "cascade"]
-
-
-def encoded(frame: Frame) -> Encoding:
-    """Encode the votes of a table.
-
-    Raises:
-        UsageError: a column is missing, or there is no complete row.
-    """
-    table = polars_of(frame)
-    missing = [name for name in COLUMNS if name not in table.columns]
-    if missing:
-        raise UsageError(f"a table needs the columns {', '.join(COLUMNS)}; it has {listed(table.columns)}")
-    found = encode(*(table[name] for name in COLUMNS))
-    if not len(found.votes):
-        raise UsageError("the table has no row with a task, a worker and a label")
-    return found
 
 
 class _Estimator(ABC):
