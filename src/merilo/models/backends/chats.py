@@ -139,29 +139,6 @@ _THINKS: Final = re.compile(r"^(?:o\d|gpt-5)")
 MOST_STOPS: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ChatSettings:
-    """How a chat server is asked.
-
-    Attributes:
-        name: the backend's name.
-        tokens_field: what the server calls the most tokens of an answer.
-        stops: whether it takes stop strings; otherwise answers are cut here.
-        sampling: whether it takes temperature, top_p and a seed.
-        images: whether the model takes pictures.
-        extra: fields that are sent with every request.
-        think_end: the mark that ends a thought within the text, if the user names one.
-    """
-
-    name: str
-    tokens_field: str
-    stops: bool
-    sampling: bool
-    images: bool
-    extra: Mapping[str, Json]
-    think_end: str | None
-
-
 class ChatBackend(ServerBackend):
     """A model behind a chat server."""
 
@@ -202,32 +179,49 @@ class ChatCompletions(ChatBackend):
     """A model behind a chat server of OpenAI's kind; a `ModelBackend`.
 
     Args:
-        server: the server.
-        settings: how it is asked.
+        name: `openai-chat-completions` or `local-chat-completions`.
+        args: the backend's arguments.
         limits: its limits a minute.
         media_folder: the folder that the paths of pictures are below.
+
+    Raises:
+        UsageError: an argument has the wrong value.
+        BackendError: the key is missing.
+        MissingPartError: the extra `models` is not installed.
     """
 
     def __init__(
-        self, server: ServerSettings, settings: ChatSettings, limits: RateLimits, media_folder: Path | None
+        self, name: str, args: BackendArguments, limits: RateLimits, media_folder: Path | None
     ) -> None:
-        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if settings.images else ()))
-        super().__init__(settings.name, abilities, server, limits, vendor="openai", path="/chat/completions")
-        self._settings = settings
+        of_openai = name == "openai-chat-completions"
+        server = ServerSettings.of(args, OPENAI_KEY, OPENAI_URL if of_openai else None)
+        thinks = of_openai and bool(_THINKS.match(server.model))
+        self._images = args.flag("images", of_openai)
+        self._stops = not thinks
+        self._sampling = args.flag("sampling", not thinks)
+        self._tokens_field = "max_completion_tokens" if of_openai else "max_tokens"
+        self._think_end = args.text("think_end_token")
         self._media_folder = media_folder
+        self._extra: dict[str, Json] = {}
+        if effort := args.text("reasoning_effort"):
+            self._extra["reasoning_effort"] = effort
+        if args.text("enable_thinking") is not None:
+            self._extra["chat_template_kwargs"] = {"enable_thinking": args.flag("enable_thinking", True)}
+        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if self._images else ()))
+        super().__init__(name, abilities, server, limits, vendor="openai", path="/chat/completions")
 
     def _body(self, request: Request) -> dict[str, Json]:
         body: dict[str, Json] = {
             "model": self._server.model,
             "messages": [self._message(message) for message in request.messages],
-            **self._settings.extra,
+            **self._extra,
         }
         most = request.max_tokens or self._server.max_tokens
         if most is not None:
-            body[self._settings.tokens_field] = most
-        if request.stop and self._settings.stops:
+            body[self._tokens_field] = most
+        if request.stop and self._stops:
             body["stop"] = list(request.stop[:MOST_STOPS])
-        if self._settings.sampling:
+        if self._sampling:
             body["temperature"] = request.temperature
             if request.top_p is not None:
                 body["top_p"] = request.top_p
@@ -236,15 +230,15 @@ class ChatCompletions(ChatBackend):
         return body
 
     def _picture(self, part: Media) -> Json:
-        if not self._settings.images:
+        if not self._images:
             raise DataError(
                 f"the item shows {part}, and {self.name} takes no pictures (images=true if the model does)"
             )
         return {"type": "image_url", "image_url": {"url": read_picture(part, self._media_folder).data_url}}
 
     def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
-        stop = request.stop[MOST_STOPS:] if self._settings.stops else request.stop
-        return read_chat(body, stop, self._settings.think_end)
+        stop = request.stop[MOST_STOPS:] if self._stops else request.stop
+        return read_chat(body, stop, self._think_end)
 
 
 def read_chat(body: Mapping[str, Json], stop: Sequence[str], think_end: str | None) -> ModelReply:
@@ -335,36 +329,6 @@ def estimated_tokens(request: Request) -> int:
     return round(text / 2.5) + (request.max_tokens or 256)
 
 
-def open_chat(
-    name: str, args: BackendArguments, limits: RateLimits, media_folder: Path | None
-) -> ChatCompletions:
-    """Open `openai-chat-completions` or `local-chat-completions`.
-
-    Raises:
-        UsageError: an argument has the wrong value.
-        BackendError: the key is missing.
-        MissingPartError: the extra `models` is not installed.
-    """
-    of_openai = name == "openai-chat-completions"
-    server = ServerSettings.of(args, OPENAI_KEY, OPENAI_URL if of_openai else None)
-    thinks = of_openai and bool(_THINKS.match(server.model))
-    extra: dict[str, Json] = {}
-    if effort := args.text("reasoning_effort"):
-        extra["reasoning_effort"] = effort
-    if args.text("enable_thinking") is not None:
-        extra["chat_template_kwargs"] = {"enable_thinking": args.flag("enable_thinking", True)}
-    settings = ChatSettings(
-        name=name,
-        tokens_field="max_completion_tokens" if of_openai else "max_tokens",
-        stops=not thinks,
-        sampling=args.flag("sampling", not thinks),
-        images=args.flag("images", of_openai),
-        extra=extra,
-        think_end=args.text("think_end_token"),
-    )
-    return ChatCompletions(server, settings, limits, media_folder)
-
-
 ANTHROPIC_URL: Final = "https://api.anthropic.com"
 ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
 ANTHROPIC_ARGUMENTS: Final = (*SERVER_ARGUMENTS, "thinking", "effort", "sampling", "batch_size")
@@ -374,29 +338,37 @@ MOST_TOKENS: Final = 1024
 
 
 class AnthropicChat(ChatBackend):
-    """A model behind Anthropic's API; a `ModelBackend`.
+    """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse temperature and top_p.
 
     Args:
-        server: the server.
+        args: the backend's arguments.
         limits: its limits a minute.
-        sampling: whether temperature and top_p are sent; models that think refuse them.
-        extra: fields that are sent with every request.
         media_folder: the folder that the paths of pictures are below.
+
+    Raises:
+        UsageError: an argument has the wrong value.
+        BackendError: the key is missing.
+        MissingPartError: the extra `models` is not installed.
     """
 
-    def __init__(
-        self,
-        server: ServerSettings,
-        limits: RateLimits,
-        sampling: bool,
-        extra: Mapping[str, Json],
-        media_folder: Path | None,
-    ) -> None:
+    def __init__(self, args: BackendArguments, limits: RateLimits, media_folder: Path | None) -> None:
+        server = ServerSettings.of(args, ANTHROPIC_KEY, ANTHROPIC_URL, MOST_TOKENS)
+        server = replace(server, url=server.url.removesuffix("/v1"))  # the SDK's paths begin with it
+        self._media_folder = media_folder
+        self._extra: dict[str, Json] = {}
+        thinking = args.text("thinking")
+        if thinking in {"adaptive", "disabled"}:
+            self._extra["thinking"] = {"type": thinking}
+        elif thinking is not None:
+            if not thinking.isascii() or not thinking.isdecimal():
+                message = f"thinking takes adaptive, disabled or a number of tokens, not {thinking!r}"
+                raise UsageError(message, field=argument("model_args"))
+            self._extra["thinking"] = {"type": "enabled", "budget_tokens": int(thinking)}
+        if effort := args.text("effort"):
+            self._extra["output_config"] = {"effort": effort}
+        self._sampling = args.flag("sampling", thinking in {None, "disabled"})
         abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
         super().__init__("anthropic-chat", abilities, server, limits, vendor="anthropic", path="/v1/messages")
-        self._sampling = sampling
-        self._extra = extra
-        self._media_folder = media_folder
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")
@@ -478,28 +450,3 @@ def _prompt_tokens(counts: Mapping[str, Json]) -> int | None:
         return None
     cached = (counts.get("cache_read_input_tokens"), counts.get("cache_creation_input_tokens"))
     return fresh + sum(count_of(number) or 0 for number in cached)
-
-
-def open_anthropic(args: BackendArguments, limits: RateLimits, media_folder: Path | None) -> AnthropicChat:
-    """Open `anthropic-chat`.
-
-    Raises:
-        UsageError: an argument has the wrong value.
-        BackendError: the key is missing.
-        MissingPartError: the extra `models` is not installed.
-    """
-    server = ServerSettings.of(args, ANTHROPIC_KEY, ANTHROPIC_URL, MOST_TOKENS)
-    server = replace(server, url=server.url.removesuffix("/v1"))  # the SDK's paths begin with it
-    extra: dict[str, Json] = {}
-    thinking = args.text("thinking")
-    if thinking in {"adaptive", "disabled"}:
-        extra["thinking"] = {"type": thinking}
-    elif thinking is not None:
-        if not thinking.isascii() or not thinking.isdecimal():
-            message = f"thinking takes adaptive, disabled or a number of tokens, not {thinking!r}"
-            raise UsageError(message, field=argument("model_args"))
-        extra["thinking"] = {"type": "enabled", "budget_tokens": int(thinking)}
-    if effort := args.text("effort"):
-        extra["output_config"] = {"effort": effort}
-    sampling = args.flag("sampling", thinking in {None, "disabled"})
-    return AnthropicChat(server, limits, sampling, extra, media_folder)

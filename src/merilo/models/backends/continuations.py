@@ -127,33 +127,29 @@ COMPLETION_ARGUMENTS: Final = (
 class Completions(ServerBackend):
     """A model that continues texts behind a server; a `ModelBackend`.
 
+    With the model's tokenizer, prompts that are too long are found before they are sent; without it, the server's tokens show where a
+    continuation starts.
+
     Args:
-        name: the backend's name.
-        server: the server.
+        name: `local-completions` or `openai-completions`.
+        args: the backend's arguments.
         limits: its limits a minute.
-        tokenizer: the model's tokenizer; without it, the server's tokens show where a continuation starts.
-        tokenized: whether log-likelihoods are asked for with token ids in place of a text.
-        max_length: the model's context in tokens, for finding prompts that are too long before they are sent.
-        think_end: the mark that ends a thought, if the user names one.
+
+    Raises:
+        UsageError: an argument has the wrong value.
+        BackendError: the key is missing, or the tokenizer cannot be read.
+        MissingPartError: the extra `models` is not installed.
     """
 
-    def __init__(
-        self,
-        name: str,
-        server: ServerSettings,
-        limits: RateLimits,
-        *,
-        tokenizer: CompletionTokenizer | None,
-        tokenized: bool,
-        max_length: int | None,
-        think_end: str | None,
-    ) -> None:
+    def __init__(self, name: str, args: BackendArguments, limits: RateLimits) -> None:
+        of_openai = name == "openai-completions"
+        server = ServerSettings.of(args, OPENAI_KEY, OPENAI_URL if of_openai else None, 256)
+        self._tokenizer = open_tokenizer(args, server, "tiktoken" if of_openai else "none")
+        self._tokenized = args.flag("tokenized_requests", False)
+        self._max_length = args.whole("max_length", 0) or None
+        self._think_end = args.text("think_end_token")
         abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
         super().__init__(name, abilities, server, limits, vendor="openai", path="/completions")
-        self._tokenizer = tokenizer
-        self._tokenized = tokenized
-        self._max_length = max_length
-        self._think_end = think_end
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
@@ -346,24 +342,3 @@ def _prompt_tokens(body: Mapping[str, Json]) -> int | None:
 
 def _estimated(text: str, most: int) -> int:
     return round(len(text) / 2.5) + most
-
-
-def open_completions(name: str, args: BackendArguments, limits: RateLimits) -> Completions:
-    """Open `local-completions` or `openai-completions`.
-
-    Raises:
-        UsageError: an argument has the wrong value.
-        BackendError: the key is missing, or the tokenizer cannot be read.
-        MissingPartError: the extra `models` is not installed.
-    """
-    server = ServerSettings.of(args, OPENAI_KEY, OPENAI_URL if name == "openai-completions" else None, 256)
-    tokenizer = open_tokenizer(args, server, "tiktoken" if name == "openai-completions" else "none")
-    return Completions(
-        name,
-        server,
-        limits,
-        tokenizer=tokenizer,
-        tokenized=args.flag("tokenized_requests", False),
-        max_length=args.whole("max_length", 0) or None,
-        think_end=args.text("think_end_token"),
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
@@ -24,48 +23,31 @@ _OWN: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderSettings:
-    """How one of Inspect's providers is asked.
-
-    Attributes:
-        name: the backend's name: `inspect/PROVIDER/MODEL`.
-        concurrency: requests at the same time.
-        max_retries: how many times a request is sent again.
-        timeout: the longest wait for a reply, in seconds.
-        max_tokens: the most tokens of an answer for requests that name none; `None` leaves it to the provider.
-        reasoning_effort: how much the model thinks, for models that take it.
-    """
-
-    name: str
-    concurrency: int
-    max_retries: int
-    timeout: float
-    max_tokens: int | None
-    reasoning_effort: str | None
-
-
 class InspectProvider:
     """A model behind one of Inspect's providers; a `ModelBackend`.
 
     Inspect itself sends requests again; only its last failure is seen here, so `attempts` is 1.
 
     Args:
+        name: the backend's name: `inspect/PROVIDER/MODEL`.
         model: Inspect's model.
-        settings: how it is asked.
+        args: the backend's arguments.
         limits: its limits a minute.
     """
 
     abilities = Abilities(frozenset({"generate"}))
     batch_size = 1
 
-    def __init__(self, model: Model, settings: ProviderSettings, limits: RateLimits) -> None:
-        self.name, self.model = settings.name, settings.name.removeprefix(PREFIX)
-        self.concurrency = settings.concurrency
+    def __init__(self, name: str, model: Model, args: BackendArguments, limits: RateLimits) -> None:
+        self.name, self.model = name, name.removeprefix(PREFIX)
+        self.concurrency = args.whole("num_concurrent", 16, least=1)
         self._model = model
-        self._settings = settings
-        self._attempts = Attempts(RateLimiter(limits), settings.name, 0)
-        self._errors = ServerErrors(settings.name, self.model, "the environment", True, self._attempts)
+        self._max_retries = args.whole("max_retries", 5)
+        self._timeout = args.seconds("timeout", 300)
+        self._max_tokens = args.whole("max_gen_toks", 0) or None
+        self._reasoning_effort = args.text("reasoning_effort")
+        self._attempts = Attempts(RateLimiter(limits), name, 0)
+        self._errors = ServerErrors(name, self.model, "the environment", True, self._attempts)
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.
@@ -113,16 +95,16 @@ class InspectProvider:
         from inspect_ai.model import GenerateConfig  # noqa: PLC0415 - installed by the user
 
         return GenerateConfig(
-            max_retries=self._settings.max_retries,
-            timeout=max(1, round(self._settings.timeout * (self._settings.max_retries + 1))),
-            attempt_timeout=max(1, round(self._settings.timeout)),
-            max_connections=self._settings.concurrency,
-            max_tokens=request.max_tokens or self._settings.max_tokens,
+            max_retries=self._max_retries,
+            timeout=max(1, round(self._timeout * (self._max_retries + 1))),
+            attempt_timeout=max(1, round(self._timeout)),
+            max_connections=self.concurrency,
+            max_tokens=request.max_tokens or self._max_tokens,
             temperature=request.temperature,
             top_p=request.top_p,
             seed=request.seed,
             stop_seqs=list(request.stop) or None,
-            reasoning_effort=self._settings.reasoning_effort,  # type: ignore[arg-type] # Inspect checks the word
+            reasoning_effort=self._reasoning_effort,  # type: ignore[arg-type] # Inspect checks the word
         )
 
 
@@ -202,14 +184,6 @@ def open_inspect(name: str, given: Mapping[str, str], limits: RateLimits) -> Ins
             f"Inspect has no provider {provider!r}; {nearest(provider, known)}", field=argument("model")
         )
     args = BackendArguments(name, given, {*given} - {"api_key", "auth_token", "token", "header"})
-    settings = ProviderSettings(
-        name=name,
-        concurrency=args.whole("num_concurrent", 16, least=1),
-        max_retries=args.whole("max_retries", 5),
-        timeout=args.seconds("timeout", 300),
-        max_tokens=args.whole("max_gen_toks", 0) or None,
-        reasoning_effort=args.text("reasoning_effort"),
-    )
     passed: dict[str, Any] = {key: value for key, value in given.items() if key not in _OWN}
     try:
         opened = get_model(f"{provider}/{model}", base_url=args.text("base_url"), memoize=False, **passed)
@@ -223,4 +197,4 @@ def open_inspect(name: str, given: Mapping[str, str], limits: RateLimits) -> Ins
     except Exception as error:
         what = f"{type(error).__name__}: {shortened(str(error), 300)}"
         raise BackendError(f"{name} cannot be opened: {what}") from error
-    return InspectProvider(opened, settings, limits)
+    return InspectProvider(name, opened, args, limits)

@@ -15,10 +15,10 @@ from merilo.models.backends.chats import (
     ANTHROPIC_KEY,
     CHAT_ARGUMENTS,
     OPENAI_KEY,
-    open_anthropic,
-    open_chat,
+    AnthropicChat,
+    ChatCompletions,
 )
-from merilo.models.backends.continuations import COMPLETION_ARGUMENTS, open_completions
+from merilo.models.backends.continuations import COMPLETION_ARGUMENTS, Completions
 from merilo.models.backends.inspect_providers import PREFIX, open_inspect
 from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
 from merilo.models.backends.model_arguments import BackendArguments, nearest
@@ -80,15 +80,13 @@ def open_backend(
     if known in LOCAL_BACKENDS:
         return open_local_model(known, args, device)
     if known in _CHATS:
-        return open_chat(
+        return ChatCompletions(
             known, BackendArguments(known, args, CHAT_ARGUMENTS, OPENAI_KEY), limits, media_folder
         )
     if known in _CONTINUATIONS:
-        return open_completions(
-            known, BackendArguments(known, args, COMPLETION_ARGUMENTS, OPENAI_KEY), limits
-        )
+        return Completions(known, BackendArguments(known, args, COMPLETION_ARGUMENTS, OPENAI_KEY), limits)
     given = BackendArguments(known, args, ANTHROPIC_ARGUMENTS, ANTHROPIC_KEY)
-    return open_anthropic(given, limits, media_folder)
+    return AnthropicChat(given, limits, media_folder)
 
 
 def open_model(

@@ -567,24 +567,13 @@ def _of_responses(body: Mapping[str, Json], model: str | None) -> ModelReply:
 def _anthropic(row: Mapping[str, Json]) -> list[ModelReply]:
     result = mapping_in(row.get("result"))
     message = mapping_in(result.get("message"))
-    if result.get("type") != "succeeded" or not message:
-        error = mapping_in(mapping_in(result.get("error")).get("error")).get("message")
-        return [
-            ModelReply(
-                finish="failed",
-                error=shortened(text_in(error) or text_in(result.get("type")) or "no message"),
-            )
-        ]
-    parts = [mapping_in(one) for one in list_in(message.get("content"))]
-    thought = "".join(text_in(part.get("thinking")) for part in parts) or None
-    return [
-        ModelReply(
-            text="".join(text_in(part.get("text")) for part in parts),
-            thought=thought,
-            finish=FINISHES.get(text_in(message.get("stop_reason")), "other"),
-            model=text_in(message.get("model")) or None,
-        )
-    ]
+    if result.get("type") == "succeeded" and isinstance(message.get("content"), list):
+        from merilo.models.backends.chats import read_message  # noqa: PLC0415 - loads the backends
+
+        return [read_message(message, ())]
+    error = mapping_in(mapping_in(result.get("error")).get("error")).get("message")
+    reason = text_in(error) or text_in(result.get("type")) or "no message"
+    return [ModelReply(finish="failed", error=shortened(reason))]
 
 
 def _joined(content: Json) -> str:
