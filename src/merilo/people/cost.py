@@ -7,9 +7,9 @@ from math import fsum
 
 import polars as pl
 
-from merilo.bilingual import BilingualText, counted, counted_en
 from merilo.people.experts.out_of_bag import NOT_SHOWN
 from merilo.responses import Responses, page_of
+from merilo.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +78,18 @@ def cost(responses: Responses, currency: str | None = None) -> Cost:
     )
 
 
-def paid_work(pages: int, answers: int | None) -> BilingualText:
+def paid_work(pages: int, answers: int | None) -> Text:
     """Say how many pages were paid; answers, if each has a page of its own: a study's plan counts its pages otherwise.
 
     Example:
-        >>> paid_work(250, 750).en, paid_work(200, 200).en, paid_work(200, 200).ru
-        ('250 pages', '200 answers', '200 ответов')
+        >>> paid_work(250, 750).en, paid_work(200, 200).en
+        ('250 pages', '200 answers')
     """
-    if pages == answers:
-        return BilingualText(
-            counted_en(pages, "answer", "answers"), counted(pages, "ответ", "ответа", "ответов")
-        )
-    return BilingualText(
-        counted_en(pages, "page", "pages"), f"{counted(pages, 'страницу', 'страницы', 'страниц')} заданий"
+    each = pages == answers
+    return (
+        Text("{n:# answer|# answers}", n=pages)
+        if each
+        else Text("{n:# page|# pages}", context="paid", n=pages)
     )
 
 

@@ -47,24 +47,14 @@ class Origin:
 
     def read(self, progress: Progress | None = None) -> StudyResponses:
         """Read the responses."""
-        found = (
-            platforms.read_tables(
-                self.tables,
-                platform=self.platform,
-                columns=self.columns,
-                labels=self.labels,
-                as_typed=self.as_typed,
-            )
-            if self.tables
-            else platforms.read(
-                self.files,
-                platform=self.platform,
-                columns=self.columns,
-                labels=self.labels,
-                encoding=self.encoding,
-                progress=progress,
-                as_typed=self.as_typed,
-            )
+        found = platforms.read(
+            self.tables or self.files,
+            platform=self.platform,
+            columns=self.columns,
+            labels=self.labels,
+            encoding=self.encoding,
+            progress=progress,
+            as_typed=self.as_typed,
         )
         found = recode(found, read_recoding(self.recode, self.encoding))
         return StudyResponses(**{one.name: getattr(found, one.name) for one in fields(found)}, origin=self)

@@ -15,6 +15,7 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import read_table
+from merilo.people.audit.typos import SHORTEST_TEXT, within_one_edit
 from merilo.responses import Recoded, Responses
 from merilo.settings import Repeats
 from merilo.wording import listed, shortened
@@ -195,9 +196,6 @@ _FEWEST_OF_A_LABEL: Final = 5
 _SHARE_OF_A_LABEL: Final = 0.02
 _RARE: Final = 0.1
 
-#: Shorter words that differ in one letter are usually different words.
-_SHORTEST_TO_MISTYPE: Final = 4
-
 _APPENDED: Final = " \t0123456789.,;:!?*'\"`_-"
 
 
@@ -252,23 +250,7 @@ def _looks_like(answer: str, label: str) -> bool:
     one, other = answer.casefold(), label.casefold()
     if one == other or one.strip(_APPENDED) == other.strip(_APPENDED):
         return True
-    return min(len(one), len(other)) >= _SHORTEST_TO_MISTYPE and _one_edit_away(one, other)
-
-
-def _one_edit_away(one: str, other: str) -> bool:
-    """Check whether two texts differ by one inserted, missing or replaced letter, or two swapped neighbours."""
-    if abs(len(one) - len(other)) > 1:
-        return False
-    start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
-        start += 1
-    one, other = one[start:], other[start:]
-    if len(one) == len(other):
-        return one[1:] == other[1:] or (
-            one[2:] == other[2:] and len(one) > 1 and one[0] == other[1] and one[1] == other[0]
-        )
-    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return longer[1:] == shorter
+    return min(len(one), len(other)) >= SHORTEST_TEXT and within_one_edit(one, other)
 
 
 def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:

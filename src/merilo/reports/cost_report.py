@@ -11,10 +11,10 @@ from typing import Final
 import polars as pl
 
 from merilo.datasets import names
-from merilo.people.cost import cost
+from merilo.people.cost import cost, paid_work
 from merilo.reports.baseline_facts import adaptive_facts, dataset_title
 from merilo.reports.json_record import count_at, counts_at, mapping_at, number_at, text_at
-from merilo.reports.prose import adaptive_design, hours, human_baseline_section, paid_for
+from merilo.reports.prose import adaptive_design, hours, human_baseline_section
 from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
@@ -291,7 +291,7 @@ def _arm(line: CostLine) -> Text:
         "{arm}: {total} was paid{pages}{answers}.",
         arm=name,
         total=_amount(line.total, line.currency),
-        pages=Text(" for {pages}", pages=paid_for(line.pages, line.rows)) if line.pages else "",
+        pages=Text(" for {pages}", pages=paid_work(line.pages, line.rows)) if line.pages else "",
         answers=answers,
     )
     return joined([paid, _hourly(line), *_published(line)])

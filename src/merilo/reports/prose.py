@@ -23,7 +23,7 @@ from merilo.reports.json_record import count_at, interval_at, list_at, mapping_a
 from merilo.reports.metric_names import group_title, metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
-from merilo.text import Given, Language, Money, Text, joined
+from merilo.text import Language, Money, Text, joined
 
 _WAYS: Final = {
     "unanimous": Text("unanimously"),
@@ -165,12 +165,6 @@ def hours(value: float) -> Text:
         ('8.4 hours', '21 час')
     """
     return Text("{n:# hour|# hours}", n=round(value, 1) if value < 10 else round(value))
-
-
-def paid_for(pages: int, answers: int | None) -> Text:
-    """Format the number of paid pages; of answers, if each has a page of its own."""
-    work = paid_work(pages, answers)
-    return Given({"en": work.en, "ru": work.ru})
 
 
 def _conditions(facts: BaselineFacts) -> list[Text]:
@@ -655,7 +649,7 @@ def pay(cost: CostFacts) -> list[Text]:
             "The annotation cost {total}{unknown}{pages}{hourly}.",
             total=Money(cost.total, cost.currency),
             unknown="" if cost.currency else Text(" (the export does not name the currency)"),
-            pages=Text(" for {pages}", pages=paid_for(cost.pages, cost.answers)) if cost.pages else "",
+            pages=Text(" for {pages}", pages=paid_work(cost.pages, cost.answers)) if cost.pages else "",
             hourly=hourly,
         )
     )

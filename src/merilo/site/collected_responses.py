@@ -190,7 +190,7 @@ def responses_of(study: ServedStudy, answers: pl.DataFrame, tasks: TaskColumns) 
         submitted="submitted", seconds="seconds", reward="reward",
     )  # fmt: skip
     form = study.declared
-    return platforms.read_tables(
+    return platforms.read(
         [Table("the site", rows)],
         platform="csv",
         columns=columns,

@@ -31,7 +31,6 @@ __all__ = [
     "field_names",
     "read",
     "read_export",
-    "read_tables",
     "recognise",
 ]
 
@@ -95,7 +94,7 @@ def field_names(path: Path, encoding: str | None = None) -> list[str]:
 
 
 def read(
-    paths: Sequence[Path],
+    sources: Sequence[Path | Table],
     *,
     platform: Platform | None = None,
     columns: Columns | None = None,
@@ -107,7 +106,7 @@ def read(
     """Read the exports of one study.
 
     Args:
-        paths: the files.
+        sources: files, or tables of text columns as read from files.
         platform: the platform; by default recognised by the header.
         columns: the columns that the user named.
         labels: the labels that the dataset declares; other spellings are rewritten to them.
@@ -120,45 +119,20 @@ def read(
         The responses, including control items; dropped rows are counted by reason.
 
     Raises:
-        InputError: a file is not a valid export.
+        InputError: a source is not a valid export.
         UsageError: there are several answer columns and the user chose none, a named column is missing, or a column is named
             whose name the platform fixes.
-        DataError: the files come from different projects, or have no answers.
+        DataError: the sources come from different projects, or have no answers.
     """
+    given = columns or Columns()
     exports = [
-        read_export(path, platform or recognise(path, encoding), columns or Columns(), encoding, progress)
-        for path in paths
+        export_of(source, platform or _platform_of(source.data.columns), given)
+        if isinstance(source, Table)
+        else read_export(source, platform or recognise(source, encoding), given, encoding, progress)
+        for source in sources
     ]
-    return _joined(exports, labels, as_typed=as_typed)
-
-
-def read_tables(
-    tables: Sequence[Table],
-    *,
-    platform: Platform | None = None,
-    columns: Columns | None = None,
-    labels: Sequence[str] | None = None,
-    as_typed: bool = False,
-) -> Responses:
-    """Read tables in memory by the rules of `read`.
-
-    Args:
-        tables: tables of text columns, as read from files.
-        platform: the platform; by default recognised by the column names.
-        columns: the columns that the user named.
-        labels: the labels that the dataset declares; other spellings are rewritten to them.
-        as_typed: keep answers as typed; see `read`.
-
-    Raises:
-        InputError: a table is not a valid export.
-        UsageError: a column is missing or was not chosen.
-        DataError: the tables come from different projects, or have no answers.
-    """
-    exports = [
-        export_of(table, platform or _platform_of(table.data.columns), columns or Columns())
-        for table in tables
-    ]
-    return _joined(exports, labels, as_typed=as_typed)
+    responses = _joined(exports)
+    return responses if as_typed else _with_labels(responses, labels)
 
 
 def export_of(table: Table, platform: Platform, columns: Columns) -> Export:
@@ -176,7 +150,7 @@ def export_of(table: Table, platform: Platform, columns: Columns) -> Export:
     return _with_item(export, columns.item) if columns.item else export
 
 
-def _joined(exports: Sequence[Export], labels: Sequence[str] | None, *, as_typed: bool) -> Responses:
+def _joined(exports: Sequence[Export]) -> Responses:
     _refuse_different_projects(exports)
     frames = [
         pl.concat([_set_apart(export.inputs), export.rows], how="horizontal").with_columns(
@@ -186,8 +160,7 @@ def _joined(exports: Sequence[Export], labels: Sequence[str] | None, *, as_typed
     ]
     data = pl.concat(frames, how="diagonal")
     first = exports[0]
-    responses = _responses(data, first, list(_set_apart(first.inputs).columns), exports)
-    return responses if as_typed else _with_labels(responses, labels)
+    return _responses(data, first, list(_set_apart(first.inputs).columns), exports)
 
 
 def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
