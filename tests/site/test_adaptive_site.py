@@ -23,10 +23,10 @@ from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import PERSON
 from merilo.site.served_study import load_study
 from merilo.site.study_registration import register
+from merilo.studies.collected import import_files
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.studies.study_import import import_files
 from merilo.studies.study_tasks import study_tasks
 
 

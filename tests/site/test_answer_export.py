@@ -19,8 +19,8 @@ from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import PERSON
 from merilo.site.served_study import load_study
 from merilo.site.study_registration import register
+from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_import import import_files
 from merilo.studies.study_tasks import study_tasks
 
 Frozen = Callable[..., StudyFolder]

@@ -21,8 +21,8 @@ from merilo.site.schema import PERSON, STUDY
 from merilo.site.served_study import ServedStudy, load_study
 from merilo.site.study_figures import StudyFigures, figures_at, read_counts, snapshot
 from merilo.site.study_registration import register
+from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_import import import_files
 
 Frozen = Callable[..., StudyFolder]
 

@@ -21,11 +21,10 @@ from study_people import bundled_study, study_of, visits
 from merilo.items import Item
 from merilo.reports.study_baseline import study_baseline
 from merilo.strict_json import Json
-from merilo.studies.collected import answers_file
+from merilo.studies.collected import answers_file, import_files
 from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_import import import_files
 from merilo.studies.study_tasks import study_tasks
 
 pytestmark = pytest.mark.slow

@@ -16,12 +16,11 @@ from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item
 from merilo.reports.study_baseline import expert_study, study_responses
-from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, read_imports
+from merilo.studies.collected import IMPORTS_FILE, answers_file, collected_table, import_files, read_imports
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_rows import MAY_BE_MINE
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
-from merilo.studies.study_import import import_files
 from merilo.studies.study_tasks import study_tasks
 
 PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]

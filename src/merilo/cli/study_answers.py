@@ -75,7 +75,7 @@ def import_(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Import a platform's files into a study. A file that was imported before changes nothing."""
-    from merilo.studies.study_import import import_files  # noqa: PLC0415 - the help needs no readers
+    from merilo.studies.collected import import_files  # noqa: PLC0415 - the help needs no readers
 
     folder = open_study(study)
     refuse_json(json_to, [*_files(folder), *(files or ())])

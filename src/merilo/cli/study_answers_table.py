@@ -12,7 +12,7 @@ from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
 from merilo.reports.study_status import StudyStatus
 from merilo.studies.study_export import ExportedStudy
-from merilo.studies.study_import import ImportedStudy
+from merilo.studies.collected import ImportedStudy
 
 
 def _count(n: int, noun: str) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 
 import polars as pl
+from pydantic_core import to_jsonable_python
 
 from merilo.errors import DataError, UsageError, for_library
 from merilo.people.collection_design import ID
@@ -130,22 +131,12 @@ class StudyStatus:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the status as JSON; without `estimate` unless it was asked for."""
-        content: dict[str, Json] = {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in {"estimate", "cost", "annotators"}
-        }
-        content["missing_by"] = {str(left): items for left, items in self.missing_by.items()}
-        content["annotators"] = [{**asdict(one)} for one in self.annotators]
-        content["cost"] = (
-            None
-            if self.cost is None
-            else {
-                name: getattr(self.cost, name) for name in ("total", "pages", "hours", "hourly", "currency")
-            }
-        )
-        if self.estimate is not None:
-            content["estimate"] = {**asdict(self.estimate)}
+        content: dict[str, Json] = to_jsonable_python(self)
+        if self.cost is not None:
+            shown = ("total", "pages", "hours", "hourly", "currency")
+            content["cost"] = {name: getattr(self.cost, name) for name in shown}
+        if self.estimate is None:
+            del content["estimate"]
         return content
 
 

@@ -15,23 +15,25 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from merilo.atomic_write import write_bytes, write_text
 from merilo.errors import DataError, InputError, OutputError
 from merilo.files import opened
 from merilo.files import sha256 as file_sha256
+from merilo.people import platforms
 from merilo.people.platforms import Platform
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, indented, read_json
-from merilo.studies.platform_rows import FileReplies, Reply
+from merilo.studies.platform_rows import FileReplies, Reply, file_replies
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import StudyTasks
+from merilo.studies.study_tasks import StudyTasks, study_tasks
 from merilo.wording import shown
 
 IMPORTS: Final = "imports"
@@ -100,7 +102,7 @@ class AnswersTable:
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """The result of an import into a study.
+    """Everything that was imported into a study.
 
     Attributes:
         files: the files, in the order of their import.
@@ -109,6 +111,29 @@ class Imports:
 
     files: tuple[ImportedFile, ...] = ()
     tables: Mapping[str, AnswersTable] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedStudy:
+    """The result of an import.
+
+    Attributes:
+        added: the new files.
+        known: names of files that had been imported before and were passed over.
+        imports: everything that the study has collected.
+    """
+
+    added: tuple[ImportedFile, ...]
+    known: tuple[str, ...]
+    imports: Imports
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the result as JSON: the new files, those known before, and the tables of answers."""
+        tables = self.imports.tables
+        return {
+            name: to_jsonable_python(value)
+            for name, value in (("added", self.added), ("known", self.known), ("tables", tables))
+        }
 
 
 def read_imports(folder: StudyFolder) -> Imports:
@@ -157,8 +182,68 @@ def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
     return path, made
 
 
+def import_files(
+    folder: StudyFolder,
+    paths: Sequence[Path],
+    *,
+    platform: Platform | None = None,
+    encoding: str | None = None,
+) -> ImportedStudy:
+    """Import files of platforms into a study: all of them or none, and each of them once.
+
+    Every file is read before anything is written. A file that was imported before changes nothing. Without files, the tables
+    of answers are computed again from the copies of the imported files.
+
+    Args:
+        folder: the study.
+        paths: the files; each is recognised by its header.
+        platform: the platform of all files, if it cannot be recognised.
+        encoding: the files' encoding, if it is not UTF-8 and not marked.
+
+    Raises:
+        InputError: a file cannot be read or is incomplete, or was changed while it was read.
+        DataError: a file belongs to another study, or a copy of an imported file was changed.
+        OutputError: the study's folder cannot be written.
+    """
+    tasks = study_tasks(folder)
+    arms = {tasks.ids.study(arm): arm for arm in folder.plan.arms}
+    with _importing(folder):
+        read = [
+            (one, file_replies(_copy_of(folder, one), tasks, arms, one.platform, one.encoding))
+            for one in read_imports(folder).files
+        ]
+        seen = {one.sha256 for one, _ in read}
+        fresh: list[tuple[Path, ImportedFile, FileReplies]] = []
+        known = []
+        for path in paths:
+            digest = file_sha256(path)
+            if digest in seen:
+                known.append(shown(path))
+                continue
+            seen.add(digest)
+            source = platform or platforms.recognise(path, encoding)
+            held = file_replies(path, tasks, arms, source, encoding)
+            described = ImportedFile(
+                file=f"{digest[:16]}{path.suffix.lower()}",
+                name=shown(path.name),
+                sha256=digest,
+                platform=source,
+                arm=held.arm,
+                rows=held.rows,
+                answers=len(held.replies),
+                left_out=held.left_out,
+                encoding=encoding,
+            )
+            fresh.append((path, described, held))
+        for path, described, _ in fresh:
+            _keep_copy(folder, path, described)
+        read += [(described, held) for _, described, held in fresh]
+        added = tuple(described for _, described, _ in fresh)
+        return ImportedStudy(added, tuple(known), _write_tables(folder, tasks, read))
+
+
 @contextmanager
-def importing(folder: StudyFolder) -> Iterator[None]:
+def _importing(folder: StudyFolder) -> Iterator[None]:
     """Hold the study's folder for one import at a time; another import waits."""
     try:
         handle = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -171,36 +256,17 @@ def importing(folder: StudyFolder) -> Iterator[None]:
         os.close(handle)
 
 
-def keep_copy(folder: StudyFolder, path: Path, digest: str) -> str:
-    """Copy a file into the study's `imports/`.
-
-    Args:
-        folder: the study.
-        path: the file.
-        digest: the hash of the file when its answers were read.
-
-    Returns:
-        The name of the copy.
-
-    Raises:
-        InputError: the file cannot be read, or was changed after its answers were read.
-        OutputError: the copy cannot be written.
-    """
+def _keep_copy(folder: StudyFolder, path: Path, described: ImportedFile) -> None:
+    """Copy a file into the study's `imports/`, unless it was changed after its answers were read."""
     with opened(path) as stream:
         content = stream.read()
-    if sha256(content).hexdigest() != digest:
+    if sha256(content).hexdigest() != described.sha256:
         raise InputError("was changed while it was imported; import it again", file=shown(path))
-    name = f"{digest[:16]}{path.suffix.lower()}"
-    write_bytes(folder.path / IMPORTS / name, content)
-    return name
+    write_bytes(folder.path / IMPORTS / described.file, content)
 
 
-def copy_of(folder: StudyFolder, known: ImportedFile) -> Path:
-    """Return the copy of an imported file, after a check of its hash.
-
-    Raises:
-        DataError: the copy is missing or was changed.
-    """
+def _copy_of(folder: StudyFolder, known: ImportedFile) -> Path:
+    """Return the copy of an imported file, after a check of its hash."""
     path = folder.path / IMPORTS / known.file
     if not path.is_file() or file_sha256(path) != known.sha256:
         raise DataError(
@@ -230,19 +296,10 @@ def merged(read: Sequence[FileReplies], arm: str) -> tuple[list[Reply], int]:
     return list(found.values()), rows - len(found)
 
 
-def write_tables(
+def _write_tables(
     folder: StudyFolder, tasks: StudyTasks, files: Sequence[tuple[ImportedFile, FileReplies]]
 ) -> Imports:
-    """Write the tables of answers, and then the list of imported files.
-
-    Args:
-        folder: the study.
-        tasks: its tasks.
-        files: the imported files with what they hold, in the order of their import.
-
-    Raises:
-        OutputError: a file cannot be written.
-    """
+    """Write the tables of answers, and then the list of imported files, which are given in the order of their import."""
     tables = {}
     fields = input_columns(folder, tasks)
     for arm in sorted({known.arm for known, _ in files}):
@@ -254,11 +311,7 @@ def write_tables(
             sha256(text.encode()).hexdigest(), len(replies), repeated, planned, tuple(names)
         )
     made = Imports(tuple(known for known, _ in files), tables)
-    content: dict[str, Json] = {
-        "files": [{**asdict(one), "left_out": dict(one.left_out)} for one in made.files],
-        "tables": {arm: {**asdict(table), "fields": [*table.fields]} for arm, table in tables.items()},
-    }
-    write_text(folder.path / IMPORTS_FILE, indented(content) + "\n")
+    write_text(folder.path / IMPORTS_FILE, indented(to_jsonable_python(made)) + "\n")
     return made
 
 

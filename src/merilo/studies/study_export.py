@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from pydantic_core import to_jsonable_python
+
 from merilo.atomic_write import new_folder
 from merilo.errors import DataError, UsageError, argument
 from merilo.files import sha256
@@ -36,16 +38,16 @@ class ExportedSheet:
         respondent: the expert; empty if anybody may answer.
         tests: items of the test.
         left_out: items of the test that the expert wrote.
-        files: names of the files.
         domains: the domains of the items; empty if they are not divided by domain.
+        files: names of the files.
     """
 
     folder: str
     respondent: str
     tests: int
     left_out: int
+    domains: tuple[str, ...]
     files: tuple[str, ...]
-    domains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +74,8 @@ class ExportedStudy:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the description as JSON; it names no known answer and tells no author of an item."""
-        return {
-            "platform": self.platform,
-            "arm": self.arm,
-            "overlap": self.overlap,
-            "controls": self.controls,
-            "training": self.training,
-            "author_field": self.author_field,
-            "sheets": [
-                {
-                    "folder": sheet.folder,
-                    "respondent": sheet.respondent,
-                    "tests": sheet.tests,
-                    "left_out": sheet.left_out,
-                    "domains": list(sheet.domains),
-                    "files": list(sheet.files),
-                }
-                for sheet in self.sheets
-            ],
-        }
+        content: dict[str, Json] = to_jsonable_python(self)
+        return content
 
 
 def arm_of(folder: StudyFolder, name: str | None) -> tuple[str, Arm]:
@@ -173,8 +158,8 @@ def export_study(
                 sheet.outgoing.respondent,
                 len(sheet.outgoing.tests),
                 sheet.own,
-                tuple(files),
                 sheet.domains,
+                tuple(files),
             )
             for place, sheet, files in written
         ),
