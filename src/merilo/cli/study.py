@@ -1,22 +1,30 @@
-"""`merilo study`: design a study of human baselines; check its plan and freeze it; `study_answers` has its other commands."""
+"""`merilo study`: design a study of human baselines; check its plan and freeze it, send it to a platform, and compute its baseline."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from merilo.cli import study_answers, study_site
-from merilo.cli.output import emit_json, refuse_json, say, working
+from merilo.atomic_write import write_files
+from merilo.cli import study_site
+from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
 from merilo.cli.procedure_options import takes_settings
-from merilo.cli.study_options import OUTPUT, ForceOption, JsonOption
-from merilo.strict_json import Json
+from merilo.cli.study_options import (
+    OUTPUT,
+    AnonymiseOption,
+    ArmOption,
+    EncodingOption,
+    ForceOption,
+    JsonOption,
+    StudyArgument,
+)
+from merilo.errors import UsageError
+from merilo.people.platforms import Platform
 from merilo.studies.plan_types import StudyWishes
-
-if TYPE_CHECKING:
-    from merilo.studies.creation import CreatedStudy
+from merilo.studies.study_folder import StudyFolder, open_study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,7 +56,7 @@ def create(
     for project, study in made.items():
         for warning in study.warnings:
             say(f"warning: {project}: {warning}" if project else f"warning: {warning}")
-    content = {project: _created(study) for project, study in made.items()}
+    content = {project: study.to_dict() for project, study in made.items()}
     if json_to:
         emit_json(content.get("") or {"studies": {**content}}, json_to)
     if json_to != "-":
@@ -65,9 +73,7 @@ def create(
 
 
 @app.command()
-def validate(
-    study: Annotated[Path, typer.Argument(help="The study's folder.")], *, json_to: JsonOption = None
-) -> int:
+def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
     """Check a study's plan and files, list all problems with their lines, and show the computed plan.
 
     Exit status 1: there are problems.
@@ -107,7 +113,7 @@ def validate(
 
 @app.command()
 def freeze(
-    study: Annotated[Path, typer.Argument(help="The study's folder.")],
+    study: StudyArgument,
     *,
     date: Annotated[str | None, typer.Option(help="The date, YYYY-MM-DD. Default: today.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the record of an earlier freeze.")] = False,
@@ -133,46 +139,214 @@ def freeze(
     return 0
 
 
-def _created(made: CreatedStudy) -> dict[str, Json]:
-    largest = made.subset.largest_deviation
-    controls = made.controls
-    return {
-        "study": made.folder.plan.study,
-        "folder": str(made.folder.path),
-        "audience": made.source.audience,
-        "audience_from": made.source.audience_from,
-        "items": {"asked": len(made.subset.items), "of": made.subset.section.of},
-        "largest_deviation": None
-        if largest is None
-        else {"field": largest.field, "value": largest.value, "points": round(largest.deviation, 4)},
-        "fields": [field.name for field in made.subset.fields],
-        "fields_not_kept": {field.name: field.reason for field in made.subset.dropped},
-        "controls": None
-        if controls is None
-        else {
-            "items": len(controls.items),
-            "wanted": controls.wanted,
-            "checked": controls.check.checked,
-            "alike": controls.check.alike,
-            "auc": cast(
-                "Json",
-                {
-                    feature.name: {
-                        "value": round(feature.auc, 4),
-                        "interval": [round(feature.interval.low, 4), round(feature.interval.high, 4)],
-                        "level": round(feature.interval.level, 6),
-                    }
-                    for feature in controls.check.features
-                },
-            ),
-        },
-        "examples": {"items": len(made.examples.items), "not_shown": list(made.examples.uncovered)},
-        "plan": made.figures.as_json(),
-        "warnings": list(made.warnings),
-    }
+@app.command("export")
+def export_(
+    study: StudyArgument,
+    *,
+    platform: Annotated[Platform, typer.Option(help="The platform.")],
+    out: Annotated[Path, typer.Option(help="A new folder for the platform's files.")],
+    arm: ArmOption = None,
+    language: Annotated[str | None, typer.Option(metavar="ru|en", help="The language of the instruction. Default: the plan's first.")] = None,
+    media_url: Annotated[str, typer.Option(metavar="URL", help="The URL of the folder samples/, for images, audio and video.")] = "",
+    author_field: Annotated[str | None, typer.Option(metavar="FIELD", help="The field of meta that names the authors of an item (an arm with skip_own). Default: author, authors, created_by, expert or annotator.")] = None,
+    expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert who gets a sheet without their own items; may be given several times. Default: all authors.")] = None,
+    domain: Annotated[list[str] | None, typer.Option(metavar="DOMAIN", help="A domain whose items are written (arms.NAME.domain in the plan); may be given several times. Default: to each expert the domains in which they wrote items.")] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Write a study's tasks, control items, training and instruction in the format of a platform.
+
+    The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
+    """
+    from merilo.studies.study_export import export_study  # noqa: PLC0415 - the help needs no writers
+
+    folder = open_study(study)
+    refuse_json(json_to, _files(folder))
+    OutFolder.checked(out, force=force, needed=_files(folder))
+    made = export_study(
+        folder, platform, out, arm=arm, language=language, media_url=media_url, author_field=author_field,
+        experts=expert or (), domains=domain or (), force=force,
+    )  # fmt: skip
+    _warn_unfrozen(folder)
+    if made.author_field is None and folder.plan.arms[made.arm].skip_own:
+        say(
+            "the authors of the items are not known, so every expert gets all items and marks their own: name the field of meta "
+            "with --author-field"
+        )
+    if json_to:
+        emit_json(made.to_dict(), json_to)
+    if json_to != "-":
+        from merilo.cli.study_table import show_export  # noqa: PLC0415 - the JSON needs no tables
+
+        show_export(made, out)
+    return 0
 
 
-# The commands about the answers: export, import, status, baseline.
-app.registered_commands += study_answers.app.registered_commands
+@app.command("import")
+def import_(
+    study: StudyArgument,
+    files: Annotated[list[Path] | None, typer.Argument(help="Files that the platform exported. Default: the files imported before, from which the answers are computed again.")] = None,
+    *,
+    platform: Annotated[Platform | None, typer.Option(help="The platform of the files. Default: recognised by their header.")] = None,
+    encoding: EncodingOption = None,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Import a platform's files into a study. A file that was imported before changes nothing."""
+    from merilo.studies.collected import import_files  # noqa: PLC0415 - the help needs no readers
+
+    folder = open_study(study)
+    refuse_json(json_to, [*_files(folder), *(files or ())])
+    with working("Importing"):
+        made = import_files(folder, files or (), platform=platform, encoding=encoding)
+    _warn_unfrozen(folder)
+    for name in made.known:
+        say(f"{name}: was imported before and changes nothing")
+    if json_to:
+        emit_json(made.to_dict(), json_to)
+    if json_to != "-":
+        from merilo.cli.study_table import show_import  # noqa: PLC0415 - the JSON needs no tables
+
+        show_import(made)
+    return 0
+
+
+@app.command()
+def status(
+    study: StudyArgument,
+    *,
+    arm: ArmOption = None,
+    show_estimate: Annotated[bool, typer.Option("--show-estimate", help="Also show the main metric so far. Stopping a study because of it biases the result.")] = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Show the progress of a study: answers, missing overlap, annotators and their control items, agreement, speed and pay."""
+    from merilo.reports.study_status import study_status  # noqa: PLC0415 - the help needs no statistics
+
+    folder = open_study(study)
+    refuse_json(json_to, _files(folder))
+    with working("Reading the answers"):
+        found = study_status(folder, arm=arm, estimate=show_estimate)
+    if (folder.path / "site.db").is_file():
+        say(
+            "these are imported answers: 'merilo study collect' and 'merilo study import' add those on the site, and the author's "
+            "pages show them at once"
+        )
+    if found.estimate:
+        say("the estimate is not final: stopping a study because of it biases the result")
+    if json_to:
+        emit_json(found.to_dict(), json_to)
+    if json_to != "-":
+        from merilo.cli.study_table import show_status  # noqa: PLC0415 - the JSON needs no tables
+
+        show_status(found)
+    return 0
+
+
+@app.command("baseline")
+def baseline_(
+    study: StudyArgument,
+    *,
+    arm: ArmOption = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; may be given several times.")] = None,
+    common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.")] = False,
+    margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none. Default: the margin of the frozen plan.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.")] = None,
+    anonymise: AnonymiseOption = False,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:  # fmt: skip
+    """Make the baseline of a study with the settings of its frozen plan.
+
+    Exit status 1: the baseline was made and must be rejected.
+    """
+    from merilo.reports.study_baseline import frozen_plan, study_baseline  # noqa: PLC0415 - the help needs no statistics
+    from merilo.studies.study_export import arm_of  # noqa: PLC0415 - the same
+
+    study_folder = open_study(study)
+    name, group = arm_of(study_folder, arm)
+    folder = OutFolder.checked(out, force=force, needed=[*_files(study_folder), *(model or [])])
+    refuse_json(json_to, [*_files(study_folder), *(model or [])])
+    if margin is not None and not model:
+        raise UsageError("--margin is for a comparison with models: give --model FILE")
+    _warn_unfrozen(study_folder)
+    _warn_changes(study_folder)
+    if frozen_plan(study_folder).arms.get(name, group).skip_own:
+        if model:
+            raise UsageError(
+                f"models are compared with people, not with the arm '{name}' that skips its own items",
+                field="--model",
+            )
+        return _experts(study_folder, name, folder, json_to)
+    with working("Making the baseline"):
+        made = study_baseline(
+            study_folder,
+            arm=name,
+            models=model or (),
+            common_items=common_items,
+            margin=margin,
+            anonymise=anonymise,
+        )
+        content = (
+            made.save(folder.path, force=folder.force)
+            if folder
+            else made.to_dict()
+            if json_to or model
+            else {}
+        )
+    for warning in (*made.details.warnings, *made.details.reasons):
+        say(warning.en)
+    if json_to:
+        emit_json(content, json_to)
+    if json_to != "-":
+        from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
+
+        from merilo.errors import for_command_line  # noqa: PLC0415
+        from merilo.reports.baseline_table import table  # noqa: PLC0415
+
+        console = Console(highlight=False)
+        console.print(table(made.details, for_command_line))
+        if out:
+            console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
+        if made.comparisons:
+            from merilo.cli.compare_table import show_tests as show_models  # noqa: PLC0415 - the same
+
+            show_models(made.comparisons, made.details.declaration.metrics[0])
+    return 1 if made.status == "rejected" else 0
+
+
+def _experts(study: StudyFolder, arm: str, folder: OutFolder | None, json_to: str | None) -> int:
+    """The baseline of experts who skip their own questions."""
+    from merilo.reports.study_baseline import expert_study  # noqa: PLC0415 - only expert tests need it
+
+    with working("Making the experts' baseline"):
+        made = expert_study(study, arm=arm)
+    if folder:
+        with folder.filled() as hidden:
+            write_files(hidden, made.to_files())
+    if json_to:
+        emit_json(made.summary, json_to)
+    if json_to != "-":
+        from merilo.cli.experts_table import show_baselines  # noqa: PLC0415 - the JSON needs no tables
+
+        show_baselines(made.summary, folder.path if folder else None)
+    return 0
+
+
+def _files(folder: StudyFolder) -> list[Path]:
+    """The files of a study that no output may replace."""
+    return [path for path in folder.path.iterdir() if path.is_file()]
+
+
+def _warn_unfrozen(folder: StudyFolder) -> None:
+    if not folder.frozen:
+        say("the plan is not frozen: 'merilo study freeze' records it before answers are collected")
+
+
+def _warn_changes(folder: StudyFolder) -> None:
+    from merilo.reports.study_baseline import plan_changes  # noqa: PLC0415 - the help needs no statistics
+
+    for change in plan_changes(folder):
+        say(f"differs from the frozen plan, whose settings are used: {change}")
+
+
 # The commands of the annotation site: serve, invite, collect, backup.
 app.registered_commands += study_site.app.registered_commands

@@ -38,6 +38,8 @@ SecondsOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", 
 RewardOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the reward for a page.", rich_help_panel=COLUMNS)]
 ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=OUTPUT)]
 JsonOption: TypeAlias = Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=OUTPUT)]
+StudyArgument: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder.")]
+ArmOption: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="The group of annotators in study.yaml: people (the default) or experts.")]
 # fmt: on
 
 

@@ -11,8 +11,7 @@ import typer
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.bilingual import counted_en
 from merilo.cli.output import emit_json, refuse_json, say
-from merilo.cli.study_answers import ArmOption, StudyArgument
-from merilo.cli.study_options import ForceOption, JsonOption
+from merilo.cli.study_options import ArmOption, ForceOption, JsonOption, StudyArgument
 from merilo.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from merilo.atomic_write import new_folder, write_text
 from merilo.datasets.declaration import Dataset
@@ -18,7 +18,7 @@ from merilo.items import Item, read_splits
 from merilo.metrics.scoring import RATED
 from merilo.people.experts.sampling import value_of
 from merilo.settings import PlannedAnalysis
-from merilo.strict_json import indented
+from merilo.strict_json import Json, indented
 from merilo.studies.instruction import (
     UNFOLDED,
     card_text,
@@ -99,6 +99,45 @@ class CreatedStudy:
     examples: ChosenExamples
     figures: PlanFigures
     warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the result as JSON: the items, the control items and examples, the computed plan and the warnings."""
+        largest = self.subset.largest_deviation
+        controls = self.controls
+        return {
+            "study": self.folder.plan.study,
+            "folder": str(self.folder.path),
+            "audience": self.source.audience,
+            "audience_from": self.source.audience_from,
+            "items": {"asked": len(self.subset.items), "of": self.subset.section.of},
+            "largest_deviation": None
+            if largest is None
+            else {"field": largest.field, "value": largest.value, "points": round(largest.deviation, 4)},
+            "fields": [field.name for field in self.subset.fields],
+            "fields_not_kept": {field.name: field.reason for field in self.subset.dropped},
+            "controls": None
+            if controls is None
+            else {
+                "items": len(controls.items),
+                "wanted": controls.wanted,
+                "checked": controls.check.checked,
+                "alike": controls.check.alike,
+                "auc": cast(
+                    "Json",
+                    {
+                        feature.name: {
+                            "value": round(feature.auc, 4),
+                            "interval": [round(feature.interval.low, 4), round(feature.interval.high, 4)],
+                            "level": round(feature.interval.level, 6),
+                        }
+                        for feature in controls.check.features
+                    },
+                ),
+            },
+            "examples": {"items": len(self.examples.items), "not_shown": list(self.examples.uncovered)},
+            "plan": self.figures.as_json(),
+            "warnings": list(self.warnings),
+        }
 
 
 @dataclass(slots=True)
