@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.aggregation.consensus import NO_LABEL, TIE
+from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, modelled
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics.arrays import FloatArray
 
@@ -314,6 +314,40 @@ def evidence_power(answers: NDArray[np.intp], correlation: float) -> FloatArray:
         [1.0, 1.0, 0.5, 0.16666666666666666]
     """
     return np.asarray(1.0 / (1.0 + np.maximum(answers - 1, 0) * correlation), dtype=np.float64)
+
+
+def consensus_of(
+    candidates: Candidates,
+    votes: Votes,
+    anchors: IntArray,
+    probabilities: tuple[FloatArray, FloatArray],
+    *,
+    accuracy: FloatArray,
+    fit: Fit,
+) -> Consensus:
+    """Decide every item by the probabilities of its candidates, calibrated for correlated errors.
+
+    Args:
+        candidates: the candidates of each item.
+        votes: the answers.
+        anchors: shape (items,), known labels, -1 if unknown.
+        probabilities: of each cell's label, shape (cells,), and of each single label that nobody gave, shape (groups,).
+        accuracy: shape (annotators,), the expected share of right answers of each annotator; NaN if unknown.
+        fit: the model.
+    """
+    correlation = error_correlation(
+        votes,
+        accuracy,
+        anchors=anchors,
+        wrong_answers=candidates.wrong_answers,
+        open_answers=candidates.open_answers,
+    )
+    power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
+    label = candidates.most_probable(anchors, *probabilities)
+    confidence = candidates.calibrated_confidence(label, anchors, *probabilities, power)
+    posterior = candidates.table(anchors, *probabilities)
+    fit = replace(fit, posterior=posterior, error_correlation=correlation, power=power)
+    return modelled(label, confidence, anchors, fit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
@@ -58,9 +58,6 @@ class Fit:
 
     Attributes:
         model: "dawid-skene", "one-coin" or "glad".
-        posterior: shape (items, labels), the probability of each label under the model; for an item without votes it is the
-            prior. On real crowds these probabilities are too high; see `calibrated_posterior`. None for open answers, and if the
-            table would exceed 1.6 GB.
         quality: shape (annotators,). Dawid-Skene: the expected share of correct answers, NaN for annotators without answers.
             One-coin: the probability of a correct answer, the crowd's mean for annotators without answers. GLAD: the ability
             alpha; 0 means guessing, and below 0 the annotator tends to avoid the true label.
@@ -68,8 +65,11 @@ class Fit:
             if the model has priors.
         converged: whether the last iteration met the tolerance; false if the maximum number of iterations was reached first.
         tolerance: the tolerance of the convergence criterion.
-        anchored: the number of items whose label was known in advance.
         prior: shape (labels,), the prior probability of each label.
+        posterior: shape (items, labels), the probability of each label under the model; for an item without votes it is the
+            prior. On real crowds these probabilities are too high; see `calibrated_posterior`. None for open answers, and if the
+            table would exceed 1.6 GB.
+        anchored: the number of items whose label was known in advance.
         difficulty: shape (items,), GLAD only: 1 / beta, larger is harder; 1 / e (the prior) for an item without votes.
         confusion: shape (annotators, labels, labels), Dawid-Skene only: `[a, t, g]` is the probability that annotator `a` gives
             label `g` if `t` is true; NaN for annotators without answers and for labels that cannot be true. None if the table
@@ -82,13 +82,13 @@ class Fit:
     """
 
     model: str
-    posterior: FloatArray | None
     quality: FloatArray
     log_likelihood: tuple[float, ...]
     converged: bool
     tolerance: float
-    anchored: int
     prior: FloatArray
+    posterior: FloatArray | None = None
+    anchored: int = 0
     difficulty: FloatArray | None = None
     confusion: FloatArray | None = None
     wrong_answers: float | None = None
@@ -135,6 +135,23 @@ class Consensus:
         """Count the items resolved in each way; ways that did not occur have the count 0."""
         counts = np.bincount(self.how, minlength=len(Resolution))
         return {way: int(counts[way]) for way in Resolution}
+
+
+def modelled(label: IntArray, confidence: FloatArray, anchors: IntArray, fit: Fit) -> Consensus:
+    """Build the consensus of a model, the fit with the number of items whose label was known.
+
+    Args:
+        label: shape (items,), the most probable labels, -1 if there is none.
+        confidence: shape (items,), their calibrated probabilities.
+        anchors: shape (items,), known labels, -1 if unknown.
+        fit: the model.
+    """
+    how = np.select(
+        [label == NO_LABEL, anchors != NO_LABEL],
+        [Resolution.UNRESOLVED, Resolution.ANCHOR],
+        default=Resolution[fit.model.upper().replace("-", "_")],
+    ).astype(np.int8)
+    return Consensus(label, how, confidence, replace(fit, anchored=int((anchors != NO_LABEL).sum())))
 
 
 def anchor_labels(anchors: ArrayLike | None, votes: Votes) -> IntArray:

@@ -15,9 +15,9 @@ from merilo.people.aggregation.consensus import (
     TIE,
     Consensus,
     Fit,
-    Resolution,
     anchor_labels,
     is_open,
+    modelled,
 )
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics.arrays import FloatArray
@@ -112,26 +112,19 @@ def dawid_skene(
         votes, quality, anchors=known, wrong_answers=max(votes.labels - 1.0, 1.0), open_answers=False
     )
     power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
-    confidence = model.calibrated_confidence(label, known, share, power)
-    how = np.select(
-        [label == NO_LABEL, known != NO_LABEL],
-        [Resolution.UNRESOLVED, Resolution.ANCHOR],
-        default=Resolution.DAWID_SKENE,
-    ).astype(np.int8)
     fit = Fit(
         model="dawid-skene",
-        posterior=model.posterior(share, parameters, known),
         quality=quality,
         log_likelihood=tuple(history),
         converged=converged,
         tolerance=tolerance,
-        anchored=int((known != NO_LABEL).sum()),
         prior=model.full_prior(parameters),
+        posterior=model.posterior(share, parameters, known),
         confusion=model.full_confusion(parameters),
         error_correlation=correlation,
         power=power,
     )
-    return Consensus(label, how, confidence, fit)
+    return modelled(label, model.calibrated_confidence(label, known, share, power), known, fit)
 
 
 def refuse_open_answers(votes: Votes, declared: bool | None = None) -> None:

@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.candidates import Candidates, error_correlation, evidence_power, sums
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution, anchor_labels, is_open
+from merilo.people.aggregation.candidates import (
+    Candidates,
+    consensus_of,
+    sums,
+)
+from merilo.people.aggregation.consensus import Consensus, Fit, Resolution, anchor_labels, is_open
 from merilo.people.aggregation.majority import MinVotes, plurality, resolve_by_skill, resolve_by_weight
 from merilo.people.aggregation.one_coin import wrong_answers
 from merilo.people.votes import IntArray, Votes
@@ -379,36 +383,19 @@ def _consensus(
     probability, other = likelihood.probabilities(point)
     difficulty = np.full(votes.items, np.exp(-PRIOR_MEAN))
     difficulty[candidates.group_item] = np.exp(-point[votes.annotators :])
-    label = candidates.most_probable(anchors, probability, other)
-    correlation = error_correlation(
-        votes,
-        _accuracy(candidates, probability),
-        anchors=anchors,
-        wrong_answers=candidates.wrong_answers,
-        open_answers=candidates.open_answers,
-    )
-    power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
-    confidence = candidates.calibrated_confidence(label, anchors, probability, other, power)
-    how = np.select(
-        [label == NO_LABEL, anchors != NO_LABEL],
-        [Resolution.UNRESOLVED, Resolution.ANCHOR],
-        default=Resolution.GLAD,
-    ).astype(np.int8)
     fit = Fit(
         model="glad",
-        posterior=candidates.table(anchors, probability, other),
         quality=point[: votes.annotators].copy(),
         log_likelihood=tuple(-value for value in found.values),
         converged=found.converged,
         tolerance=tolerance,
-        anchored=int((anchors != NO_LABEL).sum()),
         prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
         difficulty=difficulty,
         wrong_answers=candidates.wrong_answers,
-        error_correlation=correlation,
-        power=power,
     )
-    return Consensus(label, how, confidence, fit), fit
+    accuracy = _accuracy(candidates, probability)
+    consensus = consensus_of(candidates, votes, anchors, (probability, other), accuracy=accuracy, fit=fit)
+    return consensus, consensus.fit or fit
 
 
 def _accuracy(candidates: Candidates, probability: FloatArray) -> FloatArray:

@@ -10,8 +10,12 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.candidates import Candidates, error_correlation, evidence_power, sums
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution, anchor_labels, is_open
+from merilo.people.aggregation.candidates import (
+    Candidates,
+    consensus_of,
+    sums,
+)
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, anchor_labels, is_open
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
@@ -96,32 +100,19 @@ def one_coin(
     known = anchor_labels(anchors, votes)
     opened = is_open(votes, open_answers)
     model, found, crowd = _fitted(votes, known, opened, tolerance, iterations)
-    probability, other = found.probability, np.where(model.candidates.others > 0, found.other, 0.0)
-    label = model.candidates.most_probable(known, probability, other)
-    correlation = error_correlation(
-        votes, found.accuracy, anchors=known, wrong_answers=crowd.wrong_answers, open_answers=opened
-    )
-    power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
-    confidence = model.candidates.calibrated_confidence(label, known, probability, other, power)
-    how = np.select(
-        [label == NO_LABEL, known != NO_LABEL],
-        [Resolution.UNRESOLVED, Resolution.ANCHOR],
-        default=Resolution.ONE_COIN,
-    ).astype(np.int8)
+    other = np.where(model.candidates.others > 0, found.other, 0.0)
     fit = Fit(
         model="one-coin",
-        posterior=model.candidates.table(known, probability, other),
         quality=found.accuracy,
         log_likelihood=found.history,
         converged=found.converged,
         tolerance=tolerance,
-        anchored=int((known != NO_LABEL).sum()),
         prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
         wrong_answers=crowd.wrong_answers,
-        error_correlation=correlation,
-        power=power,
     )
-    return Consensus(label, how, confidence, fit)
+    return consensus_of(
+        model.candidates, votes, known, (found.probability, other), accuracy=found.accuracy, fit=fit
+    )
 
 
 def wrong_answers(
