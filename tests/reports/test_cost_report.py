@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from merilo.baselines.record import BaselineRecord
 from merilo.people import platforms
-from merilo.reports.cost_report import arm_cost, cost_json, cost_message, cost_report, pool_costs
+from merilo.reports.cost_report import Arm, arm_cost, cost_json, cost_message, cost_report, pool_costs
 
 PEOPLE: dict[str, Any] = {
     "dataset": "lcs",
@@ -23,8 +24,12 @@ EXPERTS: dict[str, Any] = {
 }
 
 
+def asked(people: dict[str, Any], *experts: dict[str, Any]) -> dict[str, Arm]:
+    return {"people": BaselineRecord.of_json(people), **({"experts": experts[0]} if experts else {})}
+
+
 def russian(*arms: dict[str, Any]) -> str:
-    return cost_report(dict(zip(("people", "experts"), arms, strict=False)), "ru").replace(
+    return cost_report(asked(*arms), "ru").replace(
         "\N{NO-BREAK SPACE}", " "
     )
 
@@ -37,7 +42,7 @@ def test_arms_are_told_apart_and_added_up() -> None:
     assert "получится 14,50 доллара США и 1,73 доллара США за час" in text
     assert "Экспертный human baseline: выплачено 30,50 доллара США за 300 страниц" in text
     assert "Почасовая оплата по измеренному времени (21 час) составила 1,44 доллара США." in text
-    english = cost_report({"people": PEOPLE, "experts": EXPERTS}, "en")
+    english = cost_report(asked(PEOPLE, EXPERTS), "en")
     assert "The total cost of the whole project is $37.75, without" in english
     assert (
         "$7.25 was paid for 250 pages; with 500 answers to test items, an answer cost $0.015 on average."
@@ -49,13 +54,13 @@ def test_arms_are_told_apart_and_added_up() -> None:
 def test_currencies_are_not_added_to_each_other() -> None:
     rubles = {**EXPERTS, "cost": {**EXPERTS["cost"], "currency": "RUB"}}
     assert "— 7,25 доллара США и 30,50 рубля, без" in russian(PEOPLE, rubles)
-    assert cost_json({"people": PEOPLE, "experts": rubles})["total"] == {"USD": 7.25, "RUB": 30.5}
+    assert cost_json(asked(PEOPLE, rubles))["total"] == {"USD": 7.25, "RUB": 30.5}
 
 
 def test_what_is_not_known_is_said() -> None:
     unpaid = {**EXPERTS, "cost": {"total": None, "currency": None, "pages": 9, "hours": 1.0, "hourly": None}}
     assert "Экспертный human baseline: сведений об оплате нет." in russian(PEOPLE, unpaid)
-    assert cost_report({"people": unpaid}, "en").startswith("There are no data on pay.")
+    assert cost_report(asked(unpaid), "en").startswith("There are no data on pay.")
     untimed = {
         **PEOPLE,
         "cost": {"total": 7.25, "currency": None, "pages": 250, "hours": None, "hourly": None},
@@ -69,12 +74,12 @@ def test_what_is_not_known_is_said() -> None:
 )  # fmt: skip
 def test_an_answer_costs_at_least_two_digits(total: float, told: str) -> None:
     assert f"an answer cost {told} on average" in cost_report(
-        {"people": {**PEOPLE, "cost": {**PEOPLE["cost"], "total": total}}}, "en"
+        asked({**PEOPLE, "cost": {**PEOPLE["cost"], "total": total}}), "en"
     )
 
 
 def test_the_message_can_be_sent() -> None:
-    text = cost_message({"people": PEOPLE}, None, "ru")
+    text = cost_message(asked(PEOPLE), None, "ru")
     assert text.startswith(
         "Кому: mera@a-ai.ru\nТема: Human baseline датасета LCS: затраты и методология\n\nЗдравствуйте!"
     )
@@ -83,7 +88,7 @@ def test_the_message_can_be_sent() -> None:
 
 
 def test_only_datasets_of_the_benchmark_are_reported_to_its_organisers() -> None:
-    own = {"people": {**PEOPLE, "dataset": "sums"}}
+    own = asked({**PEOPLE, "dataset": "sums"})
     assert cost_message(own, None, "ru").startswith("Кому: …\n")
     assert "mera@a-ai.ru" not in cost_message(own, None, "en")
     assert cost_message(own, None, "en", submitted=True).startswith("To: mera@a-ai.ru\n")
@@ -96,7 +101,7 @@ def test_the_whole_project_costs_the_pay_and_the_commission_of_the_platform() ->
             "arms": {name: {"kind": kind, "pay": {"commission": one}} for name, (kind, one) in pay.items()}
         }
 
-    arms = {"people": PEOPLE, "experts": EXPERTS}
+    arms = asked(PEOPLE, EXPERTS)
     assert "is $48.93, with the platform's commission." in cost_report(arms, "en", plan=plan(0.3, 0.295082))
     ru = cost_report(arms, "ru", plan=plan(0.2, 0)).replace("\N{NO-BREAK SPACE}", " ")
     assert "Общие затраты на весь проект — 39,20 доллара США, вместе с комиссией платформы." in ru
@@ -110,12 +115,12 @@ def test_pools_add_up_to_the_published_study(pools: Path) -> None:
     assert [line.name for line in lines] == [file.name for file in files]
     assert sum(line.total or 0 for line in lines) == pytest.approx(13.523)
     assert sum(line.answers or 0 for line in lines) == 1300
-    text = cost_report({"people": PEOPLE}, "en", pools=lines)
+    text = cost_report(asked(PEOPLE), "en", pools=lines)
     assert "By pool:\n\n- assignments_from_pool_41009024__19-12-2023.tsv: " in text
 
 
 def test_the_json_has_every_arm_and_pool() -> None:
-    found = cost_json({"people": PEOPLE}, [arm_cost("pool.tsv", EXPERTS)])
+    found = cost_json(asked(PEOPLE), [arm_cost("pool.tsv", EXPERTS)])
     assert found["arms"] == {
         "people": {
             "total": 7.25, "currency": "USD", "pages": 250, "answers": 500, "per_answer": 0.0145, "hours": 8.439354, "hourly": 0.859071,
@@ -126,7 +131,7 @@ def test_the_json_has_every_arm_and_pool() -> None:
 
 def test_pages_in_no_pool_are_told() -> None:
     lines = [arm_cost(f"{n}.tsv", {"cost": {"total": 3.5, "currency": "USD", "pages": 9}}) for n in (1, 2)]
-    text = cost_report({"people": PEOPLE}, "en", pools=lines)
+    text = cost_report(asked(PEOPLE), "en", pools=lines)
     assert text.endswith("Pages without a usable answer, which are in no pool, cost $0.25.")
     whole = [arm_cost(f"{n}.tsv", {"cost": {"total": 3.625, "currency": "USD", "pages": 9}}) for n in (1, 2)]
-    assert "in no pool" not in cost_report({"people": PEOPLE}, "en", pools=whole)
+    assert "in no pool" not in cost_report(asked(PEOPLE), "en", pools=whole)

@@ -178,7 +178,7 @@ def test_the_report_shows_an_item_the_methods_and_marks_its_own_cell(page, tmp_p
 def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:
     made = merilo_library.baseline(written(tmp_path / "p.tsv", toloka(small_pool())))
     text = "# Задание\n\n<script>alert(1)</script> [x](javascript:alert(1)) ![p](http://example.org/p.png)\n"
-    shown = render(made.details, made.to_dict(), attachments={"instruction.ru.md": text.encode()})
+    shown = render(made.details, made.record, attachments={"instruction.ru.md": text.encode()})
     assert "<h1>Задание</h1>" in shown
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
     assert "<script" not in shown
@@ -193,8 +193,8 @@ def test_the_report_names_every_difference_from_the_frozen_plan(tmp_path: Path) 
         "frozen.json": json.dumps({"date": "2026-01-02", "hash": "abc"}).encode(),
         "changes.json": json.dumps([change]).encode(),
     }
-    shown = render(made.details, made.to_dict(), attachments=files)
+    shown = render(made.details, made.record, attachments=files)
     assert "2026-01-02" in shown
     assert "<b>baseline.min_votes</b>" in shown
     assert "&lt;b&gt;2" in shown
-    assert "The frozen plan" not in render(made.details, made.to_dict())
+    assert "The frozen plan" not in render(made.details, made.record)

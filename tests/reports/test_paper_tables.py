@@ -9,7 +9,7 @@ import pytest
 from every import every
 from hypothesis import given
 from hypothesis import strategies as st
-from report_contents import CONTENT, STUDY
+from report_contents import CONTENT, STUDY, record
 
 from merilo.reports.paper import (
     Format,
@@ -43,7 +43,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_every_estimate_has_its_interval_and_counts() -> None:
-    assert rows(table_text(metric_table(CONTENT), "csv")) == [
+    assert rows(table_text(metric_table(record()), "csv")) == [
         [
             "metric",
             "respondents",
@@ -72,7 +72,7 @@ def test_every_estimate_has_its_interval_and_counts() -> None:
 
 
 def test_the_latex_table_is_ready_for_a_paper() -> None:
-    text = table_text(metric_table(CONTENT), "latex")
+    text = table_text(metric_table(record()), "latex")
     assert text.startswith(
         "\\begin{table}\n\\centering\n\\caption{Human baseline of LCS: metrics with 95\\% confidence intervals.}"
     )
@@ -81,13 +81,13 @@ def test_the_latex_table_is_ready_for_a_paper() -> None:
 
 
 def test_groups_without_gold_keep_their_items_and_answers() -> None:
-    table = group_table(GROUPED)
+    table = group_table(record(GROUPED))
     assert table is not None
     assert [row[1:] for row in table.rows] == [
         (HOSTILE, "accuracy", "0.500", "0.300", "0.700", "items alone", "39", "0.400", "200"),
         ("law", "", "", "", "", "", "60", "", "300"),
     ]
-    assert group_table(CONTENT) is None
+    assert group_table(record()) is None
 
 
 def test_an_expert_study_has_both_arms_and_their_difference() -> None:
@@ -99,7 +99,7 @@ def test_an_expert_study_has_both_arms_and_their_difference() -> None:
         ("people without training", "0.600", "0.400", "0.800", "items alone", "40", ""),
         ("difference on common items", "0.342", "0.170", "0.500", "items alone", "38", ""),
     ]
-    assert set(paper_files(CONTENT, None, "csv", experts=study)) == {
+    assert set(paper_files(record(), None, "csv", experts=study)) == {
         "metrics.csv",
         "arms.csv",
         "methods.txt",
@@ -108,7 +108,7 @@ def test_an_expert_study_has_both_arms_and_their_difference() -> None:
 
 
 def test_text_of_the_dataset_stays_text_in_every_format() -> None:
-    table = group_table(GROUPED)
+    table = group_table(record(GROUPED))
     assert table is not None
     tex = table_text(table, "latex")
     assert r"\textbackslash{}input\{/etc/passwd\} \$x\$ \textless{}script\textgreater{}" in tex
@@ -155,16 +155,16 @@ def test_no_cell_is_a_formula(text: str) -> None:
     ],
 )  # fmt: skip
 def test_the_methods_that_were_used_are_cited(changes: dict[str, Any], keys: list[str]) -> None:
-    assert [source.key for source in sources({**CONTENT, **changes})] == keys
+    assert [source.key for source in sources(record(**changes))] == keys
 
 
 def test_the_comparison_of_experts_cites_its_test() -> None:
-    assert [source.key for source in sources(CONTENT, STUDY)][-3:] == ["mcnemar1947", "tango1998", "wei2025"]
+    assert [source.key for source in sources(record(), STUDY)][-3:] == ["mcnemar1947", "tango1998", "wei2025"]
 
 
 @every("form", ["latex", "markdown", "csv"])
 def test_the_methods_are_one_paragraph(form: Format) -> None:
-    text = methods_paragraph(CONTENT, None, form)
+    text = methods_paragraph(record(), None, form)
     assert text.count("\n") == 1
     cited = {"latex": "Merilo~\\cite{merilo}", "markdown": "Merilo [@merilo]"}
     assert form == "csv" or cited[form] in text
@@ -172,7 +172,7 @@ def test_the_methods_are_one_paragraph(form: Format) -> None:
 
 
 def test_the_russian_paragraph_names_methods_in_russian() -> None:
-    text = methods_paragraph(CONTENT, None, "markdown", language="ru")
+    text = methods_paragraph(record(), None, "markdown", language="ru")
     assert text.endswith(
         "Вычисления выполнены программой Merilo [@merilo]. Методы: альфа Криппендорфа [@krippendorff2011], AC1 Гвета [@gwet2008],"
         " компоненты дисперсии отдельных разметчиков [@searle1992], модель GLAD [@whitehill2009]."
@@ -181,15 +181,15 @@ def test_the_russian_paragraph_names_methods_in_russian() -> None:
 
 
 def test_every_citation_is_in_the_bibliography() -> None:
-    files = paper_files(GROUPED, None, "latex", experts=STUDY)
+    files = paper_files(record(GROUPED), None, "latex", experts=STUDY)
     cited = set(re.findall(r"\\cite\{(\w+)\}", files["methods.tex"]))
     assert cited
     assert cited == set(re.findall(r"^@\w+\{(\w+),$", files["references.bib"], re.MULTILINE))
-    assert bibtex(sources(CONTENT)).count("{") == bibtex(sources(CONTENT)).count("}")
+    assert bibtex(sources(record())).count("{") == bibtex(sources(record())).count("}")
 
 
 def test_a_baseline_without_gold_gives_a_table_without_rows() -> None:
-    assert metric_table({**CONTENT, "metrics": {}}).rows == ()
+    assert metric_table(record(metrics={})).rows == ()
     assert "No metric is given" in methods_paragraph(
-        {**CONTENT, "metrics": {}, "gold": None}, None, "markdown"
+        record(metrics={}, gold=None), None, "markdown"
     )

@@ -12,6 +12,7 @@ import pytest
 from every import every
 from report_contents import CONTENT, STUDY
 
+from merilo.baselines.record import BaselineRecord
 from merilo.reports.metadata_card import readme_with_section
 from merilo.reports.prose import human_baseline_section
 
@@ -39,11 +40,11 @@ def changed(**places: Any) -> dict[str, Any]:
 
 
 def russian(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline_section(content, plan, "ru", **options).replace("\N{NO-BREAK SPACE}", " ")
+    return human_baseline_section(BaselineRecord.of_json(content), plan, "ru", **options).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def english(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline_section(content, plan, "en", **options)
+    return human_baseline_section(BaselineRecord.of_json(content), plan, "en", **options)
 
 
 #: Detail of the guide -> how the Russian and the English section tell it.
@@ -143,7 +144,7 @@ def test_what_is_missing_is_said_or_left_out() -> None:
         gold=None,
         metrics={},
         responses__control=0,
-        control_health=None,
+        control_health={},
         annotators__excluded=0,
         cost={"total": None, "pages": 250, "hours": None, "hourly": None, "currency": None},
         agreement__krippendorff_alpha=None,
@@ -204,7 +205,7 @@ def test_without_a_plan_nothing_is_told_of_conditions() -> None:
 
 def test_an_empty_baseline_gives_sentences_and_no_error() -> None:
     for language in ("ru", "en"):
-        text = human_baseline_section({}, None, language)  # type: ignore[arg-type]
+        text = human_baseline_section(BaselineRecord(), None, language)  # type: ignore[arg-type]
         assert text
         assert "None" not in text
 
@@ -299,7 +300,7 @@ def test_names_of_a_dataset_cannot_be_markup_in_the_card() -> None:
     }
     content = changed(dataset=None, metrics={f"acc.{hostile}": {"value": 0.5, "n": 9}})
     for language in ("ru", "en"):
-        section = human_baseline_section(content, plan, language)  # type: ignore[arg-type]
+        section = human_baseline_section(BaselineRecord.of_json(content), plan, language)  # type: ignore[arg-type]
         made = json.loads(readme_with_section(b"{}", section, "raw_readme_ru.json"))["Human baseline"]
         assert "heading" in made
         assert "\n# heading" not in made

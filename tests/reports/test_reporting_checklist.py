@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_contents import CONTENT, STUDY
+from report_contents import CONTENT, STUDY, record
 
 from merilo.errors import DataError
 from merilo.reports.checklist import (
@@ -27,8 +27,12 @@ FULL: dict[str, Any] = {
         "used": 492,
         "dropped": {"excluded_annotator": 8, "not_submitted": 2},
     },
-    "quality": {"annotators": [{"answers": n} for n in (3, 24, 60)], "tests": [{"test": "one_answer"}]},
-    "sensitivity": {"rows": [{"value": 0.47}, {"value": 0.83}, {"value": None}]},
+    "quality": {"annotators": [{"annotator": f"w{n}", "answers": n} for n in (3, 24, 60)], "tests": [{"test": "one_answer"}]},
+    "sensitivity": {
+        "rows": [
+            {"min_control_accuracy": 0.5, "aggregator": "majority", "value": value} for value in (0.47, 0.83, None)
+        ]
+    },
 }
 PLAN: dict[str, Any] = {
     "study": "lcs-2026",
@@ -71,19 +75,19 @@ def test_there_are_71_questions_with_the_numbers_of_the_source() -> None:
 
 
 def test_a_planned_study_answers_at_least_54_questions() -> None:
-    found = checklist_json(reporting_checklist(FULL, PLAN, frozen=FROZEN))
+    found = checklist_json(reporting_checklist(record(FULL), PLAN, frozen=FROZEN))
     assert found["answered"] == 54
     without_training = {key: value for key, value in PLAN.items() if key != "training"}
-    assert checklist_json(reporting_checklist(FULL, without_training, frozen=FROZEN))["answered"] == 54
+    assert checklist_json(reporting_checklist(record(FULL), without_training, frozen=FROZEN))["answered"] == 54
     published = {
         **PLAN,
         "publication": {"data": "https://example.org/hb", "materials": "https://example.org/study"},
     }
-    assert checklist_json(reporting_checklist(FULL, published, frozen=FROZEN))["answered"] == 58
+    assert checklist_json(reporting_checklist(record(FULL), published, frozen=FROZEN))["answered"] == 58
 
 
 def test_what_only_the_author_knows_is_left_to_the_author() -> None:
-    found = checklist_json(reporting_checklist(FULL, PLAN, frozen=FROZEN))
+    found = checklist_json(reporting_checklist(record(FULL), PLAN, frozen=FROZEN))
     assert found["open"] == [
         "0.1", "0.2", "0.3", "0.4", "0.10", "1.6", "1.9", "2.3.2", "2.4", "2.6.2", "2.6.2.1", "3.1.1", "5.1.1", "5.2", "5.2.1", "5.2.2", "5.3",
     ]  # fmt: skip
@@ -118,26 +122,26 @@ def test_what_only_the_author_knows_is_left_to_the_author() -> None:
     ],
 )
 def test_answers_follow_from_the_study(number: str, answer: str, detail: str) -> None:
-    own = reporting_checklist(FULL, PLAN, frozen=FROZEN)[number]
+    own = reporting_checklist(record(FULL), PLAN, frozen=FROZEN)[number]
     assert (own.answer, own.detail) == (answer, detail)
 
 
 def test_samples_of_a_model_are_counted_only_where_a_model_ran() -> None:
-    assert "0.10" not in reporting_checklist(FULL, PLAN, frozen=FROZEN)
+    assert "0.10" not in reporting_checklist(record(FULL), PLAN, frozen=FROZEN)
     asked = {**FULL, "models": {"models": [{"n": 100, "samples": {"fewest": 1, "most": 5}}]}}
-    assert reporting_checklist(asked, PLAN, frozen=FROZEN)["0.10"].answer == "5"
+    assert reporting_checklist(record(asked), PLAN, frozen=FROZEN)["0.10"].answer == "5"
 
 
 def test_pay_by_the_answer_at_the_rate_of_a_page_is_the_planned_pay() -> None:
     plan = {**PLAN, "arms": {"people": {**PLAN["arms"]["people"], "pay": {"per_page": 0.5}}}}
     by_answer = {**FULL, "cost": {"total": 5.0, "pages": 200, "answers": 200}}
-    own = reporting_checklist(by_answer, plan, frozen=FROZEN)["2.7.3"]
+    own = reporting_checklist(record(by_answer), plan, frozen=FROZEN)["2.7.3"]
     assert (own.answer, own.detail) == ("yes", "0.5 a page")
 
 
 def test_screening_by_the_platform_is_not_denied() -> None:
     without_training = {key: value for key, value in PLAN.items() if key != "training"}
-    found = reporting_checklist(FULL, without_training)
+    found = reporting_checklist(record(FULL), without_training)
     assert not {"2.3", "2.3.1", "2.3.2"} & set(found)
     assert [found[number].answer for number in ("2.6", "2.6.1", "2.6.2")] == [
         "no",
@@ -147,33 +151,33 @@ def test_screening_by_the_platform_is_not_denied() -> None:
 
 
 def test_without_a_plan_and_data_nothing_is_claimed() -> None:
-    found = reporting_checklist({}, None)
+    found = reporting_checklist(record({}), None)
     assert set(found) == {"4.1", "4.1.1", "5.4"}
 
 
 def test_a_comparison_with_a_model_answers_the_questions_about_models() -> None:
     models = {"models": [{"model": "m", "n": 90, "samples": {"fewest": 5, "most": 5}, "comparisons": {"single": {"test": "McNemar's exact test"}}}]}  # fmt: skip
-    found = reporting_checklist({**FULL, "models": models}, PLAN)
+    found = reporting_checklist(record(FULL, models=models), PLAN)
     assert [found[number].answer for number in ("0.9", "0.10", "4.1", "4.1.1", "4.2")] == [
         "90", "5", "yes", "McNemar's exact test", "yes",
     ]  # fmt: skip
 
 
 def test_experts_who_skip_their_own_items_are_told() -> None:
-    found = reporting_checklist(FULL, PLAN, experts=STUDY)
+    found = reporting_checklist(record(FULL), PLAN, experts=STUDY)
     assert found["2.4"].answer == "partial"
     assert found["2.5"].answer == "yes"
 
 
 def test_pay_that_differs_from_the_plan_is_not_called_equal() -> None:
     content = {**FULL, "cost": {**FULL["cost"], "total": 9.0}}
-    found = reporting_checklist(content, PLAN)
+    found = reporting_checklist(record(content), PLAN)
     assert "2.7.3" not in found
 
 
 def test_the_author_answers_and_the_study_is_told_beside() -> None:
     answered = {**PLAN, "checklist": {"1.9": "yes: board 12", "1.1": "30", "5.1.1": " "}}
-    found = reporting_checklist(FULL, answered)
+    found = reporting_checklist(record(FULL), answered)
     assert (found["1.9"].answer, found["1.9"].source) == ("yes: board 12", "author")
     assert (found["1.1"].answer, found["1.1"].detail, found["1.1"].source) == (
         "30",
@@ -185,11 +189,11 @@ def test_the_author_answers_and_the_study_is_told_beside() -> None:
 
 def test_an_answer_to_a_question_that_does_not_exist_is_refused() -> None:
     with pytest.raises(DataError, match=r"study\.yaml, checklist\.9\.9: there is no question 9\.9"):
-        reporting_checklist(FULL, {**PLAN, "checklist": {"9.9": "yes"}})
+        reporting_checklist(record(FULL), {**PLAN, "checklist": {"9.9": "yes"}})
 
 
 def test_every_form_has_all_questions_and_the_count() -> None:
-    found = reporting_checklist(FULL, {**PLAN, "checklist": {"1.9": "yes"}}, frozen=FROZEN)
+    found = reporting_checklist(record(FULL), {**PLAN, "checklist": {"1.9": "yes"}}, frozen=FROZEN)
     content = checklist_json(found)
     assert [item["number"] for item in content["items"]] == list(QUESTIONS)  # type: ignore[union-attr,index,call-overload]
     assert json.loads(json.dumps(content)) == content
@@ -204,7 +208,7 @@ HOSTILE = "a|b & 50% \\input{x} $y$ <script> [l](u)\n# h"
 
 
 def test_hostile_answers_stay_text() -> None:
-    found = reporting_checklist(FULL, {**PLAN, "checklist": {"1.9": HOSTILE}})
+    found = reporting_checklist(record(FULL), {**PLAN, "checklist": {"1.9": HOSTILE}})
     row = next(line for line in checklist_markdown(found).splitlines() if line.startswith("| 1.9 "))
     assert len(re.findall(r"(?<!\\)\|", row)) == 5
     assert "\\<script\\>" in row
@@ -216,7 +220,7 @@ def test_the_table_compiles(tmp_path: Path) -> None:
     compiler = shutil.which("pdflatex") or shutil.which("lualatex") or shutil.which("tectonic")
     if compiler is None:
         pytest.skip("no LaTeX is installed")
-    found = reporting_checklist(FULL, {**PLAN, "checklist": {"1.9": HOSTILE}})
+    found = reporting_checklist(record(FULL), {**PLAN, "checklist": {"1.9": HOSTILE}})
     body = checklist_latex(found)
     (tmp_path / "t.tex").write_text(
         f"\\documentclass{{article}}\\usepackage[T1]{{fontenc}}\\usepackage{{longtable,booktabs}}\\begin{{document}}{body}\\end{{document}}",

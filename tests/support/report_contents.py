@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from merilo.baselines.record import BaselineRecord
+
 CONTENT: dict[str, Any] = {
     "dataset": "lcs",
     "simulated": False,
@@ -58,3 +60,8 @@ STUDY: dict[str, Any] = {
         "test": "McNemar's exact test",
     },
 }  # fmt: skip
+
+
+def record(content: dict[str, Any] = CONTENT, **changes: Any) -> BaselineRecord:
+    """The record of a baseline, with other values for some keys."""
+    return BaselineRecord.of_json({**content, **changes})

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from merilo.baselines.record import MetricRecord
 from merilo.errors import for_command_line
 from merilo.people.experts.sampling import ExpertPlan, Sample
-from merilo.reports.baseline_facts import metric_of
 from merilo.strict_json import Json
 
 
@@ -157,8 +157,8 @@ def _on_dataset(side: Json) -> list[tuple[str, dict[str, Json]]]:
 
 
 def _figure(score: dict[str, Json]) -> str:
-    one = metric_of("", score)
-    if one is None:
+    one = MetricRecord.of_json(score)
+    if one.value is None:
         return "—"
     low, high = one.interval or (None, None)
     alone = "" if one.over_both else " over items alone"

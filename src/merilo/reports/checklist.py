@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, TypeAlias
 
+from merilo.baselines.record import BaselineRecord
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.reports.baseline_facts import BaselineFacts, baseline_facts, sample_facts
+from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
 from merilo.reports.estimates import counted
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.prose import adaptive_design, seconds, weighting
@@ -137,7 +138,7 @@ class StudyAnswers:
     """The answers that a study gives, by number.
 
     Args:
-        content: the JSON of the baseline.
+        record: the baseline.
         plan: the content of `study.yaml`.
         frozen: the date and hash of the frozen plan: `date` and `sha256` or `hash`.
         experts: the JSON of `merilo experts baseline`.
@@ -146,18 +147,18 @@ class StudyAnswers:
 
     def __init__(
         self,
-        content: Mapping[str, Json],
+        record: BaselineRecord,
         plan: Mapping[str, Json] | None = None,
         *,
         frozen: Mapping[str, Json] | None = None,
         experts: Mapping[str, Json] | None = None,
         platform: str | None = None,
     ) -> None:
-        self._content = content
+        self._record = record
         self._plan = plan
         self._frozen = frozen or mapping_at(plan, "frozen") or None
         self._experts = experts
-        self._facts: BaselineFacts = baseline_facts(content, plan, platform=platform)
+        self._facts: BaselineFacts = baseline_facts(record, plan, platform=platform)
         self.found: dict[str, ChecklistAnswer] = {}
         self._evaluation()
         self._design()
@@ -176,7 +177,7 @@ class StudyAnswers:
             self._add(number, answer, detail, "plan")
 
     def _declared(self) -> Dataset | None:
-        name = text_at(self._content, "dataset") or text_at(self._plan, "dataset")
+        name = self._record.dataset or text_at(self._plan, "dataset")
         return CATALOGUE.get(name.lower()) if name else None
 
     def _evaluation(self) -> None:
@@ -189,11 +190,13 @@ class StudyAnswers:
             media = f"text and media ({', '.join(declared.media)})" if declared.media else "text"
             self._add("0.6", media, "by the dataset's declaration", "plan")
             self._add("0.7", "Russian", "by the dataset's declaration", "plan")
-        size = count_at(self._plan, "subset", "of") or count_at(self._content, "population", "items")
+        size = count_at(self._plan, "subset", "of") or (
+            self._record.population.items if self._record.population else None
+        )
         if size is None and declared is not None and declared.sizes:
             size = [*declared.sizes.values()][-1]
         self._add("0.8", size)
-        models = [one for one in list_at(self._content, "models", "models") if isinstance(one, dict)]
+        models = [one for one in list_at(self._record.models, "models") if isinstance(one, dict)]
         tested = [n for one in models if (n := count_at(one, "n")) is not None]
         self._add("0.9", max(tested) if tested else size, "" if tested else "all items of the dataset")
         samples = [n for one in models if (n := count_at(one, "samples", "most")) is not None]
@@ -201,12 +204,11 @@ class StudyAnswers:
 
     def _design(self) -> None:
         facts, planned = self._facts, self._facts.conditions
-        lost = facts.used is not None and facts.used != facts.people
-        self._add(
-            "1.1", facts.used or facts.people, f"whose answers count, of {facts.people}" if lost else ""
-        )
-        self._add("1.2", facts.items)
-        method, sample = text_at(self._plan, "subset", "method"), sample_facts(self._content)
+        used, people = self._record.annotators.used, self._record.annotators.total
+        lost = used is not None and used != people
+        self._add("1.1", used or people, f"whose answers count, of {people}" if lost else "")
+        self._add("1.2", self._record.items.total)
+        method, sample = text_at(self._plan, "subset", "method"), self._record.population
         weighted = weighting(sample).en if sample else ""
         if planned.subset is None and self._plan is not None and method is not None:
             self._add_planned("1.2.1", "all items")
@@ -221,13 +223,18 @@ class StudyAnswers:
             )
         elif sample:
             self._add("1.2.1", "sample", weighted)
-        overlap = facts.overlap_before or facts.overlap
-        design = adaptive_design(facts.adaptive).en if facts.adaptive else ""
+        overlap, adaptive = facts.overlap_asked, self._record.adaptive
+        design = adaptive_design(adaptive).en if adaptive else ""
         if overlap:
             self._add(
                 "1.3",
                 ", ".join(f"{size} on {counted(n, 'item')}" for size, n in overlap.items()),
-                "; ".join(filter(None, [design, "before exclusion" if facts.overlap_before else ""])),
+                "; ".join(
+                    filter(
+                        None,
+                        [design, "before exclusion" if self._record.items.overlap_before_exclusion else ""],
+                    )
+                ),
             )
         self._per_person()
         self._add_planned(
@@ -235,8 +242,11 @@ class StudyAnswers:
             "yes",
             "people see the prompt that models receive, rendered by the same code, without solved examples",
         )
-        if facts.cost.total is not None or facts.cost.hours is not None:
-            told = [f"{facts.cost.hours:.1f} hours" if facts.cost.hours is not None else "", _money(facts)]
+        if facts.record.cost.total is not None or facts.record.cost.hours is not None:
+            told = [
+                f"{facts.record.cost.hours:.1f} hours" if facts.record.cost.hours is not None else "",
+                _money(facts),
+            ]
             self._add(
                 "1.7",
                 "partial",
@@ -259,11 +269,8 @@ class StudyAnswers:
                 self._add_planned("1.10", "yes", f"the plan was frozen on {day}, hash {digest}")
 
     def _per_person(self) -> None:
-        answers = [
-            n
-            for one in list_at(self._content, "quality", "annotators")
-            if isinstance(one, dict) and (n := count_at(one, "answers"))
-        ]
+        quality = self._record.quality
+        answers = [one.answers for one in quality.annotators if one.answers] if quality else []
         if answers:
             self._add(
                 "1.4",
@@ -331,21 +338,21 @@ class StudyAnswers:
             if not trained:
                 for number in ("2.6.2", "2.6.2.1"):
                     self._add_planned(number, _NONE, "no training")
-        if facts.cost.total is not None:
-            self._add("2.7", "yes" if facts.cost.total > 0 else "no", _money(facts))
-        if facts.cost.hourly is not None:
+        if facts.record.cost.total is not None:
+            self._add("2.7", "yes" if facts.record.cost.total > 0 else "no", _money(facts))
+        if facts.record.cost.hourly is not None:
             self._add(
                 "2.7.1",
-                formatted(Money(facts.cost.hourly, facts.cost.currency), "", "en"),
+                formatted(Money(facts.record.cost.hourly, facts.record.cost.currency), "", "en"),
                 "total pay by measured time",
             )
         page = number_at(self._plan, "arms", "people", "pay", "per_page")
         if page is not None:
             self._add_planned("2.7.2", "no", "the plan pays by the page alone")
             self._add_planned("2.7.2.1", _NONE, "no bonus")
-            total, pages = facts.cost.total, facts.cost.pages
+            total, pages = facts.record.cost.total, facts.record.cost.pages
             each = page
-            if pages and pages == facts.cost.answers:  # paid by the answer, at the rate of a page
+            if pages and pages == facts.record.cost.answers:  # paid by the answer, at the rate of a page
                 each /= facts.conditions.items_per_page or 1
             if total is None or (pages and abs(total - each * pages) < 0.005 * max(total, 1)):
                 self._add_planned("2.7.3", "yes", f"{page:g} a page")
@@ -355,32 +362,31 @@ class StudyAnswers:
         facts = self._facts
         size, total, pages = (
             facts.conditions.items_per_page,
-            count_at(self._content, "responses", "total"),
-            facts.cost.pages,
+            self._record.responses.total,
+            facts.record.cost.pages,
         )
         if size is not None:
             self._add_planned("3.1", f"{size} a page", "control items included")
         elif total and pages:
             self._add("3.1", f"{round(total / pages, 1):g} a page on average", "control items included")
         checks = []
-        if facts.control_answers:
-            checks.append(f"control items ({counted(facts.control_answers, 'answer')})")
+        if self._record.responses.control:
+            checks.append(f"control items ({counted(self._record.responses.control, 'answer')})")
         checks += [
-            str(text_at(one, "test")).replace("_", " ")
-            for one in list_at(self._content, "quality", "tests")
-            if isinstance(one, dict) and text_at(one, "test")
+            one.test.replace("_", " ") for one in (self._record.quality.tests if self._record.quality else ())
         ]
         if checks:
-            during = bool(facts.control_answers)
+            during = bool(self._record.responses.control)
             self._add(
                 "3.2", "yes" if during else "partial", "" if during else "checks after the collection alone"
             )
             self._add("3.2.1", ", ".join(checks))
-        if facts.excluded is not None and facts.people is not None:
-            lost = count_at(self._content, "responses", "dropped", "excluded_annotator") or 0
+        excluded, people = self._record.annotators.excluded, self._record.annotators.total
+        if excluded is not None and people is not None:
+            lost = self._record.responses.dropped.get("excluded_annotator", 0)
             self._add(
                 "3.2.2",
-                f"{facts.excluded} of {counted(facts.people, 'annotator')}, {counted(lost, 'answer')}",
+                f"{excluded} of {counted(people, 'annotator')}, {counted(lost, 'answer')}",
             )
         if self._plan is not None or facts.platform:
             source = "plan" if self._plan is not None else "data"
@@ -404,8 +410,7 @@ class StudyAnswers:
         self._add_planned("3.6", "no", "annotators are asked for the answer alone")
 
     def _analysis(self) -> None:
-        facts = self._facts
-        models = [one for one in list_at(self._content, "models", "models") if isinstance(one, dict)]
+        models = [one for one in list_at(self._record.models, "models") if isinstance(one, dict)]
         tests = {
             test
             for one in models
@@ -414,7 +419,7 @@ class StudyAnswers:
         }
         self._add("4.1", "yes" if tests else "no", "" if tests else "no model is compared in this study")
         self._add("4.1.1", ", ".join(sorted(tests)) if tests else _NONE)
-        if intervals := [one for one in facts.metrics if one.interval]:
+        if intervals := [one for one in self._record.main_metrics.values() if one.interval]:
             self._add(
                 "4.2",
                 "yes" if tests else "partial",
@@ -422,8 +427,10 @@ class StudyAnswers:
             )
             over = "items and annotators" if intervals[0].over_both else "items alone"
             self._add("4.2.1", f"95 % interval over {over}")
-        if facts.metrics:
-            single = any(one.single for one in facts.metrics)
+        if self._record.main_metrics:
+            single = any(
+                one.single and one.single.mean is not None for one in self._record.main_metrics.values()
+            )
             self._add(
                 "4.3",
                 "yes" if single else "partial",
@@ -436,8 +443,8 @@ class StudyAnswers:
         self._robustness()
 
     def _robustness(self) -> None:
-        rows = [one for one in list_at(self._content, "sensitivity", "rows") if isinstance(one, dict)]
-        values = [value for one in rows if (value := number_at(one, "value")) is not None]
+        rows = self._record.sensitivity.rows if self._record.sensitivity else ()
+        values = [one.value for one in rows if one.value is not None]
         if values:
             self._add(
                 "4.6",
@@ -449,18 +456,19 @@ class StudyAnswers:
         facts = self._facts
         files = [str(name) for name in mapping_at(self._plan, "instruction").values()]
         self._add_planned("5.1.2", "yes" if files else None, ", ".join(files))
-        if facts.cost.seconds is not None:
-            self._add("5.1.3", seconds(facts.cost.seconds).en, "median time of an answer")
+        if (median_time := self._record.cost.median_seconds_per_answer) is not None:
+            self._add("5.1.3", seconds(median_time).en, "median time of an answer")
         if any(_AI.search(rule.en) for rule in facts.conditions.restrictions):
             self._add_planned(
                 "5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"
             )
-        dropped = mapping_at(self._content, "responses", "dropped")
-        if mapping_at(self._content, "responses"):
+        unsubmitted = self._record.responses.dropped.get("not_submitted", 0)
+        if self._record.responses.total is not None:
             self._add(
                 "5.1.5",
                 "unreported",
-                f"the export has {counted(count_at(dropped, 'not_submitted') or 0, 'answer')} that {'was' if count_at(dropped, 'not_submitted') == 1 else 'were'} not submitted; it does not count people",
+                f"the export has {counted(unsubmitted, 'answer')} that {'was' if unsubmitted == 1 else 'were'} not submitted; "
+                "it does not count people",
             )
         data = text_at(self._plan, "publication", "data")
         if data:
@@ -481,8 +489,8 @@ class StudyAnswers:
 def _money(facts: BaselineFacts) -> str:
     return (
         ""
-        if facts.cost.total is None
-        else f"{formatted(Money(facts.cost.total, facts.cost.currency), '', 'en')} in all"
+        if facts.record.cost.total is None
+        else f"{formatted(Money(facts.record.cost.total, facts.record.cost.currency), '', 'en')} in all"
     )
 
 
@@ -493,7 +501,7 @@ _OPEN: Final = "(the author answers)"
 
 
 def reporting_checklist(
-    content: Mapping[str, Json],
+    record: BaselineRecord,
     plan: Mapping[str, Json] | None = None,
     *,
     frozen: Mapping[str, Json] | None = None,
@@ -503,7 +511,7 @@ def reporting_checklist(
     """Answer the checklist from a study; the author's answers in the plan's `checklist` take precedence.
 
     Args:
-        content: the JSON of the baseline.
+        record: the baseline.
         plan: the content of `study.yaml`.
         frozen: the date and hash of the frozen plan.
         experts: the JSON of `merilo experts baseline`.
@@ -512,7 +520,7 @@ def reporting_checklist(
     Raises:
         DataError: the plan answers a question that does not exist.
     """
-    found = StudyAnswers(content, plan, frozen=frozen, experts=experts, platform=platform).found
+    found = StudyAnswers(record, plan, frozen=frozen, experts=experts, platform=platform).found
     for number, given in mapping_at(plan, "checklist").items():
         if number not in QUESTIONS:
             raise DataError(

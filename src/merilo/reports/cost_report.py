@@ -6,18 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import fsum
-from typing import Final
+from typing import Final, TypeAlias
 
 import polars as pl
 
+from merilo.baselines.record import BaselineRecord
 from merilo.datasets import names
 from merilo.people.cost import cost, paid_work
-from merilo.reports.baseline_facts import adaptive_facts, dataset_title
-from merilo.reports.json_record import count_at, counts_at, mapping_at, number_at, text_at
+from merilo.reports.baseline_facts import dataset_title
+from merilo.reports.json_record import count_at, mapping_at, number_at, text_at
 from merilo.reports.prose import adaptive_design, hours, human_baseline_section
 from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
+
+#: The baseline of one group of people; of experts, the JSON of `merilo experts baseline`.
+Arm: TypeAlias = BaselineRecord | Mapping[str, Json]
 
 #: Where the guide asks to send the report.
 RECIPIENT: Final = "mera@a-ai.ru"
@@ -74,32 +78,31 @@ class CostLine:
         }
 
 
-def arm_cost(name: str, content: Mapping[str, Json]) -> CostLine:
-    """Take the cost of an arm from the JSON of its baseline.
+def arm_cost(name: str, arm: Arm) -> CostLine:
+    """Take the cost of an arm from its baseline.
 
     Args:
         name: the arm: `people` or `experts`.
-        content: the JSON.
+        arm: the baseline, or the JSON of `merilo experts baseline`.
     """
-    overlap = counts_at(content, "items", "overlap_before_exclusion")
+    record = arm if isinstance(arm, BaselineRecord) else BaselineRecord.of_json(dict(arm))
+    paid, published = record.cost, record.cost.published_way
     asked = (
-        sum(size * n for size, n in overlap.items())
-        or count_at(content, "responses", "used")
-        or sum(count_at(content, "experts", "answers", kind) or 0 for kind in ("counted", "late"))
-        or None
+        sum(size * n for size, n in record.items.overlap_before_exclusion.items()) or record.responses.used
     )
-    published = number_at(content, "cost", "published_way", "total")
+    if not asked and not isinstance(arm, BaselineRecord):
+        asked = sum(count_at(arm, "experts", "answers", kind) or 0 for kind in ("counted", "late"))
     return CostLine(
         name,
-        number_at(content, "cost", "total"),
-        text_at(content, "cost", "currency"),
-        count_at(content, "cost", "pages"),
-        asked,
-        number_at(content, "cost", "hours"),
-        number_at(content, "cost", "hourly"),
-        None if published is None else (published, number_at(content, "cost", "published_way", "hourly")),
-        adaptive_design(adaptive) if (adaptive := adaptive_facts(content)) else None,
-        count_at(content, "cost", "answers"),
+        paid.total,
+        paid.currency,
+        paid.pages,
+        asked or None,
+        paid.hours,
+        paid.hourly,
+        None if published.total is None else (published.total, published.hourly),
+        adaptive_design(record.adaptive) if record.adaptive else None,
+        paid.answers,
     )
 
 
@@ -140,11 +143,11 @@ def totals(lines: Sequence[CostLine]) -> dict[str | None, float]:
     return {currency: round(fsum(parts), 6) for currency, parts in found.items()}
 
 
-def cost_json(arms: Mapping[str, Mapping[str, Json]], pools: Sequence[CostLine] = ()) -> dict[str, Json]:
+def cost_json(arms: Mapping[str, Arm], pools: Sequence[CostLine] = ()) -> dict[str, Json]:
     """Return the costs as JSON: `total` by currency, `arms` and `pools`.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts` -> the JSON of the baseline.
+        arms: `people` and, for an expert dataset, `experts` -> the baseline.
         pools: the pools; see `pool_costs`.
     """
     lines = [arm_cost(name, content) for name, content in arms.items()]
@@ -156,7 +159,7 @@ def cost_json(arms: Mapping[str, Mapping[str, Json]], pools: Sequence[CostLine] 
 
 
 def cost_report(
-    arms: Mapping[str, Mapping[str, Json]],
+    arms: Mapping[str, Arm],
     language: Language,
     *,
     pools: Sequence[CostLine] = (),
@@ -165,7 +168,7 @@ def cost_report(
     """Write the cost report in Markdown: sentences for each arm, and a line for each pool.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts` -> the JSON of the baseline.
+        arms: `people` and, for an expert dataset, `experts` -> the baseline.
         language: `ru` or `en`.
         pools: the pools; see `pool_costs`.
         plan: the content of `study.yaml`, with the platform's commission.
@@ -179,37 +182,35 @@ def cost_report(
 
 
 def cost_message(
-    arms: Mapping[str, Mapping[str, Json]],
+    arms: Mapping[str, Arm],
     plan: Mapping[str, Json] | None,
     language: Language,
     *,
     pools: Sequence[CostLine] = (),
-    experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
     submitted: bool = False,
 ) -> str:
     """Write the message that the guide asks to send: costs, and the methodology.
 
     Args:
-        arms: `people` and, for an expert dataset, `experts` -> the JSON of the baseline.
+        arms: `people` and, for an expert dataset, `experts` -> the baseline.
         plan: the content of `study.yaml`.
         language: `ru` or `en`.
         pools: the pools; see `pool_costs`.
-        experts: the JSON of `merilo experts baseline`, for the methodology.
         platform: the platform's code, for the methodology.
         submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it is, or if it is one of its
             datasets already; otherwise the author fills in the recipient.
     """
-    people = arms.get("people", {})
+    people, experts = arms["people"], arms.get("experts")
+    assert isinstance(people, BaselineRecord)  # noqa: S101 - only experts may be given as JSON
+    assert not isinstance(experts, BaselineRecord)  # noqa: S101
     title = dataset_title(people, plan)
-    methodology = human_baseline_section(
-        people, plan, language, experts=experts or arms.get("experts"), platform=platform
-    )
+    methodology = human_baseline_section(people, plan, language, experts=experts, platform=platform)
     message = Text(
         "To: {recipient}\nSubject: Human baseline{of}: costs and methodology\n\nHello,\n\n"
         "this message reports the costs and the methodology of the human baseline{of}.\n\n"
         "{costs}\n\nMethodology\n\n{methodology}\n\nBest regards,\nthe authors{of_dataset}\n",
-        recipient=RECIPIENT if submitted or text_at(people, "dataset") in names() else "…",
+        recipient=RECIPIENT if submitted or people.dataset in names() else "…",
         of=Text(" of {title}", title=title) if title else "",
         of_dataset=Text(" of {title}", title=title) if title else Text(" of the dataset"),
         costs=cost_report(arms, language, pools=pools, plan=plan),

@@ -14,7 +14,7 @@ from merilo.baselines.dataset_items import items_of_pool
 from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.record import BASELINE_FILE
+from merilo.baselines.record import BASELINE_FILE, BaselineRecord
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
 from merilo.reports.item_browser import item_browser
@@ -59,7 +59,7 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
     (folder / BASELINE_FILE).write_text(as_text(found.content), encoding="utf-8")
     report = page(
         baseline,
-        found.content,
+        BaselineRecord.of_json(found.content),
         quality,
         found.comparisons,
         disagreements=found.disagreements,

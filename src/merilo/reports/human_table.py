@@ -10,12 +10,12 @@ from typing import Final
 
 from markupsafe import Markup
 
+from merilo.baselines.record import MetricRecord
 from merilo.baselines.warnings import STATUSES
 from merilo.bilingual import BilingualText
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import InputError
-from merilo.reports.baseline_facts import metric_of
 from merilo.reports.charts import page_environment
 from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.hb.verification import COSTS_FILE, METRICS_FILE
@@ -154,7 +154,7 @@ def read_study(folder: Path) -> OwnStudy:
         {
             name: figure
             for name, one in _object(content["metrics"]).items()
-            if (figure := _figure(name, _object(one))) is not None
+            if (figure := _figure(_object(one))) is not None
         },
         None if total is None else total - (excluded or 0),
         _float(agreement.get("krippendorff_alpha")),
@@ -175,18 +175,18 @@ def _count(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _figure(name: str, content: Mapping[str, Json]) -> OwnFigure | None:
-    one = metric_of(name, content)
-    if one is None:
+def _figure(content: Mapping[str, Json]) -> OwnFigure | None:
+    one = MetricRecord.of_json(dict(content))
+    if one.value is None:
         return None
     low, high = one.interval or (None, None)
-    majority = metric_of(name, _object(content.get("by_majority_alone")))
+    majority = one.by_majority
     return OwnFigure(
         one.value,
         low,
         high,
         one.n,
-        (majority.value, majority.n) if majority else None,
+        (majority.value, majority.n) if majority and majority.value is not None else None,
         over_annotators=one.over_both is not None,
     )
 

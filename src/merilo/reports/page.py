@@ -19,6 +19,7 @@ from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
+from merilo.baselines.record import BaselineRecord
 from merilo.baselines.sensitivity import SensitivityRow
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.bilingual import form
@@ -30,9 +31,8 @@ from merilo.people.quality.annotators import FLAGS
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
-from merilo.reports.baseline_facts import adaptive_facts, dataset_title
+from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
-from merilo.reports.json_record import count_at, mapping_at
 from merilo.reports.metric_names import metric_title
 from merilo.reports.paper import arm_rows
 from merilo.reports.plan_record import plan_record
@@ -105,7 +105,7 @@ class Asked:
 
 def page(
     baseline: Baseline,
-    content: dict[str, Json],
+    record: BaselineRecord,
     quality: StudyQuality | None = None,
     comparisons: Sequence[ModelComparison] = (),
     *,
@@ -119,7 +119,7 @@ def page(
 
     Args:
         baseline: the baseline.
-        content: its summary as JSON, from which the page takes the provenance.
+        record: its record.
         quality: the quality of its annotators; left out if not given.
         comparisons: the comparisons with models.
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
@@ -136,8 +136,8 @@ def page(
     segments, rule = _ways(baseline), majority_rule(baseline.decided.votes_needed)
     rendered = environment.get_template("report.html.j2").render(
         baseline=baseline,
-        content=content,
-        title=dataset_title(content, plan) or "",
+        provenance=record.provenance,
+        title=dataset_title(record, plan) or "",
         simulated=baseline.simulated,
         status=STATUSES[baseline.status],
         ways=segments,
@@ -153,9 +153,9 @@ def page(
         .to_dicts(),
         doubtful=_doubtful(baseline),
         fields=shown_fields(baseline.consensus),
-        rows=_rows(content, baseline),
+        rows=_rows(record),
         overlap=_overlap(baseline),
-        adaptive=adaptive_overlap(adaptive) if (adaptive := adaptive_facts(content)) else (),
+        adaptive=adaptive_overlap(record.adaptive) if record.adaptive else (),
         alpha_defined=not isnan(baseline.alpha),
         alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
         coefficients=[
@@ -181,7 +181,7 @@ def page(
         frozen=plan_record(attachments),
         arms=arm_rows(experts) if experts else (),
         arms_prose=comparison(experts or {}),
-        methods=methods(content, plan),
+        methods=methods(record, plan),
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
         verdicts=VERDICTS,
         comparisons=comparisons,
@@ -349,16 +349,12 @@ def _asked(baseline: Baseline, files: Mapping[str, bytes]) -> Asked | None:
     return Asked(instructions, example)
 
 
-def _rows(content: Mapping[str, Json], baseline: Baseline) -> list[tuple[Text, int]]:
+def _rows(record: BaselineRecord) -> list[tuple[Text, int]]:
     """Return the counts of rows by use or reason for dropping."""
-    used = Text("used") if baseline.programs else Text("used for the consensus")
-    dropped = mapping_at(content, "responses", "dropped")
-    lines = [
-        (used, count_at(content, "responses", "used")),
-        (Text("to control items"), count_at(content, "responses", "control")),
-        *(
-            (_REASONS.get(reason, joined([reason.replace("_", " ")])), count_at(dropped, reason))
-            for reason in dropped
-        ),
+    used = Text("used") if record.programs else Text("used for the consensus")
+    lines = [(used, record.responses.used), (Text("to control items"), record.responses.control)]
+    lines += [
+        (_REASONS.get(reason, joined([reason.replace("_", " ")])), n)
+        for reason, n in record.responses.dropped.items()
     ]
     return [(name, n) for name, n in lines if n is not None]

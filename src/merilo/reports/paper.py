@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from merilo.reports.baseline_facts import MetricFacts, Span, dataset_title, metric_facts, metric_of
+from merilo.baselines.record import BaselineRecord, MetricRecord
+from merilo.records import Span
+from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.json_record import (
     count_at,
-    interval_at,
     list_at,
     mapping_at,
     number_at,
@@ -19,7 +20,7 @@ from merilo.reports.json_record import (
     value_at,
 )
 from merilo.reports.metric_names import metric_title
-from merilo.reports.prose import human_baseline_section
+from merilo.reports.prose import ends, human_baseline_section, metrics_at
 from merilo.reports.text_escapes import csv_cell, latex, markdown
 from merilo.strict_json import Json
 from merilo.text import Language, Text, joined
@@ -33,6 +34,7 @@ _TEXT_COLUMNS: Final = frozenset({"metric", "field", "value", "group", "responde
 
 #: The column with the kind of interval, and its cells.
 _INTERVAL_OVER: Final = "interval over"
+_ESTIMATE: Final = ("estimate", "low", "high", _INTERVAL_OVER)
 _OVER_BOTH: Final = Text("items and annotators")
 _ITEMS_ALONE: Final = Text("items alone")
 
@@ -54,86 +56,66 @@ class PaperTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def metric_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = None) -> PaperTable:
+def metric_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None) -> PaperTable:
     """Make the table of metrics: the consensus, the majorities alone and a single annotator, each with interval and counts.
 
     Args:
-        content: the JSON of the baseline.
+        record: the baseline.
         plan: the content of `study.yaml`, for the dataset's name.
     """
     rows = []
-    # With adaptive overlap, a single annotator's answers are only those collected by design.
-    adaptive = bool(mapping_at(content, "adaptive"))
-    for one in metric_facts(content):
-        name = metric_title(one.name).en
-        people = _count(count_at(content, "metrics", one.name, "annotators"))
-        own = one.single[3] if one.single and not adaptive else None
-        answers = _count(own if "." in one.name else count_at(content, "responses", "used"))
-        who_answered = "people" if one.name.startswith("pass@") else "consensus"
-        rows.append((name, who_answered, _value(one.value), *_ends(one), str(one.n), answers, people))
-        if alone := one.by_majority:
+    for key, one in record.metrics.items():
+        if one.value is None:
+            continue
+        name, single = (
+            metric_title(key).en,
+            one.single if one.single and one.single.mean is not None else None,
+        )
+        # With adaptive overlap, a single annotator's answers are only those collected by design.
+        own = single.answers if single and not record.adaptive else None
+        answers = _count(own if "." in key else record.responses.used)
+        who = "people" if key.startswith("pass@") else "consensus"
+        rows.append((name, who, _value(one.value), *_ends(one), str(one.n), answers, _count(one.annotators)))
+        if alone := one.by_other_majority:
             rows.append((name, "majorities alone", _value(alone.value), *_ends(alone), str(alone.n), "", ""))
-        if one.single:
-            mean, span, who, given = one.single
-            items = _count(count_at(content, "metrics", one.name, "single_person", "items"))
-            ends = _span(span, _OVER_BOTH)
-            rows.append((name, "single annotator", _value(mean), *ends, items, str(given), str(who)))
-    title = dataset_title(content, plan)
-    caption = f"Human baseline{f' of {title}' if title else ''}: metrics with 95% confidence intervals."
-    columns = (
-        "metric",
-        "respondents",
-        "estimate",
-        "low",
-        "high",
-        _INTERVAL_OVER,
-        "items",
-        "answers",
-        "annotators",
-    )
+        if single:
+            counts = (str(single.items or ""), str(single.answers), str(single.annotators))
+            span = _span(single.ci95, _OVER_BOTH)
+            rows.append((name, "single annotator", _value(single.mean), *span, *counts))
+    caption = f"Human baseline{_of(record, plan)}: metrics with 95% confidence intervals."
+    columns = ("metric", "respondents", *_ESTIMATE, "items", "answers", "annotators")
     return PaperTable("metrics", caption, columns, tuple(rows))
 
 
-def group_table(content: Mapping[str, Json], plan: Mapping[str, Json] | None = None) -> PaperTable | None:
+def group_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None) -> PaperTable | None:
     """Make the table by groups of items; `None` if the baseline has no groups.
 
     Args:
-        content: the JSON of the baseline.
+        record: the baseline.
         plan: the content of `study.yaml`, for the dataset's name.
     """
     rows = []
-    fields = mapping_at(content, "by")
-    for field in fields:
-        groups = mapping_at(fields, field)
-        for value in groups:
-            group = mapping_at(groups, value)
-            alpha = number_at(group, "agreement", "krippendorff_alpha")
-            counts = _value(alpha), _count(count_at(group, "answers"))
-            found = [one for name in group if (one := metric_of(name, mapping_at(group, name)))]
+    for field, groups in record.by.items():
+        for value, group in groups.items():
+            alpha = group.agreement.krippendorff_alpha if group.agreement else None
+            counts = _value(alpha), _count(group.answers)
+            metrics = {name: one for name, one in group.metrics.items() if one.value is not None}
             rows += [
-                (field, value, metric_title(one.name).en, _value(one.value), *_ends(one), str(one.n), *counts)
-                for one in found
+                (field, value, metric_title(name).en, _value(one.value), *_ends(one), str(one.n), *counts)
+                for name, one in metrics.items()
             ]
-            if not found:
-                items = _count(count_at(group, "items"))
-                rows.append((field, value, "", "", *_span(None, ""), items, *counts))
-    if not rows:
-        return None
-    title = dataset_title(content, plan)
-    caption = f"Human baseline{f' of {title}' if title else ''} by group, with 95% confidence intervals and Krippendorff's alpha."
-    columns = (
-        "field",
-        "value",
-        "metric",
-        "estimate",
-        "low",
-        "high",
-        _INTERVAL_OVER,
-        "items",
-        "alpha",
-        "answers",
+            if not metrics:
+                rows.append((field, value, "", "", *_span(None, ""), str(group.items), *counts))
+    caption = (
+        f"Human baseline{_of(record, plan)} by group, with 95% confidence intervals and Krippendorff's alpha."
     )
-    return PaperTable("groups", caption, columns, tuple(rows))
+    columns = ("field", "value", "metric", *_ESTIMATE, "items", "alpha", "answers")
+    return PaperTable("groups", caption, columns, tuple(rows)) if rows else None
+
+
+def _of(record: BaselineRecord, plan: Mapping[str, Json] | None) -> str:
+    title = dataset_title(record, plan)
+    return f" of {title}" if title else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,19 +149,19 @@ def arm_rows(study: Mapping[str, Json]) -> list[ArmRow]:
     """
     rows = [
         ArmRow(
-            metric_title(one.name),
+            metric_title(name),
             title,
-            one.value,
+            one.value or 0.0,
             one.interval,
             _over(one),
             one.n,
             number_at(study, arm, "items", "decided_share"),
         )
         for arm, title in (("experts", Text("experts")), ("people", Text("people without training")))
-        for one in metric_facts(mapping_at(study, arm))
+        for name, one in metrics_at(mapping_at(study, arm), "metrics").items()
     ]
     found = mapping_at(study, "comparison")
-    difference, n, span = number_at(found, "difference"), count_at(found, "n"), interval_at(found, "ci95")
+    difference, n, span = number_at(found, "difference"), count_at(found, "n"), ends(value_at(found, "ci95"))
     if rows and difference is not None and n:
         over = _ITEMS_ALONE if span else ""
         rows.append(
@@ -205,13 +187,13 @@ def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
         )
         for one in arm_rows(study)
     )
-    columns = ("metric", "respondents", "estimate", "low", "high", _INTERVAL_OVER, "items", "decided")
+    columns = ("metric", "respondents", *_ESTIMATE, "items", "decided")
     caption = "Experts and people without training, with 95% confidence intervals."
     return PaperTable("arms", caption, columns, rows) if rows else None
 
 
 def methods_paragraph(
-    content: Mapping[str, Json],
+    record: BaselineRecord,
     plan: Mapping[str, Json] | None,
     form: Format,
     *,
@@ -222,19 +204,19 @@ def methods_paragraph(
     """Write the methods as one paragraph with citations of the methods used; in CSV it is plain text without citations.
 
     Args:
-        content: the JSON of the baseline.
+        record: the baseline.
         plan: the content of `study.yaml`.
         form: `latex`, `markdown` or `csv`.
         language: `ru` or `en`.
         experts: the JSON of `merilo experts baseline`.
         platform: the platform's code, if the baseline's command does not name it.
     """
-    text = human_baseline_section(content, plan, language, experts=experts, platform=platform)
+    text = human_baseline_section(record, plan, language, experts=experts, platform=platform)
     paragraph = " ".join(text.split("\n\n"))
     if form == "csv":
         return paragraph + "\n"
     escape = latex if form == "latex" else markdown
-    return f"{escape(paragraph)} {_cited(sources(content, experts), form).in_language(language)}\n"
+    return f"{escape(paragraph)} {_cited(sources(record, experts), form).in_language(language)}\n"
 
 
 def _cited(found: Sequence[Source], form: Format) -> Text:
@@ -260,7 +242,7 @@ def table_text(table: PaperTable, form: Format) -> str:
 
 
 def paper_files(
-    content: Mapping[str, Json],
+    record: BaselineRecord,
     plan: Mapping[str, Json] | None,
     form: Format,
     *,
@@ -271,7 +253,7 @@ def paper_files(
     """Make everything for the paper: tables, the methods paragraph and the bibliography.
 
     Args:
-        content: the JSON of the baseline.
+        record: the baseline.
         plan: the content of `study.yaml`.
         form: `latex`, `markdown` or `csv`.
         language: the language of the methods paragraph.
@@ -282,8 +264,8 @@ def paper_files(
         File name -> content: `metrics`, `groups` if there are groups, `arms` of an expert study, `methods` and `references.bib`.
     """
     tables = [
-        metric_table(content, plan),
-        group_table(content, plan),
+        metric_table(record, plan),
+        group_table(record, plan),
         arms_table(experts) if experts else None,
     ]
     files = {
@@ -291,9 +273,9 @@ def paper_files(
     }
     ending = ".txt" if form == "csv" else SUFFIXES[form]
     files[f"methods{ending}"] = methods_paragraph(
-        content, plan, form, language=language, experts=experts, platform=platform
+        record, plan, form, language=language, experts=experts, platform=platform
     )
-    files["references.bib"] = bibtex(sources(content, experts))
+    files["references.bib"] = bibtex(sources(record, experts))
     return files
 
 
@@ -365,51 +347,38 @@ _SOURCES: Final[Mapping[str, Source]] = {
 }  # fmt: skip
 
 
-def sources(content: Mapping[str, Json], experts: Mapping[str, Json] | None = None) -> list[Source]:
+def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -> list[Source]:
     """Return the sources of the methods that a baseline used, and of its reporting checklist; the program comes first.
 
     Args:
-        content: the JSON of the baseline.
+        record: the baseline.
         experts: the JSON of `merilo experts baseline`.
     """
-    used = [_program(content)]
-    if number_at(content, "agreement", "krippendorff_alpha") is not None:
-        used.append(_SOURCES["alpha"])
-    if number_at(content, "agreement", "gwet_ac1") is not None:
-        used.append(_SOURCES["ac1"])
-    metrics = mapping_at(content, "metrics")
-    intervals = " ".join(
-        str(text_at(metrics, name, key) or "")
-        for name in metrics
-        for key in ("interval", "interval_items_and_annotators")
-    )
-    if "Wilson score" in intervals:
-        used.append(_SOURCES["wilson"])
-    if "two-way bootstrap" in intervals:
-        used.append(_SOURCES["two_way"])
-    if any(number_at(metrics, name, "single_person", "mean") is not None for name in metrics):
-        used.append(_SOURCES["components"])
-    aggregator = text_at(content, "provenance", "parameters", "aggregator")
-    for way, name in (("glad", "glad"), ("dawid_skene", "dawid-skene"), ("one_coin", "one-coin")):
-        if count_at(content, "resolved_by", way) or aggregator == name:
-            used.append(_SOURCES[way])
-    compared = [
-        value_at(one, "comparisons") for one in list_at(content, "models", "models") if isinstance(one, dict)
-    ]
-    matches = [
+    metrics, resolved = record.metrics.values(), record.resolved_by
+    intervals = " ".join(f"{one.method} {one.method_over_both}" for one in metrics)
+    models = list_at(record.models, "models")
+    compared = [mapping_at(one, "comparisons") for one in models if isinstance(one, dict)]
+    matches = [match for one in compared for match in one.values() if isinstance(match, dict)]
+    tests = [
         *mapping_at(experts, "comparison").values(),
-        *(
-            inner
-            for one in compared
-            if isinstance(one, dict)
-            for match in one.values()
-            if isinstance(match, dict)
-            for inner in match.values()
-        ),
+        *(value for match in matches for value in match.values()),
     ]
-    if any(isinstance(text, str) and "McNemar" in text for text in matches):
-        used += [_SOURCES["mcnemar"], _SOURCES["tango"]]
-    return [*used, _SOURCES["checklist"]]
+    tested = any(isinstance(text, str) and "McNemar" in text for text in tests)
+    aggregator = record.parameters.get("aggregator")
+    used = {
+        "alpha": record.agreement.krippendorff_alpha is not None,
+        "ac1": record.agreement.gwet_ac1 is not None,
+        "wilson": "Wilson score" in intervals,
+        "two_way": "two-way bootstrap" in intervals,
+        "components": any(one.single is not None and one.single.mean is not None for one in metrics),
+        "glad": resolved.glad or aggregator == "glad",
+        "dawid_skene": resolved.dawid_skene or aggregator == "dawid-skene",
+        "one_coin": resolved.one_coin or aggregator == "one-coin",
+        "mcnemar": tested,
+        "tango": tested,
+        "checklist": True,
+    }
+    return [_program(record), *(_SOURCES[name] for name, is_used in used.items() if is_used)]
 
 
 def bibtex(found: list[Source]) -> str:
@@ -417,8 +386,8 @@ def bibtex(found: list[Source]) -> str:
     return "\n".join(source.bibtex() for source in found)
 
 
-def _program(content: Mapping[str, Json]) -> Source:
-    version = text_at(content, "provenance", "versions", "merilo") or __version__
+def _program(record: BaselineRecord) -> Source:
+    version = text_at(record.provenance, "versions", "merilo") or __version__
     kept = "".join(sign for sign in version if sign.isalnum() or sign in ".+-")
     return Source("merilo", joined(["Merilo"]), "software", (("author", "{The Merilo authors}"), ("title", "Merilo: human baselines for benchmarks"), ("version", kept)))  # fmt: skip
 
@@ -468,12 +437,12 @@ def _value(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _over(one: MetricFacts) -> Text | str:
+def _over(one: MetricRecord) -> Text | str:
     """Say what the interval of record is over; empty without an interval."""
     return "" if one.interval is None else _OVER_BOTH if one.over_both else _ITEMS_ALONE
 
 
-def _ends(one: MetricFacts) -> tuple[str, str, str]:
+def _ends(one: MetricRecord) -> tuple[str, str, str]:
     """Return the bounds of the interval of record, and its kind."""
     return _span(one.interval, _over(one))
 

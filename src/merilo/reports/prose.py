@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from merilo.baselines.record import AdaptiveRecord, BaselineRecord, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
-from merilo.reports.baseline_facts import (
-    MOST_GROUPS,
-    AdaptiveFacts,
-    BaselineFacts,
-    CostFacts,
-    MetricFacts,
-    SampleFacts,
-    Span,
-    baseline_facts,
-    cost_facts,
-    metric_facts,
-    sample_facts,
-)
-from merilo.reports.json_record import count_at, interval_at, list_at, mapping_at, number_at, text_at
+from merilo.records import Span
+from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
+from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.metric_names import group_title, metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
@@ -37,6 +27,9 @@ _WAYS: Final = {
     "medoid": Text("by the answer closest to the others after a tie"),
 }
 
+#: With more groups of items, prose names only the lowest and the highest.
+_MOST_GROUPS: Final = 15
+
 #: The coefficients of agreement by their names in the JSON.
 COEFFICIENTS: Final = {
     "krippendorff_alpha": Text("Krippendorff's alpha"),
@@ -52,7 +45,7 @@ _TESTS: Final = {
 
 
 def human_baseline_section(
-    content: Mapping[str, Json],
+    record: BaselineRecord,
     plan: Mapping[str, Json] | None,
     language: Language,
     *,
@@ -65,7 +58,7 @@ def human_baseline_section(
     A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
 
     Args:
-        content: the JSON of the baseline of people without training.
+        record: the baseline of people without training.
         plan: the content of `study.yaml`.
         language: `ru` or `en`.
         experts: for an expert dataset, the JSON of `merilo experts baseline`, or of both arms.
@@ -74,9 +67,9 @@ def human_baseline_section(
     Returns:
         Paragraphs, divided by a blank line.
     """  # noqa: D205 - the first sentence lists what the guide asks for
-    people = methods(content, plan, platform=platform)
+    people = methods(record, plan, platform=platform)
     if experts is None:
-        people += human_benchmark(content)
+        people += human_benchmark(record)
     else:
         people = _headed(Text("People without training."), people)
         people += _headed(Text("Experts."), _expert_paragraphs(experts, plan))
@@ -85,32 +78,30 @@ def human_baseline_section(
 
 
 def methods(
-    content: Mapping[str, Json], plan: Mapping[str, Json] | None, *, platform: str | None = None
+    record: BaselineRecord, plan: Mapping[str, Json] | None, *, platform: str | None = None
 ) -> list[Text]:
     """Describe how the baseline was made, and its results, in paragraphs."""
-    return [*paragraphs(baseline_facts(content, plan, platform=platform)), *_whole_dataset(content)]
+    return [*paragraphs(baseline_facts(record, plan, platform=platform)), *_whole_dataset(record)]
 
 
 def paragraphs(facts: BaselineFacts) -> list[Text]:
     """Write the paragraphs about one group of people; empty ones are left out."""
     parts = (_conditions, _controls, _aggregation, _agreement, _results)
-    return [joined(told) for told in (*(part(facts) for part in parts), pay(facts.cost)) if told]
+    return [joined(told) for told in (*(part(facts) for part in parts), pay(facts.record.cost)) if told]
 
 
-def human_benchmark(content: Mapping[str, Json]) -> list[Text]:
+def human_benchmark(record: BaselineRecord) -> list[Text]:
     """Say which items give the value of `human_benchmark`; nothing without a metric."""
-    metrics = mapping_at(content, "human_benchmark", "metrics")
-    n = next((count_at(metrics, name, "n") for name in metrics), None)
-    total = count_at(content, "items", "total")
-    if n is None or total is None:
+    benchmark = record.human_benchmark
+    if benchmark is None or not benchmark.metrics or record.items.total is None:
         return []
     return [
         Text(
             "The value of human_benchmark in the dataset's metadata is that of "
             "{items:agreed=the items with a majority only|all items with a consensus}: {n} of {total}.",
-            items=text_at(content, "human_benchmark", "items"),
-            n=n,
-            total=total,
+            items=benchmark.items,
+            n=next(iter(benchmark.metrics.values())).n,
+            total=record.items.total,
         )
     ]
 
@@ -169,16 +160,16 @@ def hours(value: float) -> Text:
 
 def _conditions(facts: BaselineFacts) -> list[Text]:
     """Say what was asked, whom, and under which conditions."""
-    told = []
-    if facts.simulated:
+    told, record = [], facts.record
+    if record.simulated:
         told.append(Text("The annotators are simulated, so this estimate says nothing about people."))
-    if facts.items is not None:
-        told += _items(facts, facts.items)
-    if facts.people is not None:
+    if record.items.total is not None:
+        told += _items(facts, record.items.total)
+    if record.annotators.total is not None:
         told.append(
             Text(
                 "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}.",
-                people=facts.people,
+                people=record.annotators.total,
                 role=facts.role,
                 platform=Text(" of the crowdsourcing platform {platform}", platform=facts.platform)
                 if facts.platform
@@ -221,12 +212,15 @@ def _items(facts: BaselineFacts, items: int) -> list[Text]:
 
 
 def _asked(facts: BaselineFacts) -> list[Text]:
-    overlap = {size: n for size, n in (facts.overlap_before or facts.overlap).items() if size}
+    overlap = {size: n for size, n in facts.overlap_asked.items() if size}
     if not overlap:
         return []
     total, least, most = sum(size * n for size, n in overlap.items()), min(overlap), max(overlap)
-    if facts.adaptive:
-        return [*adaptive_overlap(facts.adaptive), Text("There are {n:# answer|# answers} in all.", n=total)]
+    if facts.record.adaptive:
+        return [
+            *adaptive_overlap(facts.record.adaptive),
+            Text("There are {n:# answer|# answers} in all.", n=total),
+        ]
     if least == most:
         return [
             Text(
@@ -247,9 +241,9 @@ def _asked(facts: BaselineFacts) -> list[Text]:
     ]
 
 
-def adaptive_overlap(facts: AdaptiveFacts) -> list[Text]:
+def adaptive_overlap(adaptive: AdaptiveRecord) -> list[Text]:
     """Describe adaptive overlap, the answers that it took, and what is computed from which answers."""
-    start, limit = facts.start, facts.limit
+    start, limit = adaptive.start, adaptive.limit
     told = [
         Text(
             "The overlap was adaptive: {start:# person|# people} answered an item, and further people, up to {limit}, "
@@ -258,25 +252,25 @@ def adaptive_overlap(facts: AdaptiveFacts) -> list[Text]:
             limit=limit,
         )
     ]
-    if facts.fixed_share:
+    if adaptive.fixed_share:
         told.append(
             Text(
                 "{limit} people answered each item of a random {share:%} ({n:# item|# items}) in any case.",
                 limit=limit,
-                share=facts.fixed_share,
-                n=facts.fixed,
+                share=adaptive.fixed_share,
+                n=adaptive.items.fixed,
             )
         )
     told += [
-        Text("An item received {mean:.2f} answers on average.", mean=facts.answers_per_item),
+        Text("An item received {mean:.2f} answers on average.", mean=adaptive.answers_per_item or 0.0),
         Text(
             "Agreement and the scores of single people are computed from the {n:# answer|# answers} that "
             "{n:was|were} asked for whatever the other people answered, because items on which people disagree have more "
             "answers.",
-            n=facts.by_design,
+            n=adaptive.answers_by_design,
         ),
     ]
-    if facts.decides_early:
+    if 2 * start > limit:
         told.append(
             Text(
                 "{start:# equal answer is|# equal answers are} a majority of {limit}, so the consensus does not depend on "
@@ -293,23 +287,23 @@ def adaptive_overlap(facts: AdaptiveFacts) -> list[Text]:
                 "which the first {start} people agreed.",
                 start=start,
                 limit=limit,
-                changed=facts.changed,
-                checked=facts.checked,
+                changed=adaptive.check.changed,
+                checked=adaptive.check.items,
             )
         )
     return told
 
 
-def adaptive_design(facts: AdaptiveFacts) -> Text:
+def adaptive_design(adaptive: AdaptiveRecord) -> Text:
     """Name the design and the mean number of answers, without a full stop."""
     return Text(
         "adaptive overlap {start} to {limit}{fixed}; {mean:.2f} answers per item on average",
-        start=facts.start,
-        limit=facts.limit,
-        fixed=Text(", fixed for a random {share:%} of the items", share=facts.fixed_share)
-        if facts.fixed_share
+        start=adaptive.start,
+        limit=adaptive.limit,
+        fixed=Text(", fixed for a random {share:%} of the items", share=adaptive.fixed_share)
+        if adaptive.fixed_share
         else "",
-        mean=facts.answers_per_item,
+        mean=adaptive.answers_per_item or 0.0,
     )
 
 
@@ -356,32 +350,33 @@ def _time_limit(limit: float) -> Text:
 
 def _controls(facts: BaselineFacts) -> list[Text]:
     """Say how annotators were checked, and who was excluded."""
-    if not facts.control_answers:
+    record, annotators = facts.record, facts.record.annotators
+    if not record.responses.control:
         none = Text(
             "There were no control items, so no {role:experts=expert|annotator} was excluded.",
             role=facts.role,
         )
-        return [none] if facts.people else []
+        return [none] if annotators.total else []
     told = [
         Text(
             "The tasks included {n:# control item|# control items} with a known answer, which received "
             "{answers:# answer|# answers}.",
-            n=facts.controls,
-            answers=facts.control_answers,
+            n=record.control_health.controls,
+            answers=record.responses.control,
         )
-        if facts.controls
+        if record.control_health.controls
         else Text(
             "Control items with a known answer received {answers:# answer|# answers}.",
-            answers=facts.control_answers,
+            answers=record.responses.control,
         )
     ]
     values: dict[str, Any] = {
         "role": facts.role,
-        "share": facts.threshold,
-        "excluded": facts.excluded,
-        "people": facts.people,
+        "share": annotators.min_control_accuracy,
+        "excluded": annotators.excluded,
+        "people": annotators.total,
     }
-    if None not in values.values() and facts.excluded == 0:
+    if None not in values.values() and annotators.excluded == 0:
         told.append(
             Text(
                 "No {role:experts=expert|annotator} was excluded: all reached an accuracy of at least {share:%} on the "
@@ -397,19 +392,19 @@ def _controls(facts: BaselineFacts) -> list[Text]:
                 **values,
             )
         )
-    if facts.unchecked:
+    if annotators.unchecked:
         told.append(
             Text(
                 "Another {n} {role:experts=expert|annotator}{n:|s} had no or too few control answers and {n:was|were} kept.",
-                n=facts.unchecked,
+                n=annotators.unchecked,
                 role=facts.role,
             )
         )
-    if facts.excluded and facts.answers is not None and facts.overlap:
+    if annotators.excluded and record.responses.used is not None and facts.overlap:
         told.append(
             Text(
                 "After exclusion, {n:# answer remains|# answers remain}: {left}.",
-                n=facts.answers,
+                n=record.responses.used,
                 left=joined(
                     (
                         Text("{size} on {n:# item|# items}", size=size, n=n)
@@ -426,14 +421,15 @@ def _controls(facts: BaselineFacts) -> list[Text]:
 
 def _exclusion(facts: BaselineFacts) -> list[Text]:
     """Say how many were excluded, if nothing else is known about the control items."""
-    if not facts.excluded or facts.people is None:
+    annotators = facts.record.annotators
+    if not annotators.excluded or annotators.total is None:
         return []
     return [
         Text(
             "By the control items, {excluded} of {people} {role:experts=expert|annotator}{people:|s} {excluded:was|were} "
             "excluded.",
-            excluded=facts.excluded,
-            people=facts.people,
+            excluded=annotators.excluded,
+            people=annotators.total,
             role=facts.role,
         )
     ]
@@ -441,7 +437,8 @@ def _exclusion(facts: BaselineFacts) -> list[Text]:
 
 def _aggregation(facts: BaselineFacts) -> list[Text]:
     """Say how items were decided, how many had a majority, and what follows for the baseline."""
-    if facts.programs:
+    record, agreement = facts.record, facts.record.agreement
+    if record.programs:
         return [
             Text(
                 "Every program was run in a sandbox and counts by itself, as right if it passes all tests of its problem; "
@@ -449,27 +446,27 @@ def _aggregation(facts: BaselineFacts) -> list[Text]:
             )
         ]
     told = []
-    least, most = min(facts.votes_needed, default=0), max(facts.votes_needed, default=0)
+    least, most = min(agreement.votes_needed, default=0), max(agreement.votes_needed, default=0)
     if most:
         told.append(
             Text("A majority is at least {n:# equal answer|# equal answers}.", n=least)
             if least == most
             else Text("A majority is more than half of the answers.")
         )
-        if facts.aggregator == "majority" and facts.resolve == "none":
+        if (record.parameters.get("aggregator"), record.parameters.get("resolve")) == ("majority", "none"):
             told.append(Text("Items without a majority are left out of the metric."))
     if facts.ways:
         told.append(_decided(facts.ways))
-    if facts.unresolved:
+    if record.resolved_by.unresolved:
         told.append(
             Text(
                 "There is no consensus on {n:# item|# items}, which {n:was|were} left out of the metric.",
-                n=facts.unresolved,
+                n=record.resolved_by.unresolved,
             )
         )
-    if facts.low is not None and facts.items:
-        low, allowed = facts.low
-        told.append(_without_majority(low, facts.items, allowed, rejected=facts.rejected))
+    low, allowed, items = agreement.low_agreement, agreement.max_low_agreement, record.items.total
+    if low is not None and allowed is not None and items:
+        told.append(_without_majority(low, items, allowed, rejected=record.status == "rejected"))
     return told
 
 
@@ -501,22 +498,24 @@ def _without_majority(low: int, items: int, allowed: float, *, rejected: bool) -
 
 def _agreement(facts: BaselineFacts) -> list[Text]:
     """Say how far annotators agree."""
-    if not facts.agreement or not facts.agreement_answers:
-        return []
-    parts = (
+    found = facts.record.agreement
+    parts = [
         Text(
             "{coefficient} is {value:.3f}{sure}",
             coefficient=COEFFICIENTS[name],
-            value=value,
-            sure=_in_brackets([_sure(span)]),
+            value=getattr(found, name),
+            sure=_in_brackets([_sure(getattr(found, f"{name}_ci95"))]),
         )
-        for name, (value, span) in facts.agreement.items()
-    )
+        for name in ("krippendorff_alpha", "gwet_ac1")
+        if getattr(found, name) is not None
+    ]
+    if not parts or not found.n:
+        return []
     return [
         Text(
             "Agreement of the {role:experts=experts|annotators} on {n:# answer|# answers}: {coefficients}.",
             role=facts.role,
-            n=facts.agreement_answers,
+            n=found.n,
             coefficients=joined(parts, ", "),
         )
     ]
@@ -524,9 +523,13 @@ def _agreement(facts: BaselineFacts) -> list[Text]:
 
 def _results(facts: BaselineFacts) -> list[Text]:
     """Say what the consensus and a single annotator score."""
-    if facts.metrics or facts.groups:
-        return [*(text for one in facts.metrics for text in _metric(one, facts)), *_groups(facts)]
-    if facts.has_gold:
+    metrics = facts.record.main_metrics
+    if metrics or facts.groups:
+        return [
+            *(text for name, one in metrics.items() for text in _metric(name, one, facts)),
+            *_groups(facts),
+        ]
+    if facts.record.gold is not None or facts.record.metrics:
         return [Text("No metric is given, because no metric could be computed.")]
     return [Text("No metric is given, because the study has no gold answers.")]
 
@@ -539,7 +542,7 @@ def _groups(facts: BaselineFacts) -> list[Text]:
     intervals = Text(" (with 95% confidence intervals{over})", over=over)
     metric = metric_title(facts.group_metric)
     sure = intervals if any(one.interval for _, one in facts.groups) else ""
-    if len(facts.groups) <= MOST_GROUPS:
+    if len(facts.groups) <= _MOST_GROUPS:
         groups = joined((_in_group(*one) for one in facts.groups), "; ")
         return [
             Text(
@@ -547,7 +550,7 @@ def _groups(facts: BaselineFacts) -> list[Text]:
             )
         ]
     lowest, highest = (
-        _in_group(*choose(facts.groups, key=lambda one: one[1].value)) for choose in (min, max)
+        _in_group(*choose(facts.groups, key=lambda one: one[1].value or 0.0)) for choose in (min, max)
     )
     return [
         Text(
@@ -561,7 +564,7 @@ def _groups(facts: BaselineFacts) -> list[Text]:
     ]
 
 
-def _in_group(name: str, one: MetricFacts) -> Text:
+def _in_group(name: str, one: MetricRecord) -> Text:
     alone = "" if one.over_both else Text(" over items alone")
     return Text(
         "{value:.3f} in “{group}” ({sure}{n:# item|# items})",
@@ -574,16 +577,16 @@ def _in_group(name: str, one: MetricFacts) -> Text:
     )
 
 
-def _metric(one: MetricFacts, facts: BaselineFacts) -> list[Text]:
+def _metric(name: str, one: MetricRecord, facts: BaselineFacts) -> list[Text]:
     clusters = Text(" in {n:# cluster|# clusters}", n=one.clusters) if one.clusters else ""
     values: dict[str, Any] = {
-        "metric": metric_title(one.name),
+        "metric": metric_title(name),
         "value": one.value,
         "n": one.n,
         "clusters": clusters,
         "sure": _in_brackets([_named_interval(one.interval, one.over_both, facts.role)]),
     }
-    if facts.programs:
+    if facts.record.programs:
         return [
             Text(
                 "The {metric} of {role:experts=experts|people} is {value:.3f} on {n:# item|# items}{clusters}{sure}.",
@@ -594,7 +597,7 @@ def _metric(one: MetricFacts, facts: BaselineFacts) -> list[Text]:
     told = [
         Text("The {metric} of the consensus is {value:.3f} on {n:# item|# items}{clusters}{sure}.", **values)
     ]
-    if alone := one.by_majority:
+    if alone := one.by_other_majority:
         items = Text("on {n:# item|# items}", n=alone.n)
         told.append(
             Text(
@@ -603,38 +606,38 @@ def _metric(one: MetricFacts, facts: BaselineFacts) -> list[Text]:
                 details=_in_brackets([items, _named_interval(alone.interval, alone.over_both, facts.role)]),
             )
         )
-    if one.dropped:
+    if (dropped := one.with_dropped) and dropped.dropped and dropped.dropped_counted_as_wrong is not None:
         told.append(
             Text(
                 "If the {n:# item|# items} without a consensus counted as wrong, it would be {value:.3f}.",
-                n=one.dropped[0],
-                value=one.dropped[1],
+                n=dropped.dropped,
+                value=dropped.dropped_counted_as_wrong,
             )
         )
-    if one.single:
-        mean, span, people, answers = one.single
+    single = one.single
+    if single and single.mean is not None and single.annotators and single.answers:
         counts = Text(
             "{people} {role:experts=expert|annotator}{people:|s}, {answers:# answer|# answers}",
-            people=people,
+            people=single.annotators,
             role=facts.role,
-            answers=answers,
+            answers=single.answers,
         )
         told.append(
             Text(
                 "A single {role:experts=expert|annotator} scores {mean:.3f} on average{details}.",
                 role=facts.role,
-                mean=mean,
-                details=_in_brackets([_named_interval(span, over_both=True, role=facts.role), counts]),
+                mean=single.mean,
+                details=_in_brackets([_named_interval(single.ci95, over_both=True, role=facts.role), counts]),
             )
         )
     return told
 
 
-def pay(cost: CostFacts) -> list[Text]:
+def pay(cost: CostRecord) -> list[Text]:
     """Say how long people worked and what they were paid."""
     told = []
-    if cost.seconds is not None:
-        told.append(Text("The median time of an answer is {seconds}.", seconds=seconds(cost.seconds)))
+    if (median := cost.median_seconds_per_answer) is not None:
+        told.append(Text("The median time of an answer is {seconds}.", seconds=seconds(median)))
     if cost.total is None:
         return [*told, Text("The export has no data on pay.")]
     hourly: Text | str = ""
@@ -656,28 +659,37 @@ def pay(cost: CostFacts) -> list[Text]:
     return told
 
 
-def _whole_dataset(content: Mapping[str, Json]) -> list[Text]:
+def _whole_dataset(record: BaselineRecord) -> list[Text]:
     """Say what the metrics are on the whole dataset; nothing if the items are not a sample of it."""
-    facts = sample_facts(content)
-    if facts is None or not facts.values:
+    population = record.population
+    estimates = {
+        name: one.dataset
+        for name, one in record.main_metrics.items()
+        if one.dataset is not None and one.dataset.value is not None
+    }
+    if population is None or not estimates:
         return []
     told = [
-        Text("The estimates above are those of the sample of {n:# item|# items}.", n=facts.sampled),
-        Text("For the whole dataset, they were {weighted}.", weighted=weighting(facts)),
+        Text("The estimates above are those of the sample of {n:# item|# items}.", n=population.sampled),
+        Text("For the whole dataset, they were {weighted}.", weighted=weighting(population)),
     ]
-    if facts.empty:
-        told.append(Text("{n:# stratum|# strata} without responses {n:is|are} not included.", n=facts.empty))
-    for name, (value, span, mean, other) in facts.values.items():
-        single = Text(
-            "; a single annotator scores {mean:.3f}{sure}", mean=mean, sure=_in_brackets([_sure(other)])
-        )
+    if empty := len(population.without_responses):
+        told.append(Text("{n:# stratum|# strata} without responses {n:is|are} not included.", n=empty))
+    for name, one in estimates.items():
+        single: Text | str = ""
+        if one.single is not None and one.single.mean is not None:
+            single = Text(
+                "; a single annotator scores {mean:.3f}{sure}",
+                mean=one.single.mean,
+                sure=_in_brackets([_sure(one.single.over_both)]),
+            )
         told.append(
             Text(
                 "On the whole dataset, the {metric} of the consensus is {value:.3f}{sure}{single}.",
                 metric=metric_title(name),
-                value=value,
-                sure=_in_brackets([_sure(span)]),
-                single="" if mean is None else single,
+                value=one.value,
+                sure=_in_brackets([_sure(one.over_both)]),
+                single=single,
             )
         )
     told.append(
@@ -688,29 +700,32 @@ def _whole_dataset(content: Mapping[str, Json]) -> list[Text]:
     return [joined(told)]
 
 
-def weighting(facts: SampleFacts) -> Text:
+def weighting(population: PopulationRecord) -> Text:
     """Say how the sample was weighted, as a part of a sentence."""
+    fields = [one_line(field) for field in population.fields]
     return Text(
         "post-stratified to {items:# item|# items} of the dataset in {strata:# stratum|# strata}{by}; weights of items "
         "{low:.3g} to {high:.3g}",
-        items=facts.items,
-        strata=facts.strata,
-        by=Text(" by {fields}", fields=list(facts.fields)) if facts.fields else "",
-        low=facts.weights[0],
-        high=facts.weights[1],
+        items=population.items_of_estimate or population.items,
+        strata=len(population.strata),
+        by=Text(" by {fields}", fields=fields) if fields else "",
+        low=population.smallest_weight or 0.0,
+        high=population.largest_weight or 0.0,
     )
 
 
 def _expert_paragraphs(study: Mapping[str, Json], plan: Mapping[str, Json] | None) -> list[Text]:
     own = mapping_at(study, "experts")
     if not own:  # the experts' own baseline, without a comparison
-        return paragraphs(baseline_facts(study, plan, role="experts"))
-    paid = [joined(pay(cost_facts(study)))] if mapping_at(study, "cost") else []
+        return paragraphs(baseline_facts(BaselineRecord.of_json(dict(study)), plan, role="experts"))
+    paid = [joined(pay(BaselineRecord.of_json(dict(study)).cost))] if mapping_at(study, "cost") else []
     if text_at(own, "protocol") == "out-of-bag":
         return [joined(_out_of_bag(own)), *paid]
     if "resolved_by" in own:
-        return paragraphs(baseline_facts(own, plan, role="experts"))
-    facts = baseline_facts({**own, "dataset": study.get("dataset")}, plan, role="experts")
+        return paragraphs(baseline_facts(BaselineRecord.of_json(dict(own)), plan, role="experts"))
+    counts: Json = {"total": own.get("annotators"), "excluded": own.get("excluded")}
+    record = BaselineRecord.of_json({**own, "dataset": study.get("dataset"), "annotators": counts})
+    facts = baseline_facts(record, plan, role="experts")
     return [joined([*_conditions(facts), *_exclusion(facts)]), joined(_results(facts)), *paid]
 
 
@@ -733,7 +748,7 @@ def comparison(study: Mapping[str, Json]) -> list[Text]:
         if p is not None
         else ""
     )
-    sure = _named_interval(interval_at(found, "ci95"), over_both=False, role="experts")
+    sure = _named_interval(ends(value_at(found, "ci95")), over_both=False, role="experts")
     return [
         Text(
             "On the {n:# item|# items} that both groups decided, the {metric} is {experts:.3f} for experts and {people:.3f} for "
@@ -744,6 +759,18 @@ def comparison(study: Mapping[str, Json]) -> list[Text]:
             **values,
         )
     ]
+
+
+def metrics_at(content: Mapping[str, Json], key: str) -> dict[str, MetricRecord]:
+    """Return the metrics below a key of the JSON of an expert study, those with a value."""
+    metrics = mapping_at(content, key)
+    records = {name: MetricRecord.of_json(metrics[name]) for name in metrics}
+    return {name: one for name, one in records.items() if one.value is not None}
+
+
+def ends(interval: Json) -> Span | None:
+    """Return the ends of an interval in the JSON of an expert study."""
+    return MetricRecord.of_json({"ci95": interval}).over_items
 
 
 def _out_of_bag(experts: Mapping[str, Json]) -> list[Text]:
@@ -787,12 +814,12 @@ def _out_of_bag(experts: Mapping[str, Json]) -> list[Text]:
     told += [
         Text(
             "The {metric} of the experts is {value:.3f} on {n:# item|# items}{details}.",
-            metric=metric_title(one.name),
+            metric=metric_title(name),
             value=one.value,
             n=one.n,
             details=_in_brackets([_named_interval(one.interval, one.over_both, "experts"), ruled]),
         )
-        for one in metric_facts(experts)
+        for name, one in metrics_at(experts, "metrics").items()
     ]
     value, alone = number_at(experts, "decided_by_rule", "value"), count_at(experts, "decided_by_rule", "n")
     if value is not None and alone and decided != total:
@@ -910,12 +937,11 @@ def _left_out(experts: Mapping[str, Json]) -> list[Text]:
 
 def _domains(experts: Mapping[str, Json]) -> list[Text]:
     """Return the score of each domain with its number of items, if there are several domains."""
-    domains = mapping_at(experts, "by_domain")
-    scores = [(name, one) for name in domains for one in metric_facts({"metrics": {"score": domains[name]}})]
+    scores = metrics_at(experts, "by_domain")
     if len(scores) < 2:
         return []
     shown = (
         Text("{domain} {value:.3f} ({n:# item|# items})", domain=one_line(name), value=one.value, n=one.n)
-        for name, one in scores
+        for name, one in scores.items()
     )
     return [Text("By domain: {domains}.", domains=joined(shown, ", "))]

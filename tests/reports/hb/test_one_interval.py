@@ -13,6 +13,7 @@ import pytest
 from command import merilo as command
 
 import merilo
+from merilo.baselines.record import BaselineRecord
 from merilo.reports.page import page_charts
 
 ITEMS, PEOPLE = 40, 7
@@ -214,10 +215,10 @@ def test_a_group_of_the_metrics_table_has_its_own_number_of_answers() -> None:
     }
     law = {"value": 0.5, "n": 10, "single_person": {"mean": 0.4, "annotators": 5, "answers": 50, "items": 10}}
     content: Any = {"responses": {"used": 210}, "metrics": {"acc": whole, "acc.law": law}}
-    table = metric_table(content)
+    table = metric_table(BaselineRecord.of_json(content))
     column = table.columns.index("answers")
     assert [row[column] for row in table.rows if row[1] == "consensus"] == ["210", "50"]
-    table = metric_table({**content, "adaptive": {"start": 3}})
+    table = metric_table(BaselineRecord.of_json({**content, "adaptive": {"start": 3}}))
     assert [row[column] for row in table.rows if row[1] == "consensus"] == ["210", ""]
 
 

@@ -138,7 +138,7 @@ def _cards(source: ReportSource) -> dict[str, bytes]:
     files = {}
     for language in LANGUAGES:
         section = human_baseline_section(
-            source.content, source.plan, language, experts=source.experts, platform=source.platform
+            source.made.record, source.plan, language, experts=source.experts, platform=source.platform
         )
         files[f"cards/human_baseline_{language}.md"] = f"{section}\n".encode()
         name = f"raw_readme_{language}.json"
@@ -184,7 +184,7 @@ def _why_no_figure(source: ReportSource) -> str:
 
 def _costs(source: ReportSource) -> dict[str, bytes]:
     """Make the cost report and the message with it, in both languages."""
-    asked, by_pool = arms(source.content, source.experts), pools(source.made)
+    asked, by_pool = arms(source.made.record, source.experts), pools(source.made)
     files = {}
     for language in LANGUAGES:
         text = cost_report(asked, language, pools=by_pool, plan=source.plan)
@@ -193,7 +193,6 @@ def _costs(source: ReportSource) -> dict[str, bytes]:
             source.plan,
             language,
             pools=by_pool,
-            experts=source.experts,
             platform=source.platform,
             submitted=META_FILE in source.cards,
         )
@@ -205,7 +204,7 @@ def _costs(source: ReportSource) -> dict[str, bytes]:
 def _checklist(source: ReportSource) -> dict[str, bytes]:
     """Make the reporting checklist in Markdown, JSON and LaTeX."""
     answered = reporting_checklist(
-        source.content, source.plan, frozen=source.frozen, experts=source.experts, platform=source.platform
+        source.made.record, source.plan, frozen=source.frozen, experts=source.experts, platform=source.platform
     )
     return {
         "checklist/checklist.md": checklist_markdown(answered).encode(),
@@ -220,7 +219,7 @@ def _paper(source: ReportSource) -> dict[str, bytes]:
         f"paper/{form}/{name}": text.encode()
         for form in _FORMATS
         for name, text in paper_files(
-            source.content, source.plan, form, experts=source.experts, platform=source.platform
+            source.made.record, source.plan, form, experts=source.experts, platform=source.platform
         ).items()
     }
 

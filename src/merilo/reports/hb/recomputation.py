@@ -13,7 +13,7 @@ from merilo.baselines.pipeline import Baseline, baseline
 from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.quality import StudyQuality, study_quality
 from merilo.baselines.record import BaselineRecord, record_of
-from merilo.reports.cost_report import CostLine, cost_json, pool_costs
+from merilo.reports.cost_report import Arm, CostLine, cost_json, pool_costs
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import ModelSections, with_models
@@ -61,7 +61,7 @@ class Recomputed:
         """Return the report page with the study's plan, instruction and experts."""
         return page(
             self.baseline,
-            self.content,
+            self.record,
             self.quality,
             self.comparisons,
             plan=plan,
@@ -104,7 +104,9 @@ def recompute(raw: RawStudy) -> Recomputed:
         common_items=raw.common_items,
         margin=raw.margin,
     )
-    return Recomputed(raw, made, quality, record, as_written(models.content), models)
+    content = as_written(models.content)
+    with_all = record.model_copy(update={name: content[name] for name in ("models", "scale") if name in content})
+    return Recomputed(raw, made, quality, with_all, content, models)
 
 
 def as_written(content: dict[str, Json]) -> dict[str, Json]:
@@ -112,9 +114,9 @@ def as_written(content: dict[str, Json]) -> dict[str, Json]:
     return cast("dict[str, Json]", json.loads(as_text(content)))
 
 
-def arms(content: Mapping[str, Json], experts: Mapping[str, Json] | None) -> dict[str, Mapping[str, Json]]:
-    """Return the JSON of each group of people that was asked."""
-    return {"people": content, **({"experts": experts} if experts else {})}
+def arms(record: BaselineRecord, experts: Mapping[str, Json] | None) -> dict[str, Arm]:
+    """Return the baseline of each group of people that was asked; of experts, its JSON."""
+    return {"people": record, **({"experts": experts} if experts else {})}
 
 
 def pools(made: Recomputed) -> list[CostLine]:
@@ -129,4 +131,4 @@ def cost_details(made: Recomputed, experts: Mapping[str, Json] | None) -> dict[s
         made: the baseline.
         experts: the JSON of `merilo experts baseline`.
     """
-    return cost_json(arms(made.content, experts), pools(made))
+    return cost_json(arms(made.record, experts), pools(made))
