@@ -63,7 +63,7 @@ def test_each_weakness_of_the_controls_is_a_warning(files: tuple[Path, Path]) ->
 
 def test_the_terminal_has_a_line_where_a_control_is_suspect(files: tuple[Path, Path]) -> None:
     pool, gold = files
-    shown = " ".join(merilo("baseline", pool, "--gold", gold).out.replace("│", " ").split())
+    shown = " ".join(merilo("baseline", pool, "--gold", gold, "--details").out.replace("│", " ").split())
     assert "suspect controls 2 of 8 control items; without them 5 annotators judged differently" in shown
     low, high = merilo("baseline", pool, "--gold", gold, "--json", "-").json["control_health"][
         "without_suspects"

@@ -1,6 +1,7 @@
 """`merilo baseline` on good input: what is read, what is counted, what is written."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -200,10 +201,14 @@ def test_standard_output_holds_the_json_and_nothing_else(tmp_path: Path) -> None
 def test_the_terminal_shows_the_figures_with_their_counts(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka(small_pool()))
     gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq2,B\n")
-    shown = merilo("baseline", pool, "--gold", gold).out
+    shown = merilo("baseline", pool, "--gold", gold, "--details").out
     told = " ".join(shown.replace("│", " ").split())
     assert "over items alone [0.095, 0.905]" in told
     assert "25 read = 20 used + 5 control" in shown
+    short = merilo("baseline", pool, "--gold", gold).out
+    assert len([line for line in short.splitlines() if re.match(r"│ \S", line)]) <= 10
+    assert "0.500 [0.003, 0.997]  on 2 items, 5 annotators" in short
+    assert "over items alone" not in short
 
 
 def test_answers_outside_the_labels_are_votes_and_are_mentioned(tmp_path: Path) -> None:
@@ -288,7 +293,9 @@ def test_an_item_that_stays_open_is_counted_with_its_reason(tmp_path: Path) -> N
     found = merilo("baseline", *options, "--json", "-").json
     assert found["resolved_by"]["unresolved"] == 2
     assert found["unresolved"] == {"no_answers": 1, "equal": 1}
-    shown = " ".join(merilo("baseline", *options, "--out", tmp_path / "out").out.replace("│", " ").split())
+    shown = " ".join(
+        merilo("baseline", *options, "--out", tmp_path / "out", "--details").out.replace("│", " ").split()
+    )
     assert "2 unresolved (1 no answer left after exclusion, 1 equal at every step)" in shown
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "равенство на всех шагах" in page

@@ -51,7 +51,7 @@ def test_what_an_export_lacks_is_said_once_and_left_out_of_the_report(tmp_path: 
     assert outcome.err.count("no times and no rewards") == 1
     assert outcome.err.count("no control items") == 1
     assert outcome.json["cost"]["total"] is None
-    shown = merilo("baseline", tmp_path / "old.csv").out
+    shown = merilo("baseline", tmp_path / "old.csv", "--details").out
     assert "cost" not in shown
     assert "median time" not in shown
 

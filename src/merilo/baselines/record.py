@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 from pydantic import ConfigDict
 
@@ -37,13 +37,23 @@ from merilo.people.uncertainty.dataset_estimate import DatasetValue
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.records import Ends, Number, Object, Record, Span, rounded
 from merilo.settings import Aggregator, Resolve, Settings
-from merilo.strict_json import Json, read_json
+from merilo.strict_json import read_json
 
 #: The record in a folder of `merilo baseline --out`.
 BASELINE_FILE: Final = "baseline.json"
 #: The record in a folder of `merilo report --out`, in two files.
 METRICS_FILE: Final = "metrics.json"
 COSTS_FILE: Final = "costs.json"
+
+
+class WithIntervals(Record):
+    """A record with an interval over items alone, and one over items and annotators."""
+
+    @property
+    def interval(self) -> Span | None:
+        """Return the interval of record: over items and annotators, or over items alone if that is not defined."""
+        over_both, over_items = (getattr(self, name, None) for name in ("over_both", "over_items"))
+        return cast("Span | None", over_both or over_items)
 
 
 class ResponseCounts(Record):
@@ -201,7 +211,7 @@ class SingleOnDataset(Record):
     standard_error: StandardErrors = StandardErrors()
 
 
-class OnDataset(Record):
+class OnDataset(WithIntervals):
     """A metric on the whole dataset, of which the items are a sample; only `reason` if it is not defined."""
 
     value: Number = None
@@ -215,13 +225,8 @@ class OnDataset(Record):
     standard_error: StandardErrors = StandardErrors()
     single: SingleOnDataset | None = None
 
-    @property
-    def interval(self) -> Span | None:
-        """Return the interval of record: over items and annotators, or over items alone if that is not defined."""
-        return self.over_both or self.over_items
 
-
-class MetricRecord(Record):
+class MetricRecord(WithIntervals):
     """A metric of the consensus with its intervals, and of single annotators; only `reason` if it could not be computed."""
 
     value: Number = None
@@ -240,11 +245,6 @@ class MetricRecord(Record):
     single: SinglePerson | None = None
     dataset: OnDataset | None = None
     reason: str | None = None
-
-    @property
-    def interval(self) -> Span | None:
-        """Return the interval of record: over items and annotators, or over items alone if that is not defined."""
-        return self.over_both or self.over_items
 
     @property
     def by_other_majority(self) -> MetricRecord | None:
@@ -384,7 +384,7 @@ class SuspectRecord(Record):
     good_annotators_correct: int = 0
 
 
-class WithoutSuspects(Record):
+class WithoutSuspects(WithIntervals):
     """The annotators judged differently, and the main metric, if suspect control items do not count."""
 
     judged_differently: int = 0
@@ -646,7 +646,7 @@ def record_of(
         normalisation_rules=dict(baseline.cleaned.normalisation.changed),
         provenance=provenance.to_json(),
     )
-    return record if quality is None else record.model_copy(update=_quality(quality))
+    return record if quality is None else with_quality(record, quality)
 
 
 def cluster_record(clusters: ItemClusters | None) -> ClusterRecord | None:
@@ -1075,9 +1075,10 @@ def _gold(gold: Gold) -> GoldRecord:
     )
 
 
-def _quality(quality: StudyQuality) -> dict[str, Record | dict[str, Json] | None]:
+def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecord:
+    """Return a record with the quality of the annotators, the sensitivity of the metric, and the audit of the gold answers."""
     people = quality.people
-    return {
+    more: dict[str, object] = {
         "quality": QualityRecord(
             annotators=tuple(map(annotator_record, people.annotators)),
             tests=tuple(
@@ -1117,6 +1118,7 @@ def _quality(quality: StudyQuality) -> dict[str, Record | dict[str, Json] | None
         ),
         "dataset_quality": audit_in_short(quality.dataset) if quality.dataset else None,
     }
+    return record.model_copy(update=more)
 
 
 def _errors(value: DatasetValue) -> StandardErrors:

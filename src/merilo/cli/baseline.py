@@ -19,6 +19,7 @@ from merilo.cli.study_options import (
     AnswerOption,
     ControlOption,
     DatasetOption,
+    DetailsOption,
     EncodingOption,
     Exports,
     ForceOption,
@@ -50,7 +51,19 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-@takes_settings()
+@takes_settings(
+    most_used=(
+        "dataset_name",
+        "gold",
+        "answer",
+        "skills",
+        "min_control_accuracy",
+        "by",
+        "out",
+        "details",
+        "json_to",
+    )
+)
 def make(
     files: Exports,
     *,
@@ -79,6 +92,7 @@ def make(
     out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)] = None,
     anonymise: AnonymiseOption = False,
     force: ForceOption = False,
+    details: DetailsOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Make a human baseline from raw annotation.
@@ -130,7 +144,7 @@ def make(
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
         console = Console(highlight=False)
-        console.print(table(result, for_command_line))
+        console.print(table(made.without_quality, for_command_line, details=details))
         if out:
             console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
         if made.comparisons:

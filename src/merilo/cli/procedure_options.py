@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from merilo.errors import UsageError
 from merilo.settings import CheckedSettings, Settings, help_of, type_of
 
+#: The panel of the options that most people need, which stands first in the help of a command.
+MOST_USED: Final = "Most used"
+
 
 def takes_settings(
-    *names: str, of: type[CheckedSettings] = Settings
+    *names: str, of: type[CheckedSettings] = Settings, most_used: Sequence[str] = ()
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Replace the parameter `settings` of a command by one option for each setting.
 
@@ -23,6 +27,7 @@ def takes_settings(
     Args:
         names: the settings; by default, all that a user chooses.
         of: the class that declares them.
+        most_used: the parameters whose options stand first in the help, in a panel of their own.
     """
 
     def decorated(command: Callable[..., int]) -> Callable[..., int]:
@@ -40,11 +45,21 @@ def takes_settings(
             for own in signature(command).parameters.values()
             for one in (options if own.name == "settings" else [own.replace(annotation=hints[own.name])])
         ]
+        first = [_in_first_panel(one) for name in most_used for one in parameters if one.name == name]
+        arguments = [one for one in parameters if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+        others = [one for one in parameters if one.name not in most_used and one not in arguments]
+        parameters = [*arguments, *first, *others]
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         return run
 
     return decorated
+
+
+def _in_first_panel(parameter: Parameter) -> Parameter:
+    kind, option = parameter.annotation.__origin__, copy(parameter.annotation.__metadata__[0])
+    option.rich_help_panel = MOST_USED
+    return parameter.replace(annotation=Annotated[kind, option])
 
 
 def _option(name: str, defaults: CheckedSettings) -> Parameter:

@@ -16,6 +16,7 @@ from merilo.cli.study_options import (
     OUTPUT,
     AnonymiseOption,
     ArmOption,
+    DetailsOption,
     EncodingOption,
     ForceOption,
     JsonOption,
@@ -252,6 +253,7 @@ def baseline_(
     out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.")] = None,
     anonymise: AnonymiseOption = False,
     force: ForceOption = False,
+    details: DetailsOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Make the baseline of a study with the settings of its frozen plan.
@@ -303,7 +305,7 @@ def baseline_(
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
         console = Console(highlight=False)
-        console.print(table(made.details, for_command_line))
+        console.print(table(made.without_quality, for_command_line, details=details))
         if out:
             console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
         if made.comparisons:

@@ -37,6 +37,7 @@ SubmittedOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN"
 SecondsOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of durations of a page, in seconds.", rich_help_panel=COLUMNS)]
 RewardOption: TypeAlias = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the reward for a page.", rich_help_panel=COLUMNS)]
 ForceOption: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=OUTPUT)]
+DetailsOption: TypeAlias = Annotated[bool, typer.Option("--details", help="Show all rows of the table.", rich_help_panel=OUTPUT)]
 JsonOption: TypeAlias = Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=OUTPUT)]
 StudyArgument: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder.")]
 ArmOption: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="The group of annotators in study.yaml: people (the default) or experts.")]

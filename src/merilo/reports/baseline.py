@@ -21,7 +21,7 @@ from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline, test_items
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.record import BaselineRecord, record_of
+from merilo.baselines.record import BaselineRecord, record_of, with_quality
 from merilo.baselines.study_input import (
     IN_MEMORY,
     GoldSource,
@@ -180,7 +180,12 @@ class BaselineResult:
     @cached_property
     def record(self) -> BaselineRecord:
         """Return everything that `baseline.json` holds, typed, without the comparisons with models."""
-        return record_of(self.details, self.provenance, self.quality)
+        return with_quality(self.without_quality, self.quality)
+
+    @cached_property
+    def without_quality(self) -> BaselineRecord:
+        """Return the record without what is computed last and takes longest: the quality of the annotators."""
+        return record_of(self.details, self.provenance)
 
     @cached_property
     def _with_models(self) -> ModelSections:
@@ -234,14 +239,14 @@ class BaselineResult:
 
         text = io.StringIO()
         Console(file=text, width=100, highlight=False, color_system=None).print(
-            table(self.details, for_library)
+            table(self.without_quality, for_library)
         )
         return text.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:
         from merilo.reports.notebook import baseline_html  # noqa: PLC0415 - needed only in notebooks
 
-        return baseline_html(self.details)
+        return baseline_html(self.without_quality)
 
 
 def baseline(

@@ -6,8 +6,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from merilo.baselines.estimates import Estimate
-from merilo.baselines.pipeline import Baseline
+from merilo.baselines.record import BaselineRecord
 from merilo.errors import for_library
 from merilo.reports import charts
 from merilo.reports.baseline_table import rows
@@ -27,25 +26,29 @@ _STYLE: Final = Markup(
 )
 
 
-def baseline_html(baseline: Baseline) -> str:
-    """Render the baseline as HTML without scripts: status, plot of the main metric with its interval, and table."""
-    name = baseline.settings.dataset
-    title = Markup("<b>Human baseline{}: {}</b>").format(f" of {name}" if name else "", baseline.status)
-    if baseline.simulated:
+def baseline_html(record: BaselineRecord) -> str:
+    """Render the baseline as HTML without scripts: status, plot of the main metric with its interval, and tables."""
+    name = record.dataset
+    title = Markup("<b>Human baseline{}: {}</b>").format(f" of {name}" if name else "", record.status)
+    if record.simulated:
         title += Markup(" (simulated annotators)")
-    body = Markup("").join(
-        Markup("<tr><td>{}</td><td>{}</td></tr>").format(one, for_library(value).replace("\\[", "["))
-        for one, value in rows(baseline)
-    )
     return str(
-        Markup('<div class="merilo-baseline">{}{}{}<table>{}</table></div>').format(
-            _STYLE, title, _plot(baseline.estimates.headline), body
-        )
+        Markup(
+            '<div class="merilo-baseline">{}{}{}<table>{}</table>'
+            "<details><summary>Details</summary><table>{}</table></details></div>"
+        ).format(_STYLE, title, _plot(record), _rows(record), _rows(record, details=True))
     )
 
 
-def _plot(headline: Estimate | None) -> Markup:
-    if headline is None or headline.interval is None:
+def _rows(record: BaselineRecord, *, details: bool = False) -> Markup:
+    return Markup("").join(
+        Markup("<tr><td>{}</td><td>{}</td></tr>").format(name, for_library(value))
+        for name, value in rows(record, details=details)
+    )
+
+
+def _plot(record: BaselineRecord) -> Markup:
+    headline = next(iter(record.metrics.values()), None)
+    if headline is None or headline.value is None or headline.interval is None:
         return Markup("")
-    interval = headline.interval
-    return charts.interval_bar(headline.score.value, interval.low, interval.high).__html__()
+    return charts.interval_bar(headline.value, *headline.interval).__html__()

@@ -48,7 +48,7 @@ def baseline(folder: Path, table: pl.DataFrame, *options: str) -> tuple[Path, st
     table.select("question", "domain", "gold").unique().sort("question").write_csv(golds)
     done = command(
         *("baseline", file, "--item", "question", "--annotator", "worker", "--answer", "label"),
-        *("--gold", golds, "--by", "domain", "--out", out, *options),
+        *("--gold", golds, "--by", "domain", "--details", "--out", out, *options),
     )
     assert done.status == 0, done.err
     return out, done.out
