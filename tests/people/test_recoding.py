@@ -55,7 +55,7 @@ def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
     assert "'A6' (1) looks like a misspelling of 'A' (25); --recode A6=A merges them" in before.err
     outcome = merilo("baseline", pool, "--recode", "A6=A", "--json", "-")
     assert outcome.status == 0
-    assert "1 answer 'A6' count as 'A'" in outcome.err
+    assert "1 answer 'A6' counts as 'A'" in outcome.err
     assert "looks like" not in outcome.err
     assert outcome.json["normalisation"] == {"A6": "A"}
     assert outcome.json["provenance"]["command"].endswith("--recode A6=A")

@@ -15,7 +15,6 @@ from merilo.baselines.decision_rule import DecisionRule, vote_weights
 from merilo.baselines.population import Population
 from merilo.baselines.steps import Decided, Screened
 from merilo.baselines.warnings import BaselineWarning
-from merilo.bilingual import counted, counted_en, listed_ru
 from merilo.errors import DataError
 from merilo.metrics.worth import TASK, NamedPart
 from merilo.people.aggregation import NO_LABEL, Consensus
@@ -29,6 +28,7 @@ from merilo.people.votes import Votes
 from merilo.settings import Settings
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.post_stratification import StratifiedSample
+from merilo.text import Text
 from merilo.wording import listed
 
 OF_EXAM: Final = "it is scored by complete variants of the exam, which strata of questions would divide"
@@ -106,20 +106,15 @@ class DatasetEstimates:
         lost = self.empty
         if not lost:
             return ()
-        items, share = sum(one.items for one in lost), 1 - self.items / self.population.items
-        names = [f"'{one.name}'" for one in lost]
-        return (
-            BaselineWarning(
-                "strata_without_responses",
-                f"{counted_en(len(lost), 'stratum of the dataset has', 'strata of the dataset have')} no responses "
-                f"({listed(names, 5)}; {counted_en(items, 'item', 'items')}, {share:.1%} of the dataset): the estimate for the "
-                "dataset does not include them",
-                f"в {counted(len(lost), 'страте', 'стратах', 'стратах')} датасета нет ответов "
-                f"({listed_ru([f'«{one.name}»' for one in lost], 5)}; "
-                f"{counted(items, 'вопрос', 'вопроса', 'вопросов')}, {f'{100 * share:.1f}'.replace('.', ',')} % датасета): "
-                "оценка для датасета к ним не относится",
-            ),
+        text = Text(
+            "{n:# stratum of the dataset has|# strata of the dataset have} no responses ({names}; {items:# item|# items}, {share:.1%} of the "
+            "dataset): the estimate for the dataset does not include them",
+            n=len(lost),
+            names=listed([f"'{one.name}'" for one in lost], 5),
+            items=sum(one.items for one in lost),
+            share=1 - self.items / self.population.items,
         )
+        return (BaselineWarning("strata_without_responses", text),)
 
 
 def estimate_dataset(

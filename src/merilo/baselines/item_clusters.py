@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.warnings import BaselineWarning
-from merilo.bilingual import counted, counted_en
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, ItemId
 from merilo.people.decision import PoolVotes
+from merilo.text import Text
 from merilo.wording import choices
 
 _META = "meta."
@@ -66,42 +66,36 @@ class ItemClusters:
         """Return the warnings about the clusters for the reader of a baseline."""
         found = []
         if not self.clusters:
-            found.append(
-                BaselineWarning(
-                    "no_cluster_field",
-                    f"the dataset declares that items with the same '{self.field}' belong together, but the study has no such field: "
-                    f"all intervals treat items as independent (name the field with {argument('cluster', 'FIELD')})",
-                    f"по описанию датасета вопросы с одинаковым полем «{self.field}» связаны, но в исследовании такого поля нет: "
-                    f"все интервалы построены для независимых вопросов (поле можно указать так: {argument('cluster', 'FIELD')})",
-                )
+            text = Text(
+                "the dataset declares that items with the same '{field}' belong together, but the study has no such field: all intervals "
+                "treat items as independent (name the field with {option})",
+                field=self.field,
+                option=argument("cluster", "FIELD"),
             )
+            found.append(BaselineWarning("no_cluster_field", text))
         elif not self.code and not self.declared:
-            found.append(
-                BaselineWarning(
-                    "clusters_of_one_item",
-                    f"no two items have the same '{self.field}': clusters of one item each change nothing",
-                    f"поле «{self.field}» у всех вопросов разное: кластеры по одному вопросу ничего не меняют",
-                )
+            text = Text(
+                "no two items have the same '{field}': clusters of one item each change nothing",
+                field=self.field,
             )
+            found.append(BaselineWarning("clusters_of_one_item", text))
         if self.without and self.code:
-            found.append(
-                BaselineWarning(
-                    "items_without_cluster",
-                    f"{counted_en(self.without, 'item', 'items')} of {self.items} without '{self.field}': each counts as a cluster of its own",
-                    f"{counted(self.without, 'вопрос', 'вопроса', 'вопросов')} из {self.items} без поля «{self.field}»: каждый считается "
-                    "отдельным кластером",
-                )
+            text = Text(
+                "{n:# item|# items} of {items} without '{field}': each counts as a cluster of its own",
+                n=self.without,
+                items=self.items,
+                field=self.field,
             )
+            found.append(BaselineWarning("items_without_cluster", text))
         if self.block:
-            found.append(
-                BaselineWarning(
-                    "one_dialogue",
-                    f"all {self.items} items have the same '{self.field}': {self.clusters} blocks of {self.block} neighbouring items "
-                    "take the place of clusters",
-                    f"поле «{self.field}» у всех вопросов ({self.items}) одинаковое: вместо кластеров взяты блоки по "
-                    f"{counted(self.block, 'соседнему вопросу', 'соседних вопроса', 'соседних вопросов')}, всего их {self.clusters}",
-                )
+            text = Text(
+                "all {items} items have the same '{field}': {clusters} blocks of {block} neighbouring items take the place of clusters",
+                items=self.items,
+                field=self.field,
+                clusters=self.clusters,
+                block=self.block,
             )
+            found.append(BaselineWarning("one_dialogue", text))
         return tuple(found)
 
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from merilo.baselines.adaptive_warnings import warnings_on_adaptive_overlap
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.decision_rule import decision_rule
 from merilo.baselines.declared import question_types
-from merilo.baselines.exam_warnings import warnings_on_variants
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, find_clusters, with_clusters
 from merilo.baselines.warnings import (
@@ -22,7 +20,9 @@ from merilo.baselines.warnings import (
     reasons_to_reject,
     status_of_baseline,
     warnings,
+    warnings_on_adaptive_overlap,
     warnings_on_exclusion,
+    warnings_on_variants,
 )
 from merilo.errors import DataError
 from merilo.metrics.plain_dataset import PlainDataset

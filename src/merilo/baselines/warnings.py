@@ -1,37 +1,28 @@
-"""Warnings of a baseline and reasons to reject it, in both languages of the report."""
+"""Warnings of a baseline and reasons to reject it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import polars as pl
 
-from merilo.bilingual import BilingualText, counted, counted_en, form
 from merilo.errors import argument
+from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
+from merilo.metrics.scoring import exam_items
 from merilo.people.aggregation import Fit
+from merilo.people.collection_design import CollectedDesign
 from merilo.people.gold import Gold
 from merilo.people.quality.controls import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
+from merilo.text import Text
 from merilo.wording import shortened
 
-__all__ = [
-    "MOST_EXCLUDED",
-    "NO_ESTIMATE",
-    "STATUSES",
-    "BaselineWarning",
-    "Status",
-    "counted",
-    "form",
-    "majority_rule",
-    "reasons_to_reject",
-    "status_of_baseline",
-    "warnings",
-    "warnings_on_exclusion",
-]
+if TYPE_CHECKING:
+    from merilo.baselines.consensus_scorer import ConsensusScorer
 
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3
@@ -44,16 +35,12 @@ _FEWEST_SUSPECTS: Final = 2
 Status: TypeAlias = Literal["accepted", "rejected", "check the controls", "no estimate"]
 NO_ESTIMATE: Final = "no estimate"
 
-#: The statuses of a baseline in both languages, with the colour of the terminal and the sign of the page.
-STATUSES: Final[Mapping[Status, tuple[BilingualText, str, str]]] = {
-    "accepted": (BilingualText("accepted", "оценка принята"), "green", "good"),
-    "rejected": (BilingualText("rejected", "оценка отклонена"), "red", "bad"),
-    "check the controls": (
-        BilingualText("check the controls", "проверьте контрольные задания"),
-        "yellow",
-        "simulated",
-    ),
-    NO_ESTIMATE: (BilingualText(NO_ESTIMATE, "оценки нет"), "yellow", "simulated"),
+#: The statuses of a baseline in words, with the colour of the terminal and the sign of the page.
+STATUSES: Final[Mapping[Status, tuple[Text, str, str]]] = {
+    "accepted": (Text("accepted", context="baseline"), "green", "good"),
+    "rejected": (Text("rejected", context="baseline"), "red", "bad"),
+    "check the controls": (Text("check the controls"), "yellow", "simulated"),
+    NO_ESTIMATE: (Text("no estimate"), "yellow", "simulated"),
 }
 
 
@@ -63,16 +50,24 @@ class BaselineWarning:
 
     Attributes:
         code: machine-readable code of the warning.
-        en: the sentence in English.
-        ru: the same sentence in Russian.
+        text: the sentence.
     """
 
     code: str
-    en: str
-    ru: str
+    text: Text
+
+    @property
+    def en(self) -> str:
+        """Return the sentence in English."""
+        return self.text.en
+
+    @property
+    def ru(self) -> str:
+        """Return the sentence in Russian."""
+        return self.text.ru
 
 
-def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
+def majority_rule(needed: Mapping[int, int]) -> Text:
     """Describe how many equal answers make a majority.
 
     Args:
@@ -84,15 +79,8 @@ def majority_rule(needed: Mapping[int, int]) -> BaselineWarning:
     """
     least, most = min(needed, default=0), max(needed, default=0)
     if least == most:
-        en = f"{most} equal answers"
-        return BaselineWarning(
-            "majority", en, counted(most, "одинаковый ответ", "одинаковых ответа", "одинаковых ответов")
-        )
-    return BaselineWarning(
-        "majority",
-        f"{least} to {most} equal answers, more than half of each item",
-        f"от {least} до {most} одинаковых ответов, больше половины ответов на вопрос",
-    )
+        return Text("{n} equal answers", n=most)
+    return Text("{least} to {most} equal answers, more than half of each item", least=least, most=most)
 
 
 def reasons_to_reject(
@@ -109,16 +97,16 @@ def reasons_to_reject(
     share = low / items
     if share <= settings.max_low_agreement:
         return ()
-    return (
-        BaselineWarning(
-            "low_agreement",
-            f"{low} of {items} items ({share:.0%}) have no majority ({majority_rule(needed).en}), more than the "
-            f"{settings.max_low_agreement:.0%} allowed: the estimate is not valid and must not be used",
-            f"{counted(low, 'вопрос', 'вопроса', 'вопросов')} из {items} ({share * 100:.0f} %) без большинства ({majority_rule(needed).ru}) "
-            f"при допустимых {settings.max_low_agreement * 100:.0f} %: оценка "
-            "некорректна, использовать её нельзя",
-        ),
+    text = Text(
+        "{low} of {items} items ({share:.0%}) have no majority ({rule}), more than the {allowed:.0%} allowed: the estimate is "
+        "not valid and must not be used",
+        low=low,
+        items=items,
+        share=share,
+        rule=majority_rule(needed),
+        allowed=settings.max_low_agreement,
     )
+    return (BaselineWarning("low_agreement", text),)
 
 
 def status_of_baseline(reasons: Sequence[BaselineWarning], health: ControlHealth, *, scored: bool) -> Status:
@@ -176,39 +164,24 @@ def _warnings_on_controls(
 ) -> tuple[BaselineWarning, ...]:
     unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
     if responses.table["is_control"].any() and not annotators["controls"].sum():
-        return (
-            BaselineWarning(
-                "no_known_answers",
-                f"none of the control items has a known answer in {responses.answer_field}: annotators were not "
-                "checked, and none was excluded",
-                f"ни у одного контрольного задания нет эталонного ответа в столбце {responses.answer_field}: разметчики не "
-                "проверены, и никто не исключён",
-            ),
+        text = Text(
+            "none of the control items has a known answer in {field}: annotators were not checked, and none was excluded",
+            field=responses.answer_field,
         )
+        return (BaselineWarning("no_known_answers", text),)
     if unjudged == annotators.height and not annotators["controls"].sum():
-        return (
-            BaselineWarning(
-                "no_controls",
-                "there are no control items: annotators were not checked, and none was excluded",
-                "контрольных заданий нет: разметчики не проверены, и никто не исключён",
-            ),
-        )
+        text = Text("there are no control items: annotators were not checked, and none was excluded")
+        return (BaselineWarning("no_controls", text),)
     if not unjudged:
         return ()
-    least = settings.min_controls
-    few = "no control item" if least == 1 else f"fewer than {least} control items"
-    people = counted(unjudged, "разметчик", "разметчика", "разметчиков")
-    tasks = counted(
-        settings.min_controls, "контрольное задание", "контрольных задания", "контрольных заданий"
+    text = Text(
+        "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} control items}: they could not be judged and "
+        "were kept",
+        n=unjudged,
+        annotators=annotators.height,
+        least=settings.min_controls,
     )
-    return (
-        BaselineWarning(
-            "unjudged",
-            f"{unjudged} of {annotators.height} annotators answered {few}: they could not be judged and were kept",
-            f"{people} из {annotators.height} {form(unjudged, 'ответил', 'ответили', 'ответили')} меньше чем на {tasks}: "
-            f"проверить {form(unjudged, 'его', 'их', 'их')} нельзя, ответы оставлены",
-        ),
-    )
+    return (BaselineWarning("unjudged", text),)
 
 
 def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[BaselineWarning, ...]:
@@ -216,93 +189,71 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
     if outside is None or not outside.height:
         return ()
     first = outside.row(0, named=True)
-    place = f"{first['file']}, row {first['row']}"
-    return (
-        BaselineWarning(
-            "outside_labels",
-            f"{counted_en(outside.height, 'answer is', 'answers are')} not among the dataset's labels (the first is {shortened(first['answer'], 30)!r}: "
-            f"{place}); {'it counts as a vote and is' if outside.height == 1 else 'they count as votes and are'} always wrong",
-            f"{counted(outside.height, 'ответ', 'ответа', 'ответов')} не {form(outside.height, 'входит', 'входят', 'входят')} в набор меток датасета (первый — "
-            f"«{shortened(first['answer'], 30)}»: {first['file']}, строка {first['row']}); "
-            + (
-                "он учтён как голос, но неверен"
-                if outside.height == 1
-                else "они учтены как голоса, но неверны"
-            ),
-        ),
+    text = Text(
+        "{n:# answer is|# answers are} not among the dataset's labels (the first is '{first}': {file}, row {row}); "
+        "{n:it counts as a vote and is|they count as votes and are} always wrong",
+        n=outside.height,
+        first=shortened(first["answer"], 30),
+        file=first["file"],
+        row=first["row"],
     )
-
-
-#: Data that older exports lack, in both languages; missing control items have a separate warning.
-_ABSENT = {"time": ("times", "нет времени"), "reward": ("rewards", "нет вознаграждений")}
+    return (BaselineWarning("outside_labels", text),)
 
 
 def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[BaselineWarning, ...]:
     """Warn about data missing from the export, recoded answers, and answers that look like typing errors."""
     found = []
-    absent = [_ABSENT[what] for what in responses.absent if what in _ABSENT]
-    if absent:
-        found.append(
-            BaselineWarning(
-                "absent",
-                f"the export has no {' and no '.join(en for en, _ in absent)}: values computed from them are left out",
-                f"в выгрузке {', '.join(ru for _, ru in absent)}: основанные на них показатели не приводятся",
-            )
+    lacking = {"time", "reward"} & {*responses.absent}
+    if lacking:
+        what = "both" if len(lacking) == 2 else next(iter(lacking))
+        text = Text(
+            "the export has {what:time=no times|reward=no rewards|no times and no rewards}: values computed from them are left out",
+            what=what,
         )
+        found.append(BaselineWarning("absent", text))
     for one in responses.recoded:
-        answers = f"{one.answers} answer{'' if one.answers == 1 else 's'}"
-        russian = counted(one.answers, "ответ", "ответа", "ответов")
-        found.append(
-            BaselineWarning(
-                "recoded",
-                f"recoded on request: {answers} '{one.written}' "
-                + (f"count as '{one.kept}'" if one.kept is not None else "are left out"),
-                f"перекодировано по запросу: {russian} «{one.written}» "
-                + (
-                    f"{form(one.answers, 'засчитан', 'засчитаны', 'засчитаны')} как «{one.kept}»"
-                    if one.kept is not None
-                    else f"не {form(one.answers, 'учтён', 'учтены', 'учтены')}"
-                ),
-            )
+        text = Text(
+            "recoded on request: {n:# answer|# answers} '{written}' {kept}",
+            n=one.answers,
+            written=one.written,
+            kept=Text("{n:is|are} left out", n=one.answers)
+            if one.kept is None
+            else Text("{n:counts|count} as '{answer}'", n=one.answers, answer=one.kept),
         )
+        found.append(BaselineWarning("recoded", text))
     counts = dict(responses.table["answer"].value_counts().iter_rows())
     near = near_spellings(counts, labels)
     for place, typo in enumerate(near[:5], start=1):
-        more, more_ru = _more_typos(len(near) - 5) if place == 5 < len(near) else ("", "")
-        found.append(
-            BaselineWarning(
-                "near_spelling",
-                f"'{typo.written}' ({typo.answers}) looks like a misspelling of '{typo.label}' ({typo.label_answers}); "
-                f"{typo.option} merges them{more}",
-                f"«{typo.written}» ({typo.answers}) похоже на опечатку в «{typo.label}» ({typo.label_answers}); "
-                f"объединить: {typo.option}{more_ru}",
-            )
+        text = Text(
+            "'{written}' ({answers}) looks like a misspelling of '{label}' ({label_answers}); {option} merges them",
+            written=typo.written,
+            answers=typo.answers,
+            label=typo.label,
+            label_answers=typo.label_answers,
+            option=typo.option,
         )
+        if place == 5 < len(near):
+            text = Text(
+                "{text}; {n:# more answer looks like a misspelling|# more answers look like misspellings}: see merilo inspect",
+                text=text,
+                n=len(near) - 5,
+            )
+        found.append(BaselineWarning("near_spelling", text))
     return tuple(found)
 
 
-def _more_typos(n: int) -> tuple[str, str]:
-    """Describe how many further answers look like misspellings, in English and Russian."""
-    en = counted_en(n, "more answer looks like a misspelling", "more answers look like misspellings")
-    ru = counted(n, "ответ похож", "ответа похожи", "ответов похожи")
-    return f"; {en}: see merilo inspect", f"; ещё {ru} на опечатки: см. merilo inspect"
-
-
 def _warning_on_unread(unread: Unread) -> BaselineWarning:
-    en, ru = {
-        "time": ("time", "времени"),
-        "seconds": ("duration", "длительности"),
-        "reward": ("reward", "вознаграждения"),
-    }[unread.what]
-    text = shortened(unread.text, 30)
-    rows = "1 row has" if unread.rows == 1 else f"{unread.rows} rows have"
-    return BaselineWarning(
-        f"unread_{unread.what}",
-        f"{rows} an unreadable {en} in {unread.field} (the first is {text!r}: {unread.file}, row {unread.row}); it is "
-        "treated as missing",
-        f"в {counted(unread.rows, 'строке', 'строках', 'строках')} значение {ru} в столбце {unread.field} прочитать не удалось "
-        f"(первое — «{text}»: {unread.file}, строка {unread.row}); оно считается пропущенным",
+    text = Text(
+        "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in {field} (the first is '{first}': {file}, "
+        "row {row}); it is treated as missing",
+        n=unread.rows,
+        what=unread.what,
+        field=unread.field,
+        first=shortened(unread.text, 30),
+        file=unread.file,
+        row=unread.row,
     )
+    return BaselineWarning(f"unread_{unread.what}", text)
 
 
 def _warnings_on_skills(
@@ -314,104 +265,155 @@ def _warnings_on_skills(
     unknown = kept["skill"].null_count()
     if not unknown:
         return ()
-    return (
-        BaselineWarning(
-            "unknown_skill",
-            f"{unknown} of {kept.height} annotators {'has' if unknown == 1 else 'have'} no skill in the file: the mean skill "
-            "of the others is used instead",
-            f"у {counted(unknown, 'разметчика', 'разметчиков', 'разметчиков')} из {kept.height} в файле нет навыка: вместо него "
-            "взято среднее по остальным",
-        ),
+    text = Text(
+        "{n} of {annotators} annotators {n:has|have} no skill in the file: the mean skill of the others is used instead",
+        n=unknown,
+        annotators=kept.height,
     )
+    return (BaselineWarning("unknown_skill", text),)
 
 
 def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
     if fit is None or fit.converged:
         return ()
-    name = {"glad": "GLAD", "dawid-skene": "Dawid-Skene", "one-coin": "one-coin"}[fit.model]
-    return (
-        BaselineWarning(
-            "not_converged",
-            f"{name} did not converge in {fit.iterations} iterations: its labels and estimates of annotators may still change",
-            f"модель {name} не сошлась за {counted(fit.iterations, 'итерацию', 'итерации', 'итераций')}: её метки и оценки "
-            "разметчиков могут ещё измениться",
-        ),
+    text = Text(
+        "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of annotators may still change",
+        model={"glad": "GLAD", "dawid-skene": "Dawid-Skene", "one-coin": "one-coin"}[fit.model],
+        n=fit.iterations,
     )
+    return (BaselineWarning("not_converged", text),)
 
 
 def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
-    found = [BaselineWarning("gold", one.en, one.ru) for one in gold.warnings]
+    found = [BaselineWarning("gold", one) for one in gold.warnings]
     if gold.without_gold:
-        without = len(gold.without_gold)
-        numbers = ", ".join(map(str, gold.without_gold[:10])) + (", …" if len(gold.without_gold) > 10 else "")
-        found.append(
-            BaselineWarning(
-                "without_gold",
-                f"{counted_en(without, 'item of the pool has no gold answer and is', 'items of the pool have no gold answer and are')} "
-                f"not scored ({'item' if without == 1 else 'items'} {numbers})",
-                f"для {counted(without, 'вопроса', 'вопросов', 'вопросов')} пула нет эталонного ответа, в оценку "
-                f"{form(without, 'он не вошёл (номер', 'они не вошли (номера', 'они не вошли (номера')} {numbers})",
-            )
+        text = Text(
+            "{n:# item of the pool has no gold answer and is|# items of the pool have no gold answer and are} not scored "
+            "({n:item|items} {numbers})",
+            n=len(gold.without_gold),
+            numbers=_first(gold.without_gold),
         )
+        found.append(BaselineWarning("without_gold", text))
     if gold.unused:
-        unused = len(gold.unused)
-        rows = ", ".join(map(str, gold.unused[:10])) + (", …" if len(gold.unused) > 10 else "")
-        found.append(
-            BaselineWarning(
-                "unused_gold",
-                f"{counted_en(unused, 'gold answer matches', 'gold answers match')} no item of the pool "
-                f"({'row' if unused == 1 else 'rows'} {rows} of {gold.source})",
-                f"{counted(unused, 'эталонный ответ', 'эталонных ответа', 'эталонных ответов')} не "
-                f"{form(unused, 'соответствует', 'соответствуют', 'соответствуют')} ни одному вопросу пула "
-                f"({'строка' if unused == 1 else 'строки'} {rows} файла {gold.source})",
-            )
+        text = Text(
+            "{n:# gold answer matches|# gold answers match} no item of the pool ({n:row|rows} {numbers} of {source})",
+            n=len(gold.unused),
+            numbers=_first(gold.unused),
+            source=gold.source,
         )
+        found.append(BaselineWarning("unused_gold", text))
     return tuple(found)
 
 
-def _excluded_ru(few: int, excluded: int) -> str:
-    """Name the excluded annotators with few control answers, and their verb."""
-    if few == excluded:
-        return "единственный исключённый дал" if few == 1 else f"все {few} исключённых дали"
-    return f"{few} из {excluded} исключённых {form(few, 'дал', 'дали', 'дали')}"
+def _first(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")
 
 
 def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
     """Return the warnings about control items and the annotators excluded by them."""
     found = []
     if suspects := len(health.suspects):
-        controls_ru = counted(suspects, "контрольного задания", "контрольных заданий", "контрольных заданий")
-        found.append(
-            BaselineWarning(
-                "suspect_controls",
-                f"{suspects} of {len(health.controls)} control items may have a wrong known answer: most annotators who are accurate on "
-                f"the other control items agree on another answer; without {'this control item' if suspects == 1 else 'these control items'}, the decision to exclude would change for "
-                f"{counted_en(health.judged_differently, 'annotator', 'annotators')} of {health.annotators} (check the known answers)",
-                f"у {controls_ru} из {len(health.controls)} эталонный ответ, возможно, ошибочен: большинство разметчиков, "
-                "верно выполняющих остальные контрольные задания, сходятся на другом ответе; без таких заданий решение об исключении "
-                f"изменилось бы для {counted(health.judged_differently, 'разметчика', 'разметчиков', 'разметчиков')} из "
-                f"{health.annotators}",
-            )
+        text = Text(
+            "{n} of {controls} control items may have a wrong known answer: most annotators who are accurate on the other control items "
+            "agree on another answer; without {n:this control item|these control items}, the decision to exclude would change for "
+            "{changed:# annotator|# annotators} of {annotators} (check the known answers)",
+            n=suspects,
+            controls=len(health.controls),
+            changed=health.judged_differently,
+            annotators=health.annotators,
         )
+        found.append(BaselineWarning("suspect_controls", text))
     if few := health.excluded_on_few:
-        found.append(
-            BaselineWarning(
-                "excluded_on_few_controls",
-                f"{few} of {health.excluded} excluded annotators gave fewer than {FEW_CONTROLS} answers to control items "
-                f"(to keep them, raise {argument('min_controls')})",
-                f"{_excluded_ru(few, health.excluded)} меньше {FEW_CONTROLS} ответов на контрольные задания (чтобы не "
-                f"исключать их, увеличьте {argument('min_controls')})",
-            )
+        text = Text(
+            "{few} of {excluded} excluded annotators gave fewer than {least} answers to control items (to keep them, raise {option})",
+            few=few,
+            excluded=health.excluded,
+            least=FEW_CONTROLS,
+            option=argument("min_controls"),
         )
+        found.append(BaselineWarning("excluded_on_few_controls", text))
     if health.excluded > MOST_EXCLUDED * health.annotators:
-        people = counted(health.excluded, "разметчик", "разметчика", "разметчиков")
-        found.append(
-            BaselineWarning(
-                "many_excluded",
-                f"{health.excluded} of {health.annotators} annotators ({health.excluded / health.annotators:.0%}) are "
-                "excluded, more than a third: the estimate describes only the remaining annotators",
-                f"{form(health.excluded, 'исключён', 'исключены', 'исключены')} {people} из {health.annotators} "
-                f"({health.excluded / health.annotators * 100:.0f} %), больше трети: оценка относится только к оставшимся разметчикам",
-            )
+        text = Text(
+            "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the estimate describes only the remaining "
+            "annotators",
+            n=health.excluded,
+            annotators=health.annotators,
+            share=health.excluded / health.annotators,
         )
+        found.append(BaselineWarning("many_excluded", text))
     return tuple(found)
+
+
+def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWarning, ...]:
+    """Return the warnings if answers do not follow the adaptive overlap, or if it can change the consensus.
+
+    Args:
+        collected: the comparison of the answers with the design.
+    """
+    overlap = collected.design.overlap
+    found = []
+    if collected.fewer:
+        text = Text(
+            "{n:# item has|# items have} fewer answers than the adaptive overlap {start} to {limit} gives: the collection is not complete",
+            n=collected.fewer,
+            start=overlap.start,
+            limit=overlap.limit,
+        )
+        found.append(BaselineWarning("adaptive_fewer", text))
+    if collected.more:
+        text = Text(
+            "{n:# item has|# items have} more answers than the adaptive overlap {start} to {limit} gives: the answers were not collected "
+            "with this design",
+            n=collected.more,
+            start=overlap.start,
+            limit=overlap.limit,
+        )
+        found.append(BaselineWarning("adaptive_more", text))
+    if not overlap.decides_early:
+        text = Text(
+            "{start} equal answers are not a majority of {limit}, so the consensus can differ from that of {limit} people, and this is not "
+            "corrected; on the items with fixed overlap it differs on {changed} of the {checked:# item|# items} on which the first {start} "
+            "people agree",
+            changed=collected.changed,
+            checked=collected.checked,
+            start=overlap.start,
+            limit=overlap.limit,
+        )
+        found.append(BaselineWarning("adaptive_early", text))
+    return tuple(found)
+
+
+def warnings_on_variants(scorer: ConsensusScorer | None) -> tuple[BaselineWarning, ...]:
+    """Return a warning for each incomplete variant of the exam, with its missing tasks.
+
+    Args:
+        scorer: the study's scorer; `None` without gold.
+
+    Raises:
+        DataError: an item lacks data required by the exam's scoring rules.
+    """
+    if scorer is None or "grade_norm" not in scorer.dataset.metrics:
+        return ()
+    variants = incomplete_variants(exam_items(scorer.dataset, scorer.items))
+    return tuple(
+        BaselineWarning("incomplete_variant", _variant(str(variant), lacking))
+        for variant, lacking in variants.items()
+    )
+
+
+def _variant(variant: str, lacking: list[str]) -> Text:
+    if lacking:
+        return Text(
+            "variant {variant} has no item with a gold answer for {n:task|tasks} {names}: the variant is incomplete and is not part of "
+            "grade_norm",
+            variant=variant,
+            n=len(lacking),
+            names=", ".join(lacking),
+        )
+    return Text(
+        "variant {variant} does not have {items} different tasks worth {points} points: the variant is incomplete and is not part of "
+        "grade_norm",
+        variant=variant,
+        items=VARIANT_ITEMS,
+        points=VARIANT_POINTS,
+    )
