@@ -26,6 +26,10 @@ from merilo.strict_json import Json
 PROCEDURE: Final = "Procedure"
 GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
+EXPERTS: Final = "Expert test"
+ESTIMATE: Final = "The estimate"
+PEOPLE: Final = "The people"
+CONTROLS: Final = "Control items"
 PROMPT: Final = "Prompt"
 LIMITS: Final = "Limits"
 SANDBOX: Final = "Sandbox"
@@ -49,6 +53,12 @@ Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
 Repeats: TypeAlias = Literal["refuse", "first", "last", "drop"]
 #: The level of measurement: labels are names, ranks, or numbers with meaningful differences.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+#: How experts answer: those who wrote the questions skip their own, or all had not seen them.
+Protocol: TypeAlias = Literal["out-of-bag", "basic"]
+#: What happens to experts' answers after the time limit.
+Late: TypeAlias = Literal["drop", "keep", "wrong"]
+#: What decides an expert's item: more than half of the remaining answers, or the most of them.
+Decision: TypeAlias = Literal["majority", "plurality"]
 #: How a model is asked: "auto" compares log-likelihoods if the answers are closed and the backend continues a text.
 AskedMode: TypeAlias = Literal["auto", "generate", "loglikelihood"]
 
@@ -381,18 +391,75 @@ class ProgramSettings(CheckedSettings):
         "Spread the work over a Ray cluster: its address, auto, or local.", SANDBOX, "ADDRESS")] = None
     unsafe_no_sandbox: Annotated[Flag, Help(
         "Run without a sandbox. The programs can then do anything that you can.", SANDBOX)] = False
+
+
+#: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
+DEFAULTS: Final[dict[str, Any]] = {
+    one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertSettings(CheckedSettings):
+    """The settings of an expert test, decided before its answers are seen; `help_of` tells what each one means."""
+
+    protocol: Annotated[Protocol, Help(
+        "out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen the questions, and the procedure of "
+        "merilo baseline applies.", EXPERTS)] = "out-of-bag"
+    mine: Annotated[tuple[Text, ...], Help(
+        "An answer that means 'may be mine', in addition to the guide's wording; may be given several times.", EXPERTS)] = ()
+    mine_column: Annotated[Text | None, Help("The column that marks answers as 'may be mine'.", EXPERTS)] = None
+    time_limit: Annotated[float | None, Help(
+        "Time limit of a question in seconds, from the moment it is shown (the guide: 60).", EXPERTS)] = None
+    late: Annotated[Late, Help(
+        "Answers after the time limit: drop them, keep them, or count them as wrong.", EXPERTS)] = "drop"
+    min_answers: Annotated[int, Help(
+        "With fewer remaining answers, the rule does not decide an item.", EXPERTS)] = 3
+    decision: Annotated[Decision, Help(
+        "What decides an item: more than half of the remaining answers, or most votes.", EXPERTS)] = "majority"
+    domain: Annotated[Text | None, Help(
+        "The field that holds the domain: an input field, or a column or meta field of --gold.", EXPERTS)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerSettings(CheckedSettings):
+    """What is assumed and wanted of a study in planning; `help_of` tells what each one means."""
+
+    metric: Annotated[str, Help(
+        "The metric: acc or em (both are shares of correct answers).", ESTIMATE)] = "acc"
+    expected: Annotated[float, Help("The expected score of the consensus.", ESTIMATE)] = 0.9
+    half_width: Annotated[float | None, Help("The wanted half-width of the confidence interval.", ESTIMATE)] = None
+    difference: Annotated[float | None, Help(
+        "The difference between people and a model that the study must detect.", ESTIMATE)] = None
+    margin: Annotated[float | None, Help(
+        "The margin within which the study must show that a model is at human level, if it is.", ESTIMATE)] = None
+    discordant: Annotated[float | None, Help(
+        "The share of items that only one of the two answers correctly. Default: as if errors were independent.", ESTIMATE)] = None
+    items: Annotated[Count | None, Help("Compute the precision for this number of items.", ESTIMATE)] = None
+    level: Annotated[float, Help("The intervals' nominal coverage.", ESTIMATE)] = 0.95
+    power: Annotated[float, Help(
+        "The probability of detecting the difference, or of showing equivalence.", ESTIMATE)] = 0.8
+    overlap: Annotated[Count, Help("How many annotators answer an item.", PEOPLE)] = 5
+    people: Annotated[Annotated[int, Strict(), Field(ge=2)] | None, Help(
+        "How many annotators there are. Default: enough to make their share of the variance negligible.", PEOPLE)] = None
+    spread: Annotated[float, Help("The standard deviation of accuracy between single annotators.", PEOPLE)] = 0.1
+    cluster_size: Annotated[float, Help(
+        "How many items form a cluster, such as questions about one text.", ESTIMATE)] = 1.0
+    icc: Annotated[float, Help("The correlation of items' scores within a cluster, from 0 to 1.", ESTIMATE)] = 0.0
+    each: Annotated[Count, Help("How many items one annotator answers.", PEOPLE)] = 50
+    min_control_accuracy: Annotated[float, Help(
+        "Exclude annotators whose accuracy on control items is lower.", CONTROLS)] = DEFAULTS["min_control_accuracy"]
+    chance: Annotated[float, Help("The expected accuracy of random guessing.", CONTROLS)] = 0.25
+    skilled: Annotated[float, Help(
+        "The accuracy on control items of an annotator who should be kept.", CONTROLS)] = 0.85
+    exclude: Annotated[float, Help("The probability of excluding an annotator who guesses.", CONTROLS)] = 0.95
+    keep: Annotated[float, Help("The probability of keeping a skilled annotator.", CONTROLS)] = 0.95
 # fmt: on
 
 
 @cache
 def _annotations(of: type) -> dict[str, Any]:
     return get_type_hints(of, include_extras=True)
-
-
-#: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
-DEFAULTS: Final[dict[str, Json]] = {
-    one.name: one.default for one in fields(Settings) if isinstance(one.default, str | int | float)
-}
 
 
 @cache

@@ -84,7 +84,7 @@ def test_every_interval_of_a_baseline_takes_clusters_into_account(study: Path) -
 
 
 def test_the_table_names_the_clusters_beside_the_items(study: Path) -> None:
-    lines = made(study, "--cluster", "text").out
+    lines = made(study, "--cluster", "text", "--details").out
     assert "48 items in 12 clusters" in lines
     assert "12 by 'text', of 48 items" in lines
 

@@ -247,7 +247,7 @@ def test_the_command_shows_both_figures_and_the_report_says_which_is_which(tmp_p
         "--strata",
         "domain",
     ]
-    made = run(*given, "--out", out)
+    made = run(*given, "--details", "--out", out)
     assert made.status == 0, made.err
     assert "30 of 100 items; the metrics above are those of" in made.out
     assert "1.5 to 6 in 3 strata by domain; design effect" in made.out

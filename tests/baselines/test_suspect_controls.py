@@ -106,7 +106,7 @@ def test_the_report_shows_suspect_controls_in_both_languages(
     assert "Suspect control items" in page
     assert "Контрольные задания под сомнением" in page
     assert "у 2 контрольных заданий из 8 эталонный ответ, возможно, ошибочен" in page
-    assert "исключены 5 разметчиков из 12 (42 %), больше трети" in page
+    assert "исключены 5 разметчиков из 12 (42\u00a0%), больше трети" in page
 
 
 def test_a_baseline_with_a_quarter_of_its_controls_suspect_is_not_accepted(

@@ -148,7 +148,7 @@ def test_a_single_item_that_people_do_not_agree_on(page, tmp_path: Path) -> None
     rows = [*small_pool(items=1), *(row("split", f"{n}", f"w{n}") for n in range(5))]
     opened(page, report(tmp_path, rows))
     page.click("label[for=in-ru]")
-    assert "1 вопрос из 2 (50 %) без большинства (3 одинаковых ответа)" in page.inner_text("header")
+    assert "1 вопрос из 2 (50\u00a0%) без большинства (3 одинаковых ответа)" in page.inner_text("header")
 
 
 def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import polars as pl
 
@@ -49,7 +49,7 @@ from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.cost import cost
-from merilo.people.experts.out_of_bag import ONE_DOMAIN, Decision, Late, OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.experts.out_of_bag import ONE_DOMAIN, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.platforms import Columns
 from merilo.people.reading import Origin, Source, StudyResponses, read_responses, recode_texts
 from merilo.people.recoding import occurring, read_recoding, recoding_files, settle
@@ -57,21 +57,12 @@ from merilo.people.recoding import recode as recode_answers
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.records import rounded, save_result
 from merilo.responses import INPUT_MARK, Responses
-from merilo.settings import Settings
+from merilo.settings import DEFAULTS, ExpertSettings, Settings
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
 
-Protocol: TypeAlias = Literal["out-of-bag", "basic"]
-
 #: Parameters that a recorded command leaves out if they have these values.
-DEFAULTS: Final[dict[str, Json]] = {
-    "protocol": "out-of-bag",
-    "late": "drop",
-    "min_answers": 3,
-    "decision": "majority",
-    "min_control_accuracy": Settings().min_control_accuracy,
-    "repeats": Settings().repeats,
-}
+_DEFAULTS: Final[dict[str, Json]] = {**DEFAULTS, **ExpertSettings().parameters()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,20 +123,13 @@ def expert_baseline(
     responses: Responses | Source,
     *,
     people: Responses | Source | None = None,
-    protocol: Protocol = "out-of-bag",
-    mine: Sequence[str] = (),
-    mine_column: str | None = None,
-    time_limit: float | None = None,
-    late: Late = "drop",
-    min_answers: int = 3,
-    decision: Decision = "majority",
-    domain: str | None = None,
     dataset: str | Dataset | None = None,
     gold: GoldSource = None,
     gold_column: str | None = None,
     recode: Mapping[str, str | None] | Sequence[str] = (),
     population: PopulationSource = None,
     strata: Sequence[str] = (),
+    test: ExpertSettings | None = None,
     settings: Settings | None = None,
     **chosen: object,
 ) -> ExpertBaseline:
@@ -154,25 +138,16 @@ def expert_baseline(
     Args:
         responses: the experts' responses: the result of `read_responses`, or any source that it accepts.
         people: the responses of people without training to the same questions.
-        protocol: "out-of-bag": the experts wrote the questions and skip their own; "basic": they had not seen them, and
-            the procedure is that of `baseline`.
-        mine: answers that mean "may be mine", besides the guide's wording.
-        mine_column: a column of marks "may be mine" separate from the answers.
-        time_limit: seconds for a question, from the moment it is shown.
-        late: whether answers after the time limit are dropped, counted, or counted as wrong.
-        min_answers: items with fewer answers left are named, and the rule does not decide them.
-        decision: what decides: more than half of the answers left, or the most of them. Other items are decided too; see
-            docs/experts.md.
-        domain: the field of the domain: an input field, or a column (or `meta` field) of the file of gold answers.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         gold: the gold answers, in any form that `baseline` accepts.
         gold_column: the column of the gold answers, if it cannot be found by name.
         recode: replacements of answers as for `read_responses`; an answer need occur in one of the two groups only.
         population: the whole dataset, if the questions are a sample of it, in any form that `baseline` accepts.
         strata: the fields of the questions whose values define the strata of the population.
+        test: the settings of the expert test; by default, the defaults of `ExpertSettings`.
         settings: the settings of the baselines of people and, by the basic protocol, of experts; experts' answers out of bag use
             `repeats` and `cluster`.
-        chosen: single settings by name, as in `baseline`.
+        chosen: single settings of both kinds by name, such as `time_limit=60`; `docs/commands.md` explains each as an option.
 
     Raises:
         UsageError: no answer means "may be mine", or an argument does not fit the others or the data.
@@ -180,6 +155,8 @@ def expert_baseline(
         DataError: a person gave two different answers to an item and `repeats` forbids it, or no item is left.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
+    own = {name: chosen.pop(name) for name in tuple(chosen) if name in ExpertSettings().parameters()}
+    test = ExpertSettings.of(own, test)
     settings = settings_for(declared, Settings.of(chosen, settings))
     texts = recode_texts(recode)
     experts, others = _recoded(
@@ -190,19 +167,19 @@ def expert_baseline(
     answers, known = study.responses, study.gold
     bag: OutOfBag | None = None
     outside: dict[str, int] = {}
-    if protocol == "basic":
+    if test.protocol == "basic":
         whole = find_population(population, strata, responses=answers, gold=known, encoding=encoding)
         made = baseline(answers, settings, gold=known, population=whole)
         answers, scored = made.responses, score_people(made, declared)
         content = {**basic_summary(made, scored), **baseline_on_dataset_json(made.whole)}
     else:
-        design = OutOfBagDesign(tuple(mine), time_limit, late, min_answers, decision)
-        marks = _marks(study, mine_column) if mine_column else Marks()
+        design = OutOfBagDesign(test.mine, test.time_limit, test.late, test.min_answers, test.decision)
+        marks = _marks(study, test.mine_column) if test.mine_column else Marks()
         outside = outside_labels(answers, design, marks, known, declared)
         require_marks(answers, design, marks, outside)
         answers = settle(answers, settings.repeats)
         gold_file = Path(gold) if isinstance(gold, str | Path) else None
-        domains = domains_of(answers, domain, gold_file, encoding) if domain else None
+        domains = domains_of(answers, test.domain, gold_file, encoding) if test.domain else None
         bag = out_of_bag(answers, design, domains=domains, marks=marks.of)
         scored = score_experts(bag, answers, known, declared, settings.cluster)
         whole = find_population(population, strata, responses=answers, gold=known, encoding=encoding)
@@ -222,9 +199,8 @@ def expert_baseline(
     people_files = _origin_files(others)
     in_memory = (others is not None and not people_files) or population_name(population) == IN_MEMORY
     options: dict[str, Json] = {
-        "people": IN_MEMORY if others is not None and not people_files else [str(path) for path in people_files], "protocol": protocol, "mine": [*mine],
-        "mine_column": mine_column, "time_limit": time_limit, "late": late, "min_answers": min_answers,
-        "decision": decision, "domain": domain, "dataset": dataset if isinstance(dataset, str) else settings.dataset,
+        "people": IN_MEMORY if others is not None and not people_files else [str(path) for path in people_files], **test.parameters(),
+        "dataset": dataset if isinstance(dataset, str) else settings.dataset,
         "gold": study.gold_name, "gold_column": gold_column, "population": population_name(population),
         "strata": [*strata], **study.reading("platform", "answer"),
         "recode": [*(study.origin.recode if study.origin else ()), *texts],
@@ -241,7 +217,7 @@ def expert_baseline(
         *recoding_files(list(texts)),
     )
     record = study.provenance(
-        "expert_baseline", options, DEFAULTS, inputs=inputs, command="experts baseline", in_memory=in_memory
+        "expert_baseline", options, _DEFAULTS, inputs=inputs, command="experts baseline", in_memory=in_memory
     )
     return ExpertBaseline(
         scored,

@@ -9,19 +9,18 @@ from typing import Annotated
 import typer
 
 from merilo.atomic_write import refuse_existing
-from merilo.baselines.expert_baseline import Protocol, expert_baseline
+from merilo.baselines.expert_baseline import expert_baseline
 from merilo.baselines.experts import told
 from merilo.cli.output import OutFolder, emit_json, reading, refuse_json, say, working
 from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import PopulationOption, RecodeOption, StrataOption, fields_of_strata
 from merilo.files import Progress
 from merilo.items import Split, read_split, write_splits
-from merilo.people.experts.out_of_bag import Decision, Late
 from merilo.people.experts.sampling import QUESTIONS_AN_HOUR, plan, sample_questions
 from merilo.people.platforms import Platform
 from merilo.people.reading import StudyResponses, read_responses
 from merilo.people.recoding import recoding_files
-from merilo.settings import Settings
+from merilo.settings import ExpertSettings, Settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -101,18 +100,12 @@ def plan_(
 
 @app.command("baseline")
 @takes_settings("repeats", "min_control_accuracy", "cluster")
+@takes_settings(of=ExpertSettings, into="test")
 def baseline_(
     files: Annotated[list[Path], typer.Argument(help="The experts' exports.")],
     *,
     people: Annotated[list[Path] | None, typer.Option(help="Exports of people without training on the same questions; may be given several times.")] = None,
-    protocol: Annotated[Protocol, typer.Option(help="out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen the questions, and the procedure of merilo baseline applies.")] = "out-of-bag",
-    mine: Annotated[list[str] | None, typer.Option(help="An answer that means 'may be mine', in addition to the guide's wording; may be given several times.")] = None,
-    mine_column: Annotated[str | None, typer.Option(help="The column that marks answers as 'may be mine'.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Time limit of a question in seconds, from the moment it is shown (the guide: 60).")] = None,
-    late: Annotated[Late, typer.Option(help="Answers after the time limit: drop them, keep them, or count them as wrong.")] = "drop",
-    min_answers: Annotated[int, typer.Option(help="With fewer remaining answers, the rule does not decide an item.")] = 3,
-    decision: Annotated[Decision, typer.Option(help="What decides an item: more than half of the remaining answers, or most votes.")] = "majority",
-    domain: Annotated[str | None, typer.Option(help="The field that holds the domain: an input field, or a column or meta field of --gold.")] = None,
+    test: ExpertSettings,
     dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name.")] = None,
     gold: Annotated[Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the inputs.")] = None,
     gold_column: Annotated[str | None, typer.Option(help="The column of gold answers, if it cannot be recognised by its name.")] = None,
@@ -152,9 +145,7 @@ def baseline_(
         responses = read(files, progress)
     with working("Making the experts' baseline"):
         result = expert_baseline(
-            responses, people=read(people) if people else None, protocol=protocol, mine=mine or (), mine_column=mine_column,
-            time_limit=time_limit, late=late, min_answers=min_answers, decision=decision, domain=domain, dataset=dataset_name,
-            gold=gold, gold_column=gold_column, recode=recode or (), settings=settings,
+            responses, people=read(people) if people else None, test=test, dataset=dataset_name, gold=gold, gold_column=gold_column, recode=recode or (), settings=settings,
             population=population, strata=fields_of_strata(strata),
         )  # fmt: skip
     if result.outside:

@@ -2,75 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from merilo.cli.output import emit_json
+from merilo.cli.procedure_options import takes_settings
+from merilo.cli.study_options import JsonOption
+from merilo.settings import PowerSettings
 from merilo.statistics.planning import power as plan_study
 from merilo.strict_json import Json
 
 app = typer.Typer(add_completion=False)
 
-_FIGURE = "The estimate"
-_PEOPLE = "The people"
-_CONTROLS = "Control items"
-_OUTPUT = "Output"
-
 
 @app.command()
-def plan(
-    *,
-    metric: Annotated[str, typer.Option(help="The metric: acc or em (both are shares of correct answers).", rich_help_panel=_FIGURE)] = "acc",
-    expected: Annotated[float, typer.Option(help="The expected score of the consensus.", rich_help_panel=_FIGURE)] = 0.9,
-    half_width: Annotated[float | None, typer.Option(help="The wanted half-width of the confidence interval.", rich_help_panel=_FIGURE)] = None,
-    difference: Annotated[float | None, typer.Option(help="The difference between people and a model that the study must detect.", rich_help_panel=_FIGURE)] = None,
-    margin: Annotated[float | None, typer.Option(help="The margin within which the study must show that a model is at human level, if it is.", rich_help_panel=_FIGURE)] = None,
-    discordant: Annotated[float | None, typer.Option(help="The share of items that only one of the two answers correctly. Default: as if errors were independent.", rich_help_panel=_FIGURE)] = None,
-    items: Annotated[int | None, typer.Option(min=1, help="Compute the precision for this number of items.", rich_help_panel=_FIGURE)] = None,
-    level: Annotated[float, typer.Option(help="The intervals' nominal coverage.", rich_help_panel=_FIGURE)] = 0.95,
-    power: Annotated[float, typer.Option(help="The probability of detecting the difference, or of showing equivalence.", rich_help_panel=_FIGURE)] = 0.8,
-    overlap: Annotated[int, typer.Option(min=1, help="How many annotators answer an item.", rich_help_panel=_PEOPLE)] = 5,
-    people: Annotated[int | None, typer.Option(min=2, help="How many annotators there are. Default: enough to make their share of the variance negligible.", rich_help_panel=_PEOPLE)] = None,
-    spread: Annotated[float, typer.Option(help="The standard deviation of accuracy between single annotators.", rich_help_panel=_PEOPLE)] = 0.1,
-    cluster_size: Annotated[float, typer.Option(help="How many items form a cluster, such as questions about one text.", rich_help_panel=_FIGURE)] = 1.0,
-    icc: Annotated[float, typer.Option(help="The correlation of items' scores within a cluster, from 0 to 1.", rich_help_panel=_FIGURE)] = 0.0,
-    each: Annotated[int, typer.Option(min=1, help="How many items one annotator answers.", rich_help_panel=_PEOPLE)] = 50,
-    min_control_accuracy: Annotated[float, typer.Option(help="Exclude annotators whose accuracy on control items is lower.", rich_help_panel=_CONTROLS)] = 0.5,
-    chance: Annotated[float, typer.Option(help="The expected accuracy of random guessing.", rich_help_panel=_CONTROLS)] = 0.25,
-    skilled: Annotated[float, typer.Option(help="The accuracy on control items of an annotator who should be kept.", rich_help_panel=_CONTROLS)] = 0.85,
-    exclude: Annotated[float, typer.Option(help="The probability of excluding an annotator who guesses.", rich_help_panel=_CONTROLS)] = 0.95,
-    keep: Annotated[float, typer.Option(help="The probability of keeping a skilled annotator.", rich_help_panel=_CONTROLS)] = 0.95,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
-) -> int:  # fmt: skip
+@takes_settings(of=PowerSettings)
+def plan(*, settings: PowerSettings, json_to: JsonOption = None) -> int:
     """Plan a study: the number of items for an interval, a difference or equivalence, of annotators, and of control items.
 
     Exit status 1: no number of items or control items is enough, or annotators are too few.
     """
-    content = plan_study(
-        metric=metric,
-        expected=expected,
-        half_width=half_width,
-        difference=difference,
-        margin=margin,
-        discordant=discordant,
-        items=items,
-        level=level,
-        power=power,
-        overlap=overlap,
-        people=people,
-        spread=spread,
-        cluster_size=cluster_size,
-        icc=icc,
-        each=each,
-        min_control_accuracy=min_control_accuracy,
-        chance=chance,
-        skilled=skilled,
-        exclude=exclude,
-        keep=keep,
-    )
+    content = plan_study(settings)
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":

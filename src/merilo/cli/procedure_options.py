@@ -18,7 +18,7 @@ MOST_USED: Final = "Most used"
 
 
 def takes_settings(
-    *names: str, of: type[CheckedSettings] = Settings, most_used: Sequence[str] = ()
+    *names: str, of: type[CheckedSettings] = Settings, most_used: Sequence[str] = (), into: str = "settings"
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Replace the parameter `settings` of a command by one option for each setting.
 
@@ -27,6 +27,7 @@ def takes_settings(
     Args:
         names: the settings; by default, all that a user chooses.
         of: the class that declares them.
+        into: the name of the parameter.
         most_used: the parameters whose options stand first in the help, in a panel of their own.
     """
 
@@ -37,13 +38,13 @@ def takes_settings(
         @wraps(command)
         def run(**values: Any) -> int:  # noqa: ANN401 - a command's options have many types
             given = {name: _value(name, of, values.pop(name)) for name in chosen}
-            return command(**values, settings=of.of(given))
+            return command(**values, **{into: of.of(given)})
 
         hints = get_type_hints(command, include_extras=True)
         parameters = [
             one
             for own in signature(command).parameters.values()
-            for one in (options if own.name == "settings" else [own.replace(annotation=hints[own.name])])
+            for one in (options if own.name == into else [own.replace(annotation=hints[own.name])])
         ]
         first = [_in_first_panel(one) for name in most_used for one in parameters if one.name == name]
         arguments = [one for one in parameters if one.kind is Parameter.POSITIONAL_OR_KEYWORD]

@@ -11,10 +11,11 @@ import typer
 from merilo.baselines.recipes.recipe import Recipe, names, recipe, text_of
 from merilo.baselines.recipes.running import RecipeResult
 from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
+from merilo.cli.procedure_options import takes_settings
 from merilo.cli.rater import CurvesOption, ModelsOption, tell_calibration
 from merilo.errors import UsageError
 from merilo.reports.recipes import run_recipe
-from merilo.settings import Repeats
+from merilo.settings import Settings
 from merilo.strict_json import Json
 
 app = typer.Typer(
@@ -47,6 +48,7 @@ def show(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
 
 
 @app.command()
+@takes_settings("repeats")
 def run(
     name: Annotated[str, typer.Argument(help="A recipe's name, or the path of a YAML file.")],
     *,
@@ -55,7 +57,7 @@ def run(
     models: ModelsOption = None,
     curves: CurvesOption = None,
     encoding: Annotated[str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")] = None,
-    repeats: Annotated[Repeats, typer.Option(help="What to do if a person answered an item twice, differently.")] = "refuse",
+    settings: Settings,
     seed: Annotated[int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A new folder for recipe.json and items.csv: every item with every question's answer.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
@@ -69,7 +71,7 @@ def run(
     refuse_json(json_to, inputs)
     with working(f"Running the recipe {name}"):
         result = run_recipe(
-            name, exports, gold=gold, rudetox_models=models, rudetox_curves=curves, encoding=encoding, repeats=repeats, seed=seed
+            name, exports, gold=gold, rudetox_models=models, rudetox_curves=curves, encoding=encoding, settings=settings, seed=seed
         )  # fmt: skip
     tell_calibration(result.rater)
     if folder:

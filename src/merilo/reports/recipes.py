@@ -23,7 +23,7 @@ from merilo.metrics.detox import Rater
 from merilo.metrics.raters import rater_of
 from merilo.metrics.score import Score
 from merilo.records import rounded, save_result
-from merilo.settings import Repeats
+from merilo.settings import DEFAULTS, Settings
 from merilo.strict_json import Json
 from merilo.studies.collected import collected_table
 from merilo.studies.study_export import arm_of
@@ -96,8 +96,9 @@ def run_recipe(
     rudetox_models: str | Path | Rater | None = None,
     rudetox_curves: str | Path | None = None,
     encoding: str | None = None,
-    repeats: Repeats = "refuse",
     seed: int = 0,
+    settings: Settings | None = None,
+    **chosen: object,
 ) -> RecipeRun:
     """Run a recipe: a baseline for every question, the items kept, the scores and the comparison.
 
@@ -109,14 +110,16 @@ def run_recipe(
             models, or a rater object; by default, J is not computed.
         rudetox_curves: the file of J's calibration curves; by default, the identity.
         encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
-        repeats: what happens to an annotator's second, different answer to an item.
         seed: random seed for the bootstrap resamples of the intervals.
+        settings: the settings, of which a recipe uses `repeats`; by default, the defaults of `Settings`.
+        chosen: single settings by name: `repeats`.
 
     Raises:
         UsageError: there is no such recipe, a question has no files, or files are given for an unknown question.
         InputError: a file cannot be read.
         DataError: the questions are about different items, an accepted answer never occurs, or gold answers are missing.
     """
+    repeats = Settings.of(chosen, settings).repeats
     exports = {
         question: [Path(given)] if isinstance(given, str | Path) else [Path(one) for one in given]
         for question, given in files.items()
@@ -177,7 +180,7 @@ def _command(name: str, options: dict[str, Json]) -> str:
     for option in ("gold", "rudetox_models", "rudetox_curves", "encoding", "seed"):
         if options[option]:
             words += [f"--{option.replace('_', '-')}", str(options[option])]
-    if options["repeats"] != "refuse":
+    if options["repeats"] != DEFAULTS["repeats"]:
         words += ["--repeats", str(options["repeats"])]
     return shlex.join(words)
 

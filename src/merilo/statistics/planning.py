@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from merilo.errors import DataError, UsageError, argument
+from merilo.settings import PowerSettings
 from merilo.statistics.comparison_planning import ComparisonSize, items_for_difference, items_for_margin
 from merilo.statistics.power import (
     ControlPlan,
@@ -23,52 +24,12 @@ from merilo.strict_json import Json
 EXACT: Final = ("acc", "em")
 
 
-def power(
-    *,
-    metric: Literal["acc", "em"] | str = "acc",
-    expected: float = 0.9,
-    half_width: float | None = None,
-    difference: float | None = None,
-    margin: float | None = None,
-    discordant: float | None = None,
-    items: int | None = None,
-    level: float = 0.95,
-    power: float = 0.8,
-    overlap: int = 5,
-    people: int | None = None,
-    spread: float = 0.1,
-    cluster_size: float = 1.0,
-    icc: float = 0.0,
-    each: int = 50,
-    min_control_accuracy: float = 0.5,
-    chance: float = 0.25,
-    skilled: float = 0.85,
-    exclude: float = 0.95,
-    keep: float = 0.95,
-) -> dict[str, Json]:
+def power(settings: PowerSettings | None = None, **chosen: object) -> dict[str, Json]:
     """Plan a study: items for a target interval or difference, annotators, and control items for each annotator.
 
     Args:
-        metric: "acc" or "em", which are shares of correct answers.
-        expected: the accuracy that the consensus is expected to reach.
-        half_width: the target half-width of the interval.
-        difference: the difference between annotators and a model that the study must detect.
-        margin: the margin within which the study must show that a model is at human level, if it is.
-        discordant: the share of items that only one of the two answers correctly; by default, errors are assumed independent.
-        items: a number of items for which the precision is computed.
-        level: the confidence level of the intervals.
-        power: the probability of detecting the difference, or of showing equivalence.
-        overlap: how many annotators answer an item.
-        people: the number of annotators; by default, enough to make their share of the variance negligible.
-        spread: the standard deviation of accuracy between single annotators.
-        cluster_size: how many items form a cluster, such as questions about one text.
-        icc: the intra-cluster correlation of items' scores, or of their differences from a model.
-        each: how many items one annotator answers.
-        min_control_accuracy: annotators with a lower accuracy on control items are excluded.
-        chance: the accuracy of random guessing.
-        skilled: the accuracy on control items of annotators who should be kept.
-        exclude: the probability of excluding an annotator who guesses.
-        keep: the probability of keeping a skilled annotator.
+        settings: what is assumed and wanted; by default, the defaults of `PowerSettings`.
+        chosen: single settings by name, such as `half_width=0.05`; `docs/commands.md` explains each as an option.
 
     Returns:
         The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference`,
@@ -83,6 +44,8 @@ def power(
         >>> plan["difference"]["items"] > 100
         True
     """
+    chosen_settings = PowerSettings.of(chosen, settings)
+    metric, level, power = chosen_settings.metric, chosen_settings.level, chosen_settings.power
     if metric not in EXACT:
         raise UsageError(
             f"{argument('metric')} takes one of {', '.join(EXACT)}, not '{metric}': others have no formula"
@@ -90,47 +53,63 @@ def power(
     for name, share in (("level", level), ("power", power)):
         if not 0 < share < 1:
             raise UsageError(f"{argument(name)} takes a share between 0 and 1, not {share:g}")
-    crowd = StudyPlan(expected, overlap, people, spread, cluster_size, icc)
+    return _plan(chosen_settings)
+
+
+def _plan(wanted: PowerSettings) -> dict[str, Json]:
+    level, power, each = wanted.level, wanted.power, wanted.each
+    crowd = StudyPlan(
+        wanted.expected, wanted.overlap, wanted.people, wanted.spread, wanted.cluster_size, wanted.icc
+    )
+    assumed = ("expected", "overlap", "people", "spread", "cluster_size", "icc")
     content: dict[str, Json] = {
-        "metric": metric,
+        "metric": wanted.metric,
         "assumed": {
-            "expected": expected,
-            "overlap": overlap,
-            "people": people,
-            "spread": spread,
-            "cluster_size": cluster_size,
-            "icc": icc,
+            **{name: getattr(wanted, name) for name in assumed},
             "cluster_design_effect": round(crowd.cluster_effect, 6),
             "single_person": round(crowd.person, 6),
             "level": level,
             "power": power,
         },
     }
-    if items is not None:
-        content["precision"] = _precision(crowd, items, level)
-    if half_width is not None:
-        content["interval"] = _interval(crowd, half_width, level, each)
-    if difference is not None:
-        shared = independent_discordance(expected, difference) if discordant is None else discordant
+    if wanted.items is not None:
+        content["precision"] = _precision(crowd, wanted.items, level)
+    if wanted.half_width is not None:
+        content["interval"] = _interval(crowd, wanted.half_width, level, each)
+    if (difference := wanted.difference) is not None:
+        shared = _discordant(wanted, difference)
+        size = items_for_difference(crowd, shared, difference, level=level, power=power)
         content["difference"] = {
             "difference": difference,
             "discordant": round(shared, 6),
-            "discordant_assumed_independent": discordant is None,
-            **_size(items_for_difference(crowd, shared, difference, level=level, power=power), crowd, each),
+            "discordant_assumed_independent": wanted.discordant is None,
+            **_size(size, crowd, each),
         }
-    if margin is not None:
-        shared = independent_discordance(expected, 0.0) if discordant is None else discordant
+    if (margin := wanted.margin) is not None:
+        shared = _discordant(wanted, 0.0)
+        size = items_for_margin(crowd, shared, margin, level=level, power=power)
         content["equivalence"] = {
             "margin": margin,
             "discordant": round(shared, 6),
-            "discordant_assumed_independent": discordant is None,
-            **_size(items_for_margin(crowd, shared, margin, level=level, power=power), crowd, each),
+            "discordant_assumed_independent": wanted.discordant is None,
+            **_size(size, crowd, each),
         }
-    content["controls"] = _controls(
-        controls(threshold=min_control_accuracy, chance=chance, skilled=skilled, exclude=exclude, keep=keep),
-        min_control_accuracy,
+    needed = controls(
+        threshold=wanted.min_control_accuracy,
+        chance=wanted.chance,
+        skilled=wanted.skilled,
+        exclude=wanted.exclude,
+        keep=wanted.keep,
     )
+    content["controls"] = _controls(needed, wanted.min_control_accuracy)
     return content
+
+
+def _discordant(wanted: PowerSettings, difference: float) -> float:
+    """Return the share of discordant items: the given one, or that of independent errors."""
+    if wanted.discordant is not None:
+        return wanted.discordant
+    return independent_discordance(wanted.expected, difference)
 
 
 def _precision(crowd: StudyPlan, items: int, level: float) -> dict[str, Json]:

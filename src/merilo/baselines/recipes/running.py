@@ -59,7 +59,7 @@ def run_recipe(
     gold: Path | None = None,
     rater: Rater | None = None,
     encoding: str | None = None,
-    repeats: Repeats = "refuse",
+    repeats: Repeats,
     seed: int = 0,
 ) -> RecipeResult:
     """Run a recipe.

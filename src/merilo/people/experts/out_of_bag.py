@@ -21,6 +21,7 @@ import polars as pl
 from merilo.errors import DataError, UsageError
 from merilo.people.spelling import canonical, rules_of
 from merilo.responses import Responses
+from merilo.settings import Decision, ExpertSettings, Late
 
 #: What stands in a table of answers for a question that was not shown to the expert who wrote it.
 NOT_SHOWN: Final = "не показан: вопрос придуман этим экспертом"
@@ -68,11 +69,7 @@ def may_be_mine(text: str) -> bool:
     return text == NOT_SHOWN or bool(_RUSSIAN.fullmatch(plain) or _ENGLISH.fullmatch(plain))
 
 
-#: How an answer after the time limit is treated: ignored, counted, or counted as wrong.
-Late: TypeAlias = Literal["drop", "keep", "wrong"]
-
-#: The decision rule: more than half of the remaining answers, or the most frequent one.
-Decision: TypeAlias = Literal["majority", "plurality"]
+_DEFAULTS: Final = ExpertSettings()
 
 #: How the rule decided an item, or why it did not.
 Outcome: TypeAlias = Literal["majority", "plurality", "no_majority", "too_few", "late"]
@@ -99,9 +96,9 @@ class OutOfBagDesign:
 
     mine: tuple[str, ...] = ()
     seconds: float | None = None
-    late: Late = "drop"
-    min_answers: int = 3
-    decision: Decision = "majority"
+    late: Late = _DEFAULTS.late
+    min_answers: int = _DEFAULTS.min_answers
+    decision: Decision = _DEFAULTS.decision
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not self.seconds > 0:
