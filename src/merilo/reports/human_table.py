@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from merilo.baselines.record import MetricRecord
 from merilo.baselines.warnings import STATUSES
-from merilo.bilingual import BilingualText
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.errors import InputError
@@ -33,7 +32,7 @@ KINDS: Final = {
 }
 
 #: The statuses that the table notes.
-_STATUSES: Final[dict[str, BilingualText]] = {
+_STATUSES: Final[dict[str, Text]] = {
     name: text for name, (text, *_) in STATUSES.items() if name != "accepted"
 }
 
@@ -328,7 +327,7 @@ def _own_cells(study: OwnStudy, own: OwnFigure, language: Language) -> list[str]
     if own.by_majority is not None and own.by_majority[1] != own.n:
         alone, n = own.by_majority
         value += " " + Text("(by majorities: {alone:.3f}, n = {n})", alone=alone, n=n).in_language(language)
-    remarks: list[Text | BilingualText] = [
+    remarks: list[Text] = [
         *([Text("simulated")] if study.simulated else []),
         *filter(None, [_STATUSES.get(study.status)]),
     ]
