@@ -23,15 +23,13 @@ from pathlib import Path
 import httpx
 from sqlalchemy import insert, update
 
-from merilo.api.site import set_site_password
 from merilo.items import Item
 from merilo.site.collected_figures import collected_figures
-from merilo.site.collected_responses import task_columns
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.database import database_url, open_database, snapshot, writing
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
-from merilo.site.served_study import load_study
-from merilo.site.study_figures import read_counts, snapshot
-from merilo.site.study_registration import register
+from merilo.site.served_study import load_study, register
+from merilo.site.serving import set_site_password
+from merilo.site.study_figures import read_counts
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder, item_lines, open_study, study_items
 
@@ -170,12 +168,11 @@ def main() -> None:
         engine = open_database(database_url(folder.path, None))
         with writing(engine) as connection:
             study = register(connection, load_study(folder, "people"), 1)
-        tasks = task_columns(study)
         with snapshot(engine) as connection:
             began, cpu = time.perf_counter(), time.process_time()
             read_counts(connection, study)
             counted = time.perf_counter()
-            collected_figures(connection, study, tasks)
+            collected_figures(connection, study)
             print(f"{asked.answers:,} answers: counts {1000 * (counted - began):.0f} ms, the rest {time.perf_counter() - counted:.2f} s "
                   f"({time.process_time() - cpu:.2f} s of processor time)")  # fmt: skip
         engine.dispose()

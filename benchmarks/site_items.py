@@ -25,8 +25,7 @@ from sqlalchemy import Connection, Engine, text
 
 from merilo.site.assignment import Allocation
 from merilo.site.database import database_url, open_database, writing
-from merilo.site.served_study import ServedStudy, load_study
-from merilo.site.study_registration import register
+from merilo.site.served_study import ServedStudy, load_study, register
 from merilo.studies.study_folder import open_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))

@@ -28,12 +28,12 @@ from site_visitor import Visitor, in_two_languages
 from sqlalchemy import update
 from study_people import study_of
 
-from merilo.api.site import invite_to_site, set_site_password
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import PERSON
+from merilo.site.serving import invite_to_site, set_site_password
 from merilo.studies.study_folder import StudyFolder
 
 IMAGES = ROOT / "docs" / "images"

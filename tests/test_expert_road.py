@@ -24,11 +24,10 @@ from site_in_process import hidden, opened_site, to_first_task, visiting
 from sqlalchemy import create_engine, text
 
 from merilo.site.assignment import Allocation, GivenTask
-from merilo.site.author_actions import invite
+from merilo.site.author_actions import AuthorActions
 from merilo.site.people_access import admit_invited
 from merilo.site.schema import METADATA
-from merilo.site.served_study import load_study
-from merilo.site.study_registration import register
+from merilo.site.served_study import load_study, register
 from merilo.studies.study_folder import open_study
 from merilo.studies.study_tasks import study_tasks
 
@@ -439,7 +438,7 @@ def test_adaptive_overlap_grows_within_a_domain(tmp_path: Path) -> None:
         for person, (name, own, answer) in enumerate(
             [("a", "law", "A"), ("b", "law", "B"), ("c", "medicine", "A"), ("d", "medicine", "A"), ("e", "law", "A"), ("f", "medicine", "A")]
         ):  # fmt: skip
-            ((_, code),) = invite(connection, served, [name], now=2, actor="author", domains=[own])
+            ((_, code),) = AuthorActions(connection, served, 2, "author").invite([name], domains=[own])
             admitted = admit_invited(connection, {served.rules.study: served}, code, "ru", 3)
             assert admitted is not None
             allocation = Allocation(connection, served.rules, 10)

@@ -11,12 +11,12 @@ from site_visitor import Visitor, in_two_languages, refrozen
 from sqlalchemy import update
 from study_people import study_of
 
-from merilo.api.site import invite_to_site
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import PERSON, RESPONSE, STUDY, TASK
+from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.slow

@@ -10,19 +10,17 @@ import pytest
 from sqlalchemy import update
 from study_people import bundled_study
 
-from merilo.api.site import collect_site
 from merilo.errors import DataError
 from merilo.reports.study_baseline import study_baseline
 from merilo.reports.study_status import study_status
 from merilo.settings import AdaptiveDesign
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
 from merilo.site.collected_figures import collected_figures
-from merilo.site.collected_responses import task_columns
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import PERSON
-from merilo.site.served_study import load_study
-from merilo.site.study_registration import register
+from merilo.site.served_study import load_study, register
+from merilo.site.serving import collect_site
 from merilo.studies.collected import import_files
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_export import export_study
@@ -147,7 +145,7 @@ def test_the_dashboard_has_the_agreement_of_the_baseline(
     engine = open_database(database_url(folder.path, None))
     with writing(engine) as connection:
         study = register(connection, load_study(folder, "people"), 1)
-        found = collected_figures(connection, study, task_columns(study)).agreement
+        found = collected_figures(connection, study).agreement
     engine.dispose()
     made = study_baseline(folder)
     assert found.alpha == pytest.approx(made.agreement.krippendorff_alpha)

@@ -9,7 +9,6 @@ import pytest
 from postgres_server import PostgresServer
 from sqlalchemy import update
 
-from merilo.api.site import back_up_site, collect_site, invite_to_site
 from merilo.errors import UsageError
 from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
@@ -17,8 +16,8 @@ from merilo.site.answer_export import COLLECTED_FIELDS
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import PERSON
-from merilo.site.served_study import load_study
-from merilo.site.study_registration import register
+from merilo.site.served_study import load_study, register
+from merilo.site.serving import back_up_site, collect_site, invite_to_site
 from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks

@@ -11,13 +11,13 @@ from small_media import png, wav, webm
 from sqlalchemy import update
 from study_people import study_of
 
-from merilo.api.site import invite_to_site
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import RESPONSE
 from merilo.site.served_study import load_study
+from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

@@ -9,8 +9,8 @@ from collected_answers import simulate
 from site_in_process import opened_site
 from site_process import running_site
 
-from merilo.api.site import set_site_password
 from merilo.site.database import writing
+from merilo.site.serving import set_site_password
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.slow

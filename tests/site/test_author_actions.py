@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from random import Random
+from typing import get_args
 
 import pytest
 from sqlalchemy import Connection, Engine, func, select
 
-from merilo.api.site import collect_site
-from merilo.api.site_people import erase_from_site, exclude_from_site, reinstate_on_site
 from merilo.errors import UsageError
 from merilo.items import Item
 from merilo.site.annotator_steps import (
@@ -23,29 +23,26 @@ from merilo.site.annotator_steps import (
     read_instruction,
     save_answer,
 )
-from merilo.site.audit_log import events, record, record_failed_sign_in
+from merilo.site.audit_log import Actor, Deed, LoggedEvent, events, record, record_failed_sign_in
 from merilo.site.author_actions import (
+    AuthorActions,
     Exclusion,
-    erase,
-    erase_name,
-    exclude,
-    invite,
-    reinstate,
-    revoke,
-    set_paused,
+    comments_table,
+    listed_invitations,
+    person_details,
 )
-from merilo.site.author_reads import comments_table, listed_invitations, person_details
-from merilo.site.author_words import AUTHOR_WORDS, event_text
 from merilo.site.database import database_url, drop_remnants, open_database, writing
-from merilo.site.new_people import NewPeople
-from merilo.site.people_access import admit_from_platform, admit_invited
+from merilo.site.people_access import NewPeople, admit_from_platform, admit_invited
 from merilo.site.schema import EVENT, INVITATION, PERSON, RESPONSE, TASK
-from merilo.site.served_study import ServedStudy, load_study
-from merilo.site.study_registration import register
+from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.serving import collect_site, erase_from_site, exclude_from_site, reinstate_on_site
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
-BY = {"now": 9, "actor": "author"}
+
+
+def by_author(connection: Connection, study: ServedStudy) -> AuthorActions:
+    return AuthorActions(connection, study, 9, "author")
 
 
 class People(NewPeople):
@@ -123,12 +120,14 @@ def test_an_excluded_person_gets_no_tasks_and_their_items_go_to_others(
     shown = next_task(connection, study, person, 20)
     assert isinstance(shown, ShownTask)
     held = len(done) + (shown.number < study.rules.tests)
-    assert exclude(connection, study, name(connection, person), " too\nfast ", **BY) == Exclusion(True, held)
+    assert by_author(connection, study).exclude(name(connection, person), " too\nfast ") == Exclusion(
+        True, held
+    )
     assert places_fit(connection, study)
     assert again(connection, study, person).stage == "excluded"
     late = save_answer(connection, study, person, shown.number, "1", now=21)
     assert late == "passed_on", "the open task was taken away"
-    assert exclude(connection, study, name(connection, person), "again", **BY) == Exclusion(False, 0)
+    assert by_author(connection, study).exclude(name(connection, person), "again") == Exclusion(False, 0)
     (logged,) = events(connection, study.rules.study)
     assert (logged.what, logged.pseudonym, logged.reason) == (
         "excluded",
@@ -143,7 +142,7 @@ def test_an_exclusion_needs_a_reason(reason: str, connection: Connection, frozen
     study = served(connection, frozen())
     person = come_in(connection, study)
     with pytest.raises(UsageError, match="needs a reason"):
-        exclude(connection, study, name(connection, person), reason, **BY)
+        by_author(connection, study).exclude(name(connection, person), reason)
     assert again(connection, study, person).stage == "working"
 
 
@@ -153,16 +152,16 @@ def test_a_reinstated_person_counts_where_the_items_are_free_and_goes_on(
     study = served(connection, frozen(overlap=1))
     first, second = come_in(connection, study, "1"), come_in(connection, study, "2")
     done = answer(connection, study, first, 4)
-    exclude(connection, study, name(connection, first), "test", **BY)
+    by_author(connection, study).exclude(name(connection, first), "test")
     taken: set[int] = set()
     while not taken & set(done):
         taken |= set(answer(connection, study, second))
-    back = reinstate(connection, study, name(connection, first), **BY)
+    back = by_author(connection, study).reinstate(name(connection, first))
     assert back is not None
     assert (back.again, back.over) == (len(done) - 1, 1)
     assert places_fit(connection, study)
     assert answer(connection, study, again(connection, study, first), 2), "they go on"
-    assert reinstate(connection, study, name(connection, first), **BY) == (False, 0, 0)
+    assert by_author(connection, study).reinstate(name(connection, first)) == (False, 0, 0)
     details = person_details(connection, study, name(connection, first))
     assert details is not None
     assert details.answers == details.counting + 1
@@ -177,8 +176,8 @@ def test_a_person_excluded_in_the_training_goes_on_with_the_same_item(
     person = come_in(connection, study)
     shown = next_training(connection, study, person, 3)
     assert shown is not None
-    exclude(connection, study, name(connection, person), "test", **BY)
-    reinstate(connection, study, name(connection, person), **BY)
+    by_author(connection, study).exclude(name(connection, person), "test")
+    by_author(connection, study).reinstate(name(connection, person))
     person = again(connection, study, person)
     assert person.stage == "training"
     assert next_training(connection, study, person, 4) == shown
@@ -193,8 +192,8 @@ def test_a_stopped_person_who_was_excluded_is_stopped_again(connection: Connecti
         assert isinstance(shown, ShownTask)
         save_answer(connection, study, person, shown.number, "wrong", now=11)
         person = again(connection, study, person)
-    exclude(connection, study, name(connection, person), "test", **BY)
-    assert reinstate(connection, study, name(connection, person), **BY) == (True, 0, 0)
+    by_author(connection, study).exclude(name(connection, person), "test")
+    assert by_author(connection, study).reinstate(name(connection, person)) == (True, 0, 0)
     details = person_details(connection, study, name(connection, person))
     assert details is not None
     assert (details.stage, details.reason) == ("stopped", "0 of 1 control items right")
@@ -211,8 +210,8 @@ def test_a_dialogue_counts_again_only_as_a_whole(connection: Connection, frozen:
     first, second = come_in(connection, study, "1"), come_in(connection, study, "2")
     length = 5
     answer(connection, study, first, length + 1)
-    exclude(connection, study, name(connection, first), "test", **BY)
-    back = reinstate(connection, study, name(connection, first), **BY)
+    by_author(connection, study).exclude(name(connection, first), "test")
+    back = by_author(connection, study).reinstate(name(connection, first))
     assert back is not None
     assert back.over == 1, "the begun dialogue does not count"
     assert back.again == length
@@ -236,13 +235,13 @@ def test_nothing_of_an_erased_person_is_left(frozen: Frozen) -> None:
         connection.execute(
             PERSON.update().where(PERSON.c.id == person.id).values(completion="CODE77CODE", flagged="fast")
         )
-        exclude(connection, study, pseudonym, secrets[2], **BY)
-        reinstate(connection, study, pseudonym, **BY)
+        by_author(connection, study).exclude(pseudonym, secrets[2])
+        by_author(connection, study).reinstate(pseudonym)
     with writing(engine) as connection:
-        erased = erase(connection, study, pseudonym, **BY)
+        erased = by_author(connection, study).erase(pseudonym)
         assert erased is not None
         assert erased.places == len(done)
-        assert erase(connection, study, pseudonym, **BY) is None, "a form that is sent twice finds nobody"
+        assert by_author(connection, study).erase(pseudonym) is None, "a form that is sent twice finds nobody"
         assert places_fit(connection, study)
         assert person_of(connection, study, person.id) is None, "a cookie opens nothing"
         assert come_in(connection, study, "next").id != person.id, "numbers are not given again"
@@ -264,21 +263,21 @@ def test_erasing_an_expert_removes_the_name_from_invitations_and_the_log(
     connection: Connection, frozen: Frozen
 ) -> None:
     study = served(connection, frozen(experts=True), "experts")
-    invite(connection, study, ["Anna Secret", "Boris"], **BY)
-    ((_, code),) = invite(connection, study, ["Anna Secret"], **BY)
+    by_author(connection, study).invite(["Anna Secret", "Boris"])
+    ((_, code),) = by_author(connection, study).invite(["Anna Secret"])
     admitted = admit_invited(connection, {study.rules.study: study}, code, "ru", 3)
     assert admitted is not None
-    newer = invite(connection, study, ["Anna Secret"], **BY)
+    newer = by_author(connection, study).invite(["Anna Secret"])
     assert newer[0][1] != code
-    erase(connection, study, str(connection.scalar(select(PERSON.c.pseudonym))), **BY)
+    by_author(connection, study).erase(str(connection.scalar(select(PERSON.c.pseudonym))))
     everything = [connection.execute(select(table)).all() for table in (PERSON, INVITATION, EVENT, RESPONSE)]
     assert "Anna Secret" not in str(everything)
     assert "Boris" in str(everything)
     assert admit_invited(connection, {study.rules.study: study}, code, "ru", 4) is None
     assert admit_invited(connection, {study.rules.study: study}, newer[0][1], "ru", 4) is None
     waiting = [one.hash for one in listed_invitations(connection, study, 1)[0]]
-    assert erase_name(connection, study, waiting[0], **BY)
-    assert not erase_name(connection, study, waiting[0], **BY)
+    assert by_author(connection, study).erase_name(waiting[0])
+    assert not by_author(connection, study).erase_name(waiting[0])
     everything = [connection.execute(select(table)).all() for table in (PERSON, INVITATION, EVENT)]
     assert "Boris" not in str(everything)
 
@@ -287,12 +286,12 @@ def test_a_revoked_link_opens_nothing_and_repeating_changes_nothing(
     connection: Connection, frozen: Frozen
 ) -> None:
     study = served(connection, frozen())
-    ((_, code),) = invite(connection, study, [None], **BY, codes=["AAAAA-22222"])
-    assert invite(connection, study, [None], **BY, codes=["AAAAA-22222"]) == [("", code)]
+    ((_, code),) = by_author(connection, study).invite([None], codes=["AAAAA-22222"])
+    assert by_author(connection, study).invite([None], codes=["AAAAA-22222"]) == [("", code)]
     (listed,), pages = listed_invitations(connection, study, 1)
     assert pages == 1
-    assert revoke(connection, study, listed.hash, **BY)
-    assert not revoke(connection, study, listed.hash, **BY)
+    assert by_author(connection, study).revoke(listed.hash)
+    assert not by_author(connection, study).revoke(listed.hash)
     assert admit_invited(connection, {study.rules.study: study}, code, "ru", 3) is None
     assert [one.what for one in events(connection, study.rules.study)] == ["revoked", "links_made"]
 
@@ -300,10 +299,12 @@ def test_a_revoked_link_opens_nothing_and_repeating_changes_nothing(
 def test_a_pause_is_recorded_once(connection: Connection, frozen: Frozen) -> None:
     study = served(connection, frozen())
     person = come_in(connection, study)
-    assert set_paused(connection, study, **BY, paused=True)
-    assert not set_paused(connection, study, **BY, paused=True), "the second of two authors changes nothing"
+    assert by_author(connection, study).set_paused(paused=True)
+    assert not by_author(connection, study).set_paused(paused=True), (
+        "the second of two authors changes nothing"
+    )
     assert next_task(connection, study, again(connection, study, person), 20) == "paused"
-    assert set_paused(connection, study, **BY, paused=False)
+    assert by_author(connection, study).set_paused(paused=False)
     assert isinstance(next_task(connection, study, again(connection, study, person), 20), ShownTask)
     assert [one.what for one in events(connection, study.rules.study)] == ["resumed", "paused"]
 
@@ -333,24 +334,11 @@ def test_comments_are_a_table_that_runs_no_formula(connection: Connection, froze
     assert "worker-77" not in row
 
 
-def test_every_event_has_a_sentence_in_both_languages(connection: Connection, frozen: Frozen) -> None:
-    from typing import get_args
-
-    from merilo.site.audit_log import Actor, Deed, LoggedEvent
-
-    assert AUTHOR_WORDS["ru"].keys() == AUTHOR_WORDS["en"].keys()
-    for said in AUTHOR_WORDS.values():
-        for deed in get_args(Deed):
-            event = LoggedEvent(1, 1, "author", deed, None, "", {})
-            assert event_text(said, event)[0] == said[f"log_{deed}"]
-        assert all(f"actor_{actor}" in said for actor in get_args(Actor))
-    import string
-
-    def fields(text: str) -> list[str | None]:
-        return sorted(field for _, field, _, _ in string.Formatter().parse(text) if field is not None)
-
-    unlike = [key for key in AUTHOR_WORDS["ru"] if fields(AUTHOR_WORDS["ru"][key]) != fields(AUTHOR_WORDS["en"][key])]  # fmt: skip
-    assert unlike == []
+def test_every_event_has_a_sentence_in_both_languages() -> None:
+    for actor, deed in product(get_args(Actor), get_args(Deed)):
+        event = LoggedEvent(1, 1, actor, deed, None, "", {})
+        assert {event.deed.en, event.by.en}.isdisjoint({event.deed.ru, event.by.ru})
+        assert event.told is None
 
 
 def test_people_are_named_on_the_command_line_by_pseudonym_or_id(frozen: Frozen) -> None:
@@ -361,7 +349,7 @@ def test_people_are_named_on_the_command_line_by_pseudonym_or_id(frozen: Frozen)
         person = come_in(connection, study, "twice")
         answer(connection, study, person, 2)
         pseudonym = name(connection, person)
-        ((_, code),) = invite(connection, experts, ["twice"], **BY)
+        ((_, code),) = by_author(connection, experts).invite(["twice"])
         admit_invited(connection, {experts.rules.study: experts}, code, "ru", 3)
     with pytest.raises(UsageError, match=f"of 2 people: give one of the pseudonyms .*{pseudonym}"):
         exclude_from_site(folder.path, "twice", reason="x")
@@ -405,12 +393,12 @@ def test_places_fit_while_people_work_and_are_excluded_reinstated_and_erased(
     def decide() -> None:
         for pseudonym in (*names[:4], *names[:2]):
             with writing(engine) as connection:
-                exclude(connection, study, pseudonym, "test", **BY)
+                by_author(connection, study).exclude(pseudonym, "test")
             with writing(engine) as connection:
-                reinstate(connection, study, pseudonym, **BY)
+                by_author(connection, study).reinstate(pseudonym)
         for pseudonym in names[:2]:
             with writing(engine) as connection:
-                erase(connection, study, pseudonym, **BY)
+                by_author(connection, study).erase(pseudonym)
 
     with ThreadPoolExecutor(7) as pool:
         started = [pool.submit(work, person) for person in people] + [pool.submit(decide)]

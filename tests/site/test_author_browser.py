@@ -8,7 +8,7 @@ import pytest
 from browser import opened_browser
 from site_process import running_site
 
-from merilo.api.site import set_site_password
+from merilo.site.serving import set_site_password
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

@@ -11,14 +11,14 @@ from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, 
 from sqlalchemy import select
 from starlette.routing import BaseRoute, Route
 
-from merilo.api.site import collect_site
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
 from merilo.site.audit_log import LoggedEvent, events
-from merilo.site.author_password import set_password
+from merilo.site.author_session import set_password
 from merilo.site.database import writing
 from merilo.site.schema import INVITATION, PERSON
 from merilo.site.served_study import ServedStudy
+from merilo.site.serving import collect_site
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

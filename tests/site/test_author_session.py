@@ -8,29 +8,26 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from argon2 import PasswordHasher
 from command import merilo
 from ended_process import ended_process
 from itsdangerous import TimestampSigner
 from site_process import running_site
 from sqlalchemy import Connection, select
 
-from merilo.api.site import set_site_password
 from merilo.errors import UsageError
-from merilo.site.author_password import (
-    compare,
+from merilo.site.author_session import (
     ensure_password,
     hashed,
-    keep_rehashed,
+    is_password,
     set_password,
     stored_password,
 )
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import EVENT, SETTING
-from merilo.site.served_study import load_study
-from merilo.site.study_registration import register
-from merilo.site.visitor_cookies import VisitorCookies
+from merilo.site.served_study import load_study, register
+from merilo.site.serving import set_site_password
+from merilo.site.site_requests import VisitorCookies
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.usefixtures("both_databases")
@@ -65,32 +62,13 @@ def test_a_server_makes_one_password_and_keeps_only_its_hash(connection: Connect
     stored = stored_password(connection)
     assert stored is not None
     assert stored.hash.startswith("$argon2id$")
-    assert compare(stored.hash, made) == (True, None)
-    assert not compare(stored.hash, made.lower()).right
+    assert is_password(stored.hash, made)
+    assert not is_password(stored.hash, made.lower())
     assert made not in str(connection.execute(select(SETTING)).all())
 
 
-def test_a_password_with_older_parameters_is_hashed_again_and_its_sessions_go_on(
-    connection: Connection,
-) -> None:
-    set_password(connection, PASSWORD, 5)
-    older = PasswordHasher(time_cost=1, memory_cost=8192).hash(PASSWORD)
-    first = stored_password(connection)
-    assert first is not None
-    keep_rehashed(connection, first.hash, older)
-    verdict = compare(older, PASSWORD)
-    assert verdict.right
-    assert verdict.rehashed is not None
-    keep_rehashed(connection, older, verdict.rehashed)
-    second = stored_password(connection)
-    assert second is not None
-    assert (second.hash, second.session) == (verdict.rehashed, first.session)
-    keep_rehashed(connection, older, older)
-    assert stored_password(connection) == second, "a password that was changed meanwhile is not put back"
-
-
 def test_the_same_letters_are_the_same_password_however_they_are_composed() -> None:
-    assert compare(hashed("Ёлочная игрушка"), "Е\u0308лочная игрушка").right
+    assert is_password(hashed("Ёлочная игрушка"), "Е\u0308лочная игрушка")
 
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 1001])
@@ -177,7 +155,7 @@ def test_many_wrong_passwords_are_refused_before_they_are_compared(frozen: Froze
 
 @pytest.mark.parametrize("to", ["//evil.example", "https://evil.example/author/", "/author//evil.example", "/s/x", "\\\\x"])  # fmt: skip
 def test_signing_in_does_not_lead_to_other_sites(to: str) -> None:
-    from merilo.site.author_views import local_path
+    from merilo.site.author_session import local_path
 
     assert local_path(to) == "/author/"
 
@@ -207,7 +185,7 @@ def test_a_server_without_a_password_prints_the_one_it_made_and_only_once(frozen
         stored = stored_password(opened)
     engine.dispose()
     assert stored is not None
-    assert compare(stored.hash, made[1]).right
+    assert is_password(stored.hash, made[1])
 
 
 @pytest.mark.parametrize(("given", "status", "says"), [

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from merilo.site.app import make_app
 from merilo.site.bounded_http import LARGEST_REQUEST, BoundedHttp
-from merilo.site.waiting_bodies import WaitingBodies
+from merilo.site.visitor_limits import WaitingBodies
 from merilo.studies.study_folder import StudyFolder
 
 

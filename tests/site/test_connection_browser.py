@@ -7,7 +7,7 @@ from browser import opened_browser
 from site_process import running_site
 from site_visitor import Visitor, stored
 
-from merilo.api.site import invite_to_site
+from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from described_requests import FORMS, PARAMETERS, describe
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from site_in_process import opened_site
 
 import merilo.site
 from merilo.site.app import make_app
-from merilo.site.described_requests import FORMS, PARAMETERS
 from merilo.studies.study_folder import StudyFolder
 
 SOURCES = sorted(Path(merilo.site.__file__).parent.glob("*.py"))
@@ -20,7 +20,9 @@ SOURCES = sorted(Path(merilo.site.__file__).parent.glob("*.py"))
 @pytest.fixture
 def app(frozen: Callable[..., StudyFolder]) -> FastAPI:
     with opened_site(frozen()) as site:
-        return make_app(site)
+        made = make_app(site)
+    describe(made)
+    return made
 
 
 def test_every_form_and_parameter_of_the_description_has_a_route_and_every_form_is_described(
@@ -40,7 +42,9 @@ def test_every_field_that_the_site_reads_is_described() -> None:
     fields = set(re.findall(r'field\((?:form|kept), "(\w+)"\)', source))
     assert len(fields) > 8
     assert fields <= {name for fields in FORMS.values() for name in fields} | {"token"}
-    parameters = set(re.findall(r'(?:query_params|asked|parameters)\.get\("(\w+)"', source))
+    parameters = set(
+        re.findall(r'(?:(?:query_params|asked|parameters)\.get\(|_number\(request, )"(\w+)"', source)
+    )
     assert len(parameters) > 5
     assert parameters <= {name for names in PARAMETERS.values() for name in names}
 

@@ -10,7 +10,7 @@ from merilo.datasets import dataset
 from merilo.items import Item
 from merilo.people.reading import read_responses
 from merilo.settings import Settings
-from merilo.site.equal_votes import EqualVotes
+from merilo.site.study_rules import vote_keys
 from merilo.studies.instruction import SKIP_OWN
 
 NUMBERS = ["7", "007", "7.0", " 7", "+7", "8", "1 000", "1000", "-7", "1,5", "1.5"]
@@ -31,8 +31,8 @@ def equal_in_a_baseline(name: str, answers: list[str], rules: tuple[str, ...]) -
 
 
 def equal_on_the_site(name: str, answers: list[str], rules: tuple[str, ...]) -> list[tuple[int, int]]:
-    votes = EqualVotes.of(dataset(name), rules, [])
-    keys = [votes.key(0, answer) for answer in answers]
+    key = vote_keys(dataset(name), rules, [])
+    keys = [key(0, answer) for answer in answers]
     return [(a, b) for a in range(len(answers)) for b in range(a) if keys[a] == keys[b]]
 
 
@@ -58,10 +58,10 @@ def test_labels_are_compared_as_they_are(answers: list[str]) -> None:
 
 def test_sets_of_an_exam_are_equal_in_any_order() -> None:
     item = Item(1, "", "", "1,3", {"type": "multiple_choice_options_within_text"})
-    votes = EqualVotes.of(dataset("use"), (), [item])
-    assert votes.key(0, "3,1") == votes.key(0, " 1, 3 ") != votes.key(0, "1,2")
+    key = vote_keys(dataset("use"), (), [item])
+    assert key(0, "3,1") == key(0, " 1, 3 ") != key(0, "1,2")
 
 
 def test_a_skip_is_no_vote() -> None:
-    votes = EqualVotes.of(dataset("bps"), (), [])
-    assert [votes.key(0, text) for text in SKIP_OWN.values()] == [None] * len(SKIP_OWN)
+    key = vote_keys(dataset("bps"), (), [])
+    assert [key(0, text) for text in SKIP_OWN.values()] == [None] * len(SKIP_OWN)

@@ -6,9 +6,9 @@ from browser import opened_browser
 from site_process import running_site
 from sqlalchemy import select
 
-from merilo.api.site import invite_to_site
 from merilo.site.database import database_url, open_database
 from merilo.site.schema import RESPONSE
+from merilo.site.serving import invite_to_site
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.study_folder import StudyFolder, open_study

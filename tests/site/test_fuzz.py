@@ -8,16 +8,16 @@ from typing import Any
 import httpx
 import pytest
 from attacked_site import AttackedSite, attacked_site
+from described_requests import FORMS, describe
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import Case, openapi
 from site_in_process import hidden, opened_site, to_first_task
 from sqlalchemy import text
 from study_people import bundled_study
 
-from merilo.api.site import set_site_password
 from merilo.site.app import make_app
 from merilo.site.database import database_url, open_database
-from merilo.site.described_requests import FORMS
+from merilo.site.serving import set_site_password
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 
@@ -44,7 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 @pytest.fixture(scope="module")
 def description(folder: StudyFolder) -> dict[str, Any]:
     with opened_site(folder) as site:
-        return make_app(site).openapi()
+        made = make_app(site)
+    describe(made)
+    return made.openapi()
 
 
 @pytest.fixture(scope="module")

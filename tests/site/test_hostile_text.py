@@ -14,8 +14,8 @@ from site_in_process import hidden, opened_site, visiting
 from site_process import running_site
 from study_people import study_of
 
-from merilo.api.site import invite_to_site, set_site_password
 from merilo.items import Item
+from merilo.site.serving import invite_to_site, set_site_password
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 

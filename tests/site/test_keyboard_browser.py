@@ -8,8 +8,8 @@ from site_process import running_site
 from site_visitor import Visitor, in_two_languages, refrozen, stored
 from study_people import study_of
 
-from merilo.api.site import invite_to_site
 from merilo.items import Item
+from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

@@ -9,7 +9,7 @@ import httpx
 from command import merilo
 from site_process import running_site
 
-from merilo.api.site import ServedArm, serve_study
+from merilo.site.serving import ServedArm, serve_study
 from merilo.studies.study_folder import StudyFolder
 
 

@@ -12,13 +12,13 @@ from collected_answers import Given, put_answers, simulate
 from site_in_process import opened_site
 from site_process import running_site
 
-from merilo.api.site import set_site_password
+from merilo.reports.study_status import StudyStatus
 from merilo.site import live_events
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.database import database_url, open_database, writing
-from merilo.site.hidden_estimate import AskedEstimates, HiddenEstimate
-from merilo.site.served_study import ServedStudy, load_study
-from merilo.site.study_registration import register
+from merilo.site.hidden_estimate import AskedEstimates, estimate_so_far
+from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.serving import set_site_password
 from merilo.studies.study_folder import StudyFolder
 
 pytestmark = pytest.mark.usefixtures("both_databases")
@@ -37,8 +37,8 @@ def answer(folder: StudyFolder, person: str, task: int) -> None:
 
 def figures_in(lines: Iterator[str]) -> dict:
     for line in lines:
-        if line.startswith("data: {") and "figures" in line:
-            return json.loads(line.removeprefix("data: "))
+        if line.startswith("data: {") and "shown" in line:
+            return json.loads(line.removeprefix("data: "))["shown"]
     raise AssertionError("the events ended")
 
 
@@ -56,11 +56,9 @@ def test_an_answer_of_another_process_is_sent_and_a_stopping_server_ends_the_eve
             assert stream.headers["cache-control"] == "no-store"
             assert "default-src 'none'" in stream.headers["content-security-policy"]
             lines = stream.iter_lines()
-            assert figures_in(lines)["figures"]["answered"] == 0
+            assert figures_in(lines)["answered"].startswith("0 ")
             answer(folder, "ann", 0)
-            found = figures_in(lines)
-            assert found["figures"]["answered"] == 1
-            assert found["shown"]["answered"].startswith("1 ")
+            assert figures_in(lines)["answered"].startswith("1 ")
             process.send_signal(2)
             assert list(lines)[-1] == "", "the last event is whole"
         process.wait(30)
@@ -98,7 +96,7 @@ async def allowed() -> bool:
 async def next_figures(events: AsyncIterator[bytes]) -> dict:
     async for event in events:
         if event.startswith(b"event: figures"):
-            return json.loads(event.split(b"data: ", 1)[1])["figures"]
+            return json.loads(event.split(b"data: ", 1)[1])["shown"]
     raise AssertionError("the events ended")
 
 
@@ -118,11 +116,11 @@ def test_twenty_dashboards_share_one_computation_and_without_them_nothing_is_com
         async def watch() -> None:
             dashboards = [watched(site, study) for _ in range(20)]
             first = await asyncio.gather(*map(next_figures, dashboards))
-            assert {one["answered"] for one in first} == {0}
+            assert {one["answered"][:2] for one in first} == {"0 "}
             assert (site.live.watchers(study), site.live.computations(study)) == (20, 1)
             await asyncio.to_thread(write, "ann")
             second = await asyncio.gather(*map(next_figures, dashboards))
-            assert {one["answered"] for one in second} == {1}
+            assert {one["answered"][:2] for one in second} == {"1 "}
             assert site.live.computations(study) == 2
             for one in dashboards:
                 await one.aclose()
@@ -168,31 +166,31 @@ def test_a_stopped_server_ends_all_events(frozen: Frozen) -> None:
 def test_a_second_press_waits_for_the_estimate_that_is_being_computed(frozen: Frozen) -> None:
     go_on, calls = Event(), []
 
-    def slowly(_engine: object, study: ServedStudy) -> HiddenEstimate:
+    def slowly(_engine: object, study: ServedStudy) -> StudyStatus:
         calls.append(study.key)
         go_on.wait(30)
-        return HiddenEstimate("acc", 0.5)
+        return StudyStatus(
+            study="s", arm="people", frozen=True, files=0, items=1, overlap=5, planned=5, missing=4
+        )
 
     with opened_site(frozen()) as site:
         study = next(iter(site.by_number.values()))
         asked = AskedEstimates(site.engine, slowly)
 
-        async def press() -> list[HiddenEstimate]:
-            first, second = (asyncio.create_task(asked.compute(study)) for _ in range(2))
+        async def press() -> list[StudyStatus]:
+            first, second = (asyncio.create_task(asked.of(study)) for _ in range(2))
             await asyncio.sleep(0)
-            gone = asyncio.create_task(asked.compute(study))
+            gone = asyncio.create_task(asked.of(study))
             await asyncio.sleep(0)
             gone.cancel()
             go_on.set()
             return [await first, await second]
 
-        assert [one.value for one in asyncio.run(press())] == [0.5, 0.5]
+        assert [one.missing for one in asyncio.run(press())] == [4, 4]
         assert len(calls) == 1
 
 
 def test_the_estimate_is_hidden_until_it_is_asked_for_and_every_look_is_recorded(frozen: Frozen) -> None:
-    from merilo.api.site_estimate import estimate_so_far
-
     folder = frozen()
     engine = open_database(database_url(folder.path, None))
     with writing(engine) as connection:

@@ -8,10 +8,9 @@ from browser import opened_browser
 from collected_answers import Given, put_answers, simulate
 from site_process import running_site
 
-from merilo.api.site import set_site_password
 from merilo.site.database import database_url, open_database, writing
-from merilo.site.served_study import ServedStudy, load_study
-from merilo.site.study_registration import register
+from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.serving import set_site_password
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

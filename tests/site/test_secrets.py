@@ -16,7 +16,6 @@ from site_in_process import hidden, opened_site, visiting
 from sqlalchemy import select
 from study_people import study_of
 
-from merilo.api.site import collect_site, invite_to_site, set_site_password
 from merilo.datasets import dataset
 from merilo.datasets.bundled import examples
 from merilo.items import Item
@@ -24,6 +23,7 @@ from merilo.site.annotation_site import AnnotationSite
 from merilo.site.item_form import field_of
 from merilo.site.schema import PERSON
 from merilo.site.served_study import ServedStudy
+from merilo.site.serving import collect_site, invite_to_site, set_site_password
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from site_process import running_site
 
-from merilo.api.site import collect_site, invite_to_site, serve_study
 from merilo.errors import DataError, UsageError
+from merilo.site.serving import collect_site, invite_to_site, serve_study
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

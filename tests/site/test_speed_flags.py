@@ -8,10 +8,7 @@ from sqlalchemy import Connection, select
 
 from merilo.people.quality.work import Work
 from merilo.people.votes import Votes
-from merilo.site.people_access import admit_from_platform
-from merilo.site.schema import PERSON
-from merilo.site.served_study import load_study
-from merilo.site.speed_flags import (
+from merilo.site.collected_figures import (
     ENOUGH_ANSWERS,
     ENOUGH_PEOPLE,
     SpeedFlag,
@@ -19,7 +16,9 @@ from merilo.site.speed_flags import (
     speed_flags,
     store_flags,
 )
-from merilo.site.study_registration import register
+from merilo.site.people_access import admit_from_platform
+from merilo.site.schema import PERSON
+from merilo.site.served_study import load_study, register
 
 
 def crowd(

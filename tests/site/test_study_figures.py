@@ -9,18 +9,17 @@ from collected_answers import START, Given, put_answers, simulate
 from every import every
 from sqlalchemy import Connection, update
 
-from merilo.api.site import collect_site
-from merilo.api.site_estimate import estimate_so_far, shown_estimate
+from merilo.errors import DataError
 from merilo.reports.study_status import study_status
 from merilo.settings import AdaptiveOverlap
 from merilo.site.annotator_steps import next_task, person_of
 from merilo.site.collected_figures import collected_figures, sorted_people
-from merilo.site.collected_responses import task_columns
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.database import database_url, open_database, snapshot, writing
+from merilo.site.hidden_estimate import estimate_so_far
 from merilo.site.schema import PERSON, STUDY
-from merilo.site.served_study import ServedStudy, load_study
-from merilo.site.study_figures import StudyFigures, figures_at, read_counts, snapshot
-from merilo.site.study_registration import register
+from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.serving import collect_site
+from merilo.site.study_figures import StudyFigures, figures_at, read_counts
 from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
 
@@ -35,7 +34,7 @@ def registered(
 
 
 def figures_of(connection: Connection, study: ServedStudy, now: int = START) -> StudyFigures:
-    collected = collected_figures(connection, study, task_columns(study))
+    collected = collected_figures(connection, study)
     return figures_at(study, read_counts(connection, study), collected, now)
 
 
@@ -68,7 +67,7 @@ def test_the_figures_of_a_small_study_are_those_computed_by_hand(
     assert (cid.agreement, cid.compared) == (0.0, 1)
     assert (ann.median_seconds, bob.median_seconds) == (5.0, 5.0)
     assert (ann.answers, ann.controls, ann.controls_right, bob.control_accuracy) == (3, 1, 1, None)
-    assert ann.control_low == pytest.approx(0.2065, abs=1e-4)
+    assert ann.control_interval.low == pytest.approx(0.2065, abs=1e-4)
     assert (ann.earned, bob.earned, cid.earned, figures.earned) == (0.2, 0.15, 0.05, 0.4)
     assert figures.collected.paid is not None
     assert figures.collected.paid.hours == pytest.approx(44 / 3600, abs=1e-6)
@@ -184,7 +183,8 @@ def test_before_any_answer_there_are_no_figures_and_no_estimate(frozen: Frozen) 
     ) * 4
     assert (figures.earned, figures.collected.people, figures.points) == (0.0, (), ())
     assert figures.remaining.pay is not None
-    assert shown_estimate(engine, study).value is None
+    with pytest.raises(DataError):
+        estimate_so_far(engine, study)
     engine.dispose()
 
 

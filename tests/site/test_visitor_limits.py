@@ -6,7 +6,7 @@ import pytest
 from fastapi import Request
 from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
 
-from merilo.api.site import invite_to_site
+from merilo.site.serving import invite_to_site
 from merilo.site.visitor_limits import (
     GrowingDelay,
     SteadyLimit,

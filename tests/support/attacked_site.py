@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ended_process import ended_process
 
-from merilo.site.security_headers import SECURITY_HEADERS
+from merilo.site.bounded_http import SECURITY_HEADERS
 
 #: What must not be in an answer or in what the server prints.
 TRACES = ("Traceback", 'File "', '.py", line', "sqlalchemy", "sqlite3.", "psycopg")

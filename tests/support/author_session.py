@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from merilo.api.site import set_site_password
+from merilo.site.serving import set_site_password
 
 PASSWORD = "correct horse battery"
 

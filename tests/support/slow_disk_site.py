@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, event
 
-from merilo.api.site import serve_study
 from merilo.site import writer
+from merilo.site.serving import serve_study
 
 
 def main(study: str, port: str, seconds: str, group: str, database: str = "") -> None:

@@ -11,18 +11,19 @@ import sys
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from merilo import cli
-from merilo.api.simulated_study import SimulatedCollection, collect_from_simulated_people
-from merilo.api.site import require_site
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.output import say
 from merilo.datasets.rules import RULES
 from merilo.errors import DataError
 from merilo.items import Item, read_split
+
+if TYPE_CHECKING:
+    from merilo.site.simulated_people import SimulatedCollection
 
 app = typer.Typer(add_completion=False)
 
@@ -75,6 +76,8 @@ def demonstrate(
 
     Needs the extra 'site'. The server listens on 127.0.0.1 only, and stops at the end.
     """
+    from merilo.site import require_site  # noqa: PLC0415 - an extra
+
     require_site()
     refuse_existing(out, force=force)
     _remove_earlier(out)
@@ -133,6 +136,8 @@ class _Demo:
         _print(
             f"\nSimulated people answer {name}-simulated on the annotation site, as after 'merilo study serve {study}' ..."
         )
+        from merilo.site.simulated_people import collect_from_simulated_people  # noqa: PLC0415 - an extra
+
         _tell(collect_from_simulated_people(study, seed=self.seed, difficulty=difficulty(name, folder)))
         _run("study", "collect", study, "--out", folder / "answers.csv")
         _run("study", "import", study, folder / "answers.csv")

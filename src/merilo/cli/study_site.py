@@ -15,7 +15,7 @@ from merilo.cli.study_options import ArmOption, ForceOption, JsonOption, StudyAr
 from merilo.errors import UsageError
 
 if TYPE_CHECKING:
-    from merilo.api.site import ServedArm
+    from merilo.site.serving import ServedArm
 
 app = typer.Typer(add_completion=False)
 
@@ -34,7 +34,7 @@ def serve(
     database: DatabaseOption = None,
 ) -> int:  # fmt: skip
     """Serve frozen studies: people answer them in their browsers until Ctrl-C. Answers are saved in the database as they are given."""
-    from merilo.api.site import serve_study  # noqa: PLC0415 - the help needs no server
+    from merilo.site.serving import serve_study  # noqa: PLC0415 - the help needs no server
 
     serve_study(
         *studies, host=host, port=port, proxy=proxy, database=database, started=_show_addresses, password_made=_show_password
@@ -46,7 +46,7 @@ def serve(
 @app.command()
 def password(study: StudyArgument, *, database: DatabaseOption = None) -> int:
     """Set the password of the author's pages. It is asked twice, or read from standard input if that is no terminal."""
-    from merilo.api.site import set_site_password  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import set_site_password  # noqa: PLC0415 - the help needs no database
 
     if sys.stdin.isatty():
         given = str(typer.prompt("New password", hide_input=True, confirmation_prompt=True))
@@ -69,7 +69,7 @@ def invite(
     database: DatabaseOption = None,
 ) -> int:  # fmt: skip
     """Make personal links to a study. The database keeps only their hashes, so a link is shown once."""
-    from merilo.api.site import invite_to_site, served_address  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import invite_to_site, served_address  # noqa: PLC0415 - the help needs no database
 
     made = invite_to_site(
         study,
@@ -101,7 +101,7 @@ def exclude(
     database: DatabaseOption = None,
 ) -> int:
     """Exclude a person from a study on the site: their answers are not counted, and their items are given to others."""
-    from merilo.api.site_people import exclude_from_site  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import exclude_from_site  # noqa: PLC0415 - the help needs no database
 
     done = exclude_from_site(study, person, reason=reason, database=database)
     if done.changed:
@@ -114,7 +114,7 @@ def exclude(
 @app.command()
 def reinstate(study: StudyArgument, person: PersonArgument, *, database: DatabaseOption = None) -> int:
     """Reinstate an excluded person: their answers count again where the items have not been given to others."""
-    from merilo.api.site_people import reinstate_on_site  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import reinstate_on_site  # noqa: PLC0415 - the help needs no database
 
     done = reinstate_on_site(study, person, database=database)
     if done.changed:
@@ -136,7 +136,7 @@ def erase(
     database: DatabaseOption = None,
 ) -> int:
     """Erase a person from the site: id or name, links, answers, comments. Imported answers and exported tables stay."""
-    from merilo.api.site_people import erase_from_site  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import erase_from_site  # noqa: PLC0415 - the help needs no database
 
     if not yes:
         if not sys.stdin.isatty():
@@ -167,7 +167,7 @@ def collect(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
-    from merilo.api.site import collect_site  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import collect_site  # noqa: PLC0415 - the help needs no database
 
     refuse_existing(out, force=force)
     refuse_json(json_to, [study])
@@ -196,7 +196,7 @@ def backup(
     force: ForceOption = False,
 ) -> int:
     """Copy the site's SQLite database while people answer. For PostgreSQL, use pg_dump."""
-    from merilo.api.site import back_up_site  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import back_up_site  # noqa: PLC0415 - the help needs no database
 
     refuse_existing(out, force=force)
     back_up_site(study, out, database=database)

@@ -5,43 +5,84 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
 from http.client import OK
 from typing import Any, Final, TypeVar
 
+from babel import Locale
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from sqlalchemy import Connection, Engine
 
-from merilo.bilingual import Language
-from merilo.site.annotator_steps import Participant, person_of
-from merilo.site.hidden_estimate import Estimator, no_estimate
+from merilo.site.annotator_steps import Participant
+from merilo.site.database import Writer
 from merilo.site.live_events import LiveFigures
-from merilo.site.new_people import NewPeople
+from merilo.site.people_access import NewPeople
 from merilo.site.served_study import ServedStudy
 from merilo.site.server_clock import ServerClock
-from merilo.site.site_requests import RefusedRequestError, browser_language, wants_json
-from merilo.site.site_words import words
-from merilo.site.visitor_cookies import LIFETIME, VisitorCookies
+from merilo.site.site_requests import (
+    LIFETIME,
+    Refusal,
+    RefusedRequestError,
+    VisitorCookies,
+    browser_language,
+    wants_json,
+)
 from merilo.site.visitor_limits import VisitorLimits
-from merilo.site.writer import Writer
+from merilo.text import Language, Text, markup
 
 Result = TypeVar("Result")
 
+ERROR: Final = Text("Error")
+NOT_FOUND: Final = Text("There is no such page")
 
-def page_templates() -> Environment:
-    """Return the site's templates; they are read once, and everything that is put into them is escaped."""
-    return Environment(
-        loader=PackageLoader("merilo.site"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
+
+#: The templates are read once, and everything that is put into them is escaped.
+PAGES: Final = Environment(
+    loader=PackageLoader("merilo.site"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+)
+
+
+def moment(milliseconds: int) -> Markup:
+    """Return a time as an element that the script shows in the browser's time zone."""
+    at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(
+        at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M")
     )
 
 
-_PAGES: Final = page_templates()
+PAGES.filters["moment"] = moment
+
+#: Sentences without values are made once.
+_fixed_sentence: Final = cache(markup)
+
+#: What a refused request is told: the heading of the page, and the sentence.
+_REFUSALS: Final[Mapping[Refusal, tuple[Text, Text]]] = {
+    "not_given": (ERROR, Text("You were not given this task, so the answer was not taken.")),
+    "old_form": (ERROR, Text("The page is out of date. Go back, reload it and send the answer again.")),
+    "too_big": (ERROR, Text("More than 1 MB was sent. Shorten the text and send it again.")),
+    "too_many": (ERROR, Text("Too many requests. Wait {seconds} s and try again.")),
+    "not_found": (NOT_FOUND, NOT_FOUND),
+    "failed": (ERROR, Text("An error occurred on the server. Your earlier answers are saved. Try again.")),
+    "not_saved": (
+        Text("The server cannot save answers now"),
+        Text("This answer is not saved; your earlier answers are. Wait a minute and send the answer again."),
+    ),
+}
+
+
+def refusal_texts(error: RefusedRequestError) -> tuple[Text, Text]:
+    """Return the heading and the sentence for a person whose request was refused."""
+    heading, text = _REFUSALS[error.word]
+    return heading, Text(text.english, seconds=error.seconds)
 
 
 class AnnotationSite:
@@ -52,7 +93,6 @@ class AnnotationSite:
         studies: the studies, registered in the database.
         clock: the server's time.
         cookie_key: the key of the cookies.
-        estimator: computes the estimate of a study when its author asks for it.
         newcomers: draws the pseudonyms and seeds of new people.
     """
 
@@ -62,7 +102,6 @@ class AnnotationSite:
         studies: Sequence[ServedStudy],
         clock: ServerClock,
         cookie_key: str,
-        estimator: Estimator | None = None,
         *,
         newcomers: NewPeople | None = None,
     ) -> None:
@@ -75,7 +114,6 @@ class AnnotationSite:
         self.by_number: Mapping[int, ServedStudy] = {study.rules.study: study for study in studies}
         self.writer: Writer | None = None
         self.live = LiveFigures(self)
-        self.estimator = estimator or no_estimate
 
     async def read(self, operation: Callable[[Connection], Result]) -> Result:
         """Run an operation that changes nothing; it does not wait for the writer.
@@ -127,41 +165,6 @@ class AnnotationSite:
         """Return the number of the person whose cookie the request carries."""
         return self.cookies.person_of(request.cookies.get(VisitorCookies.PERSON))
 
-    async def as_person(
-        self, request: Request, study: ServedStudy, step: Callable[[Connection, Participant], Result]
-    ) -> Result | None:
-        """Run a step of the person who sends the request, in one transaction.
-
-        Returns:
-            The result of the step; `None` if the request comes from nobody in this study.
-        """
-        run = self._step(request, study, step)
-        return None if run is None else await self.write(run)
-
-    async def look_as_person(
-        self, request: Request, study: ServedStudy, look: Callable[[Connection, Participant], Result]
-    ) -> Result | None:
-        """Read something for the person who sends the request; the function changes nothing.
-
-        Returns:
-            The result of the function; `None` if the request comes from nobody in this study.
-        """
-        run = self._step(request, study, look)
-        return None if run is None else await self.read(run)
-
-    def _step(
-        self, request: Request, study: ServedStudy, step: Callable[[Connection, Participant], Result]
-    ) -> Callable[[Connection], Result | None] | None:
-        number = self.number_of(request)
-        if number is None:
-            return None
-
-        def run(connection: Connection) -> Result | None:
-            person = person_of(connection, study, number)
-            return None if person is None else step(connection, person)
-
-        return run
-
     def page(
         self,
         request: Request,
@@ -177,14 +180,36 @@ class AnnotationSite:
         The site's script gets the page and its address as JSON and puts the page in the place of the one that it shows.
         """
         language = self.language(request, study, person)
-        visit = self.visit_of(request)
-        text = _PAGES.get_template(template).render(
-            study=study, person=person, language=language, said=words(language), token=self.cookies.form_token(visit), **content
+        return self.rendered(
+            request, template, language, status=status, study=study, person=person, **content
+        )
+
+    def rendered(
+        self,
+        request: Request,
+        template: str,
+        language: Language,
+        *,
+        status: int,
+        **content: Any,  # noqa: ANN401 - whatever the template shows
+    ) -> Response:
+        """Return a page made of a template; `_` makes its sentences in the language."""
+
+        def sentence(english: str | Text, **values: Any) -> Markup:  # noqa: ANN401 - values of any type
+            if values or isinstance(english, Text):
+                return markup(english, language, **values)
+            return _fixed_sentence(english, language)
+
+        visit, other = self.visit_of(request), "en" if language == "ru" else "ru"
+        text = PAGES.get_template(template).render(
+            _=sentence, language=language, other_language=other, other_name=Locale(other).display_name.capitalize(),
+            token=self.cookies.form_token(visit), **content,
         )  # fmt: skip
         response: Response = HTMLResponse(text, status_code=status)
         if status == OK and wants_json(request):
             response = JSONResponse({"next": request.scope["path"], "page": text})
-        self.keep_visit(request, response, visit)
+        if request.cookies.get(VisitorCookies.VISIT) != visit:
+            self.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
         return response
 
     def visit_of(self, request: Request) -> str:
@@ -192,38 +217,28 @@ class AnnotationSite:
         visit = request.cookies.get(VisitorCookies.VISIT, "")
         return visit if self.cookies.is_visit(visit) else self.cookies.new_visit()
 
-    def keep_visit(self, request: Request, response: Response, visit: str) -> None:
-        """Add the cookie that names the browser, unless the browser has it."""
-        if request.cookies.get(VisitorCookies.VISIT) != visit:
-            self.set_cookie(request, response, VisitorCookies.VISIT, visit, "/")
-
     def notice(
         self,
         request: Request,
-        heading: str,
-        texts: Sequence[str] = (),
+        heading: Text,
+        texts: Sequence[Text] = (),
         *,
         status: int = 200,
         **more: Any,  # noqa: ANN401 - the parts of the template
     ) -> Response:
-        """Return a page with a heading and paragraphs, all of them names of texts in `site_words`."""
-        study, person = more.pop("study", None), more.pop("person", None)
-        said = words(self.language(request, study, person))
-        shown = {
+        """Return a page with a heading and paragraphs."""
+        parts = {
             "button": "",
             "to": "",
             "post": False,
             "code_form": False,
             "completion": None,
             "typed": "",
-            **more,
+            "error": "",
         }
-        shown["button"] = said[shown["button"]] if shown["button"] else ""
-        fault = shown.pop("fault", "")
         return self.page(
-            request, "notice.html.j2", study=study, person=person, status=status,
-            heading=said[heading], error=said[fault] if fault else "", texts=[said[text] for text in texts], **shown,
-        )  # fmt: skip
+            request, "notice.html.j2", status=status, heading=heading, texts=texts, **{**parts, **more}
+        )
 
     def language(self, request: Request, study: ServedStudy | None, person: Participant | None) -> Language:
         """Return the language of a page."""
@@ -240,17 +255,14 @@ class AnnotationSite:
 
     def refused(self, request: Request, error: RefusedRequestError) -> Response:
         """Return the answer to a request that was refused."""
-        said = words(browser_language(request))
-        sentence = said["not_saved_text" if error.word == "not_saved" else error.word].format(error.seconds)
+        heading, text = refusal_texts(error)
         response: Response
         if wants_json(request):
-            response = JSONResponse({"error": sentence}, status_code=error.status)
+            said = text.in_language(browser_language(request))
+            response = JSONResponse({"error": said}, status_code=error.status)
         else:
-            heading = error.word if error.word in {"not_saved", "not_found"} else "error"
-            response = self.page(
-                request, "notice.html.j2", status=error.status, heading=said[heading], texts=[] if heading == "not_found" else [sentence],
-                button="", to="", post=False, code_form=False, completion=None, error="",
-            )  # fmt: skip
+            texts = () if heading is NOT_FOUND else (text,)
+            response = self.notice(request, heading, texts, status=error.status)
         if error.seconds is not None:
             response.headers["Retry-After"] = str(error.seconds)
         return response

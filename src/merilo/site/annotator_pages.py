@@ -1,20 +1,20 @@
-"""The pages of a person's way through a study: consent, instruction, training, items, breaks."""
+"""The annotator's pages: coming in, consent, instruction, training, items, breaks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+from markupsafe import Markup
 from sqlalchemy import Connection
 
 from merilo.site import annotator_steps as steps
-from merilo.site.annotation_site import AnnotationSite, go_to
+from merilo.site.annotation_site import AnnotationSite, go_to, refusal_texts
 from merilo.site.annotator_steps import Participant, ShownTask
 from merilo.site.assignment import Taken
-from merilo.site.direct_routes import StudyPage
 from merilo.site.item_form import (
     LONGEST_ANSWER,
     LONGEST_COMMENT,
@@ -23,87 +23,133 @@ from merilo.site.item_form import (
     is_fixed_width,
     prompt_html,
 )
+from merilo.site.people_access import (
+    PREVIEW,
+    Admission,
+    admit_from_platform,
+    admit_invited,
+    platform_id,
+)
 from merilo.site.served_study import ServedStudy
-from merilo.site.site_requests import RefusedRequestError, field, form_of, wants_json
-from merilo.site.site_words import words
-from merilo.site.unsaved_answers import unsaved_answer
+from merilo.site.site_requests import (
+    RefusedRequestError,
+    VisitorCookies,
+    browser_language,
+    field,
+    form_of,
+    wants_json,
+)
+from merilo.site.visitor_limits import TooManyRequestsError
 from merilo.studies.instruction import SKIP_OWN
+from merilo.studies.platform_tasks import ANSWER
+from merilo.text import Language, Text, markup
 
+Result = TypeVar("Result")
+
+#: A page of the way through a study: main tasks, or training.
 Page = Literal["task", "training"]
 
+#: The pages on which a person stays when they change the language.
+_PAGES: Final = frozenset({"task", "training", "instruction", "pause"})
+
+#: The most characters of a wrong code that are shown again.
+LONGEST_TYPED: Final = 60
+
+#: Statuses of refusals that end: the database cannot write, or the person must wait.
+_LATER: Final = frozenset({429, 503})
+
+_NEXT: Final = Text("Next")
+_WELCOME: Final = Text("Welcome")
+_THANKS: Final = Text("Thank you!")
+_NOT_TAKEN: Final = Text("The answer was not taken")
+_TRY_AGAIN: Final = Text("Check again")
+_FINISHED: Final = Text("Your part is finished")
+
+#: Heading, text and button of a page.
+_Notice = tuple[Text, Text, Text | str]
+
 #: What the page of a break says, by the parameter `note`.
-_NOTES: Final[Mapping[str, tuple[str, str, str]]] = {
-    "": ("pause", "pause_text", "go_on"),
-    "start": ("start", "start_text", "start"),
-    "late": ("time_up", "late", "next"),
-    "passed_on": ("time_up", "passed_on", "next"),
-    "answered_before": ("answered_before", "answered_before_text", "next"),
+_NOTES: Final[Mapping[str, _Notice]] = {
+    "": (
+        Text("Break"),
+        Text("Your answers are saved. You can go on from here at any time, also with the same link."),
+        Text("Continue"),
+    ),
+    "start": (Text("Start"), Text("The button opens a task and starts the clock."), Text("Start")),
+    "late": (
+        _NOT_TAKEN,
+        Text("The answer came after the time limit and was not taken. You can go on to the next task."),
+        _NEXT,
+    ),
+    "passed_on": (
+        _NOT_TAKEN,
+        Text(
+            "The task was left without an answer for long and went to another participant. This answer was not taken; the others are saved."
+        ),
+        _NEXT,
+    ),
+    "answered_before": (
+        Text("Already answered"),
+        Text(
+            "You have answered this task already, for example in another tab. The first answer is saved; the second one was not taken. You can go on."
+        ),
+        _NEXT,
+    ),
 }
 
-#: Why there is no task -> the heading, the text and the button of the page.
-_WITHOUT: Final[Mapping[str, tuple[str, str, str]]] = {
-    "done": ("thanks", "done_text", ""),
-    "most": ("thanks", "most_text", ""),
-    "wait": ("wait", "wait_text", "try_again"),
-    "paused": ("paused", "paused_text", "try_again"),
+#: What the page says if there is no task, by the reason.
+_WITHOUT: Final[Mapping[str, _Notice]] = {
+    "done": (_THANKS, Text("There are no more tasks for you. All your answers are saved."), ""),
+    "most": (
+        _THANKS,
+        Text("You have answered all tasks that were meant for you. All answers are saved."),
+        "",
+    ),
+    "wait": (
+        Text("No free tasks now"),
+        Text(
+            "Other participants are working on the remaining tasks. If one of them does not answer, tasks become free: come back later."
+        ),
+        _TRY_AGAIN,
+    ),
+    "paused": (
+        Text("The study is paused"),
+        Text("The author has paused the study. Your answers are saved; try again later."),
+        _TRY_AGAIN,
+    ),
 }
 
+#: Heading and text of the page for a person who gets no more tasks, by the stage.
+_ENDED: Final[Mapping[str, tuple[Text, Text]]] = {
+    "refused": (
+        Text("Training not passed"),
+        Text(
+            "You gave fewer right answers in the training than this study requires, so there are no main tasks for you. Thank you for your time."
+        ),
+    ),
+    "stopped": (
+        _FINISHED,
+        Text(
+            "Some of your answers to control tasks are wrong, so you get no new tasks. The work you have done is paid. Thank you for taking part."
+        ),
+    ),
+    "excluded": (
+        _FINISHED,
+        Text(
+            "The study's author has ended your participation. If this is a mistake, write to the person who invited you."
+        ),
+    ),
+}
 
-def annotator_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of training, items, breaks and media."""
-    router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
-
-    @router.get("/training")
-    async def training(request: Request, key: str) -> Response:
-        return await _show(site, request, site.study(key), "training")
-
-    @router.post("/training")
-    async def trained(request: Request, key: str) -> Response:
-        return await _take(site, request, site.study(key), "training")
-
-    @router.get("/training/{task}")
-    async def feedback(request: Request, key: str, task: str) -> Response:
-        return await _feedback(site, request, site.study(key), task)
-
-    for (method, page), answer in item_pages(site).items():
-        router.add_api_route(f"/{page}", answer, methods=[method])
-
-    @router.get("/pause")
-    async def pause(request: Request, key: str, note: str = "") -> Response:
-        study = site.study(key)
-        person = await site.look_as_person(request, study, lambda _, person: person)
-        if person is None:
-            return go_to(request, f"/s/{key}/")
-        heading, text, button = _NOTES.get(note, _NOTES[""])
-        to = f"/s/{key}/{'task' if person.stage == 'working' else ''}"
-        return site.notice(request, heading, [text], study=study, person=person, button=button, to=to)
-
-    @router.get("/media/{name}", response_class=FileResponse)
-    async def media(request: Request, key: str, name: str) -> Response:
-        study = site.study(key)
-        if site.number_of(request) is None or name not in study.media:
-            raise RefusedRequestError(404, "not_found")
-        return FileResponse(study.media[name], headers={"Cache-Control": "private, max-age=3600"})
-
-    return router
-
-
-def item_pages(site: AnnotationSite) -> Mapping[tuple[str, str], StudyPage]:
-    """Return what answers the requests for items, by method and page."""
-
-    async def item(request: Request, key: str) -> Response:
-        return await _show(site, request, site.study(key), "task")
-
-    async def answered(request: Request, key: str) -> Response:
-        return await _take(site, request, site.study(key), "task")
-
-    return {("GET", "task"): item, ("POST", "task"): answered}
-
-
-def _said(
-    site: AnnotationSite, request: Request, study: ServedStudy, person: Participant
-) -> Mapping[str, str]:
-    return words(site.language(request, study, person))
+_CONSENT: Final = (
+    Text(
+        "You will answer tasks that language models answer too. People's answers are compared with the models' answers."
+    ),
+    Text(
+        "The server stores your answers, the time of each answer and the code you came with. It does not store your name, e-mail address or IP address. Published data have a pseudonym in place of the code."
+    ),
+    Text("Taking part is voluntary: you can stop at any time and later go on from the same place."),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,83 +167,6 @@ class _Before:
     completion: str | None = None
 
 
-async def _look(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> _Before | None:
-    """Find what a person has before them; the writer is asked only if a task has to be given."""
-    now = site.clock.now()
-
-    def held(connection: Connection, person: Participant) -> _Before:
-        working = person.stage == "working"
-        return _Before(person, steps.task_before(connection, study, person, now) if working else None)
-
-    def given(connection: Connection, person: Participant) -> _Before:
-        if page == "task":
-            return _next(connection, study, person, now)
-        training = person.stage == "training"
-        return _Before(person, steps.next_training(connection, study, person, now) if training else None)
-
-    if page == "task":
-        found = await site.look_as_person(request, study, held)
-        if found is None or found.shown is not None or found.person.stage != "working":
-            return found
-    return await site.as_person(request, study, given)
-
-
-def _next(connection: Connection, study: ServedStudy, person: Participant, now: int) -> _Before:
-    """Give a person their next item, or the code for the platform at the end."""
-    if person.stage != "working":
-        return _Before(person, None)
-    found = steps.next_task(connection, study, person, now)
-    ended = found in {"done", "most"} and person.source not in {"link", "expert"}
-    return _Before(person, found, steps.hand_out_completion(connection, person) if ended else None)
-
-
-async def _show(
-    site: AnnotationSite,
-    request: Request,
-    study: ServedStudy,
-    page: Page,
-    *,
-    before: _Before | None = None,
-    fault: str = "",
-    form: Mapping[str, Sequence[str]] | None = None,
-) -> Response:
-    """The page of the task that a person has before them; after a fault, with what they typed."""
-    before = before or await _look(site, request, study, page)
-    if before is None or before.shown is None:
-        return go_to(request, f"/s/{study.key}/")
-    person, shown, completion = before.person, before.shown, before.completion
-    if not isinstance(shown, ShownTask):
-        heading, text, button = _WITHOUT[str(shown)]
-        return site.notice(
-            request, heading, [text], study=study, person=person, button=button, to=f"/s/{study.key}/task", completion=completion
-        )  # fmt: skip
-    said, language = _said(site, request, study, person), site.language(request, study, person)
-    if fault and wants_json(request):
-        return JSONResponse({"error": said[fault]}, status_code=422)
-    task = study.tasks[shown.number]
-    kept = form if form is not None and field(form, "task") == task.id else {}
-    heading = (
-        said["training_place"].format(shown.place, shown.of) if shown.of else said["task"].format(shown.place)
-    )
-    earlier = [
-        {"prompt": prompt_html(study, study.tasks[number], language), "answer": answer}
-        for number, answer in shown.earlier
-    ]
-    return site.page(
-        request, "item.html.j2", study=study, person=person, status=422 if fault else 200, heading=heading, error=said[fault] if fault else "", page=page,
-        progress="" if shown.of else _progress(said, shown, steps.most_places(study, person), language), done=shown.place - 1,
-        most=steps.most_places(study, person), fixed=is_fixed_width(task), task=task, prompt=prompt_html(study, task, language), field=field_of(task), left=shown.left, earlier=earlier,
-        typed=list(kept.get("answer", ())), comment=field(kept, "comment"), longest=LONGEST_ANSWER, longest_comment=LONGEST_COMMENT,
-    )  # fmt: skip
-
-
-def _progress(said: Mapping[str, str], shown: ShownTask, most: int, language: str) -> str:
-    """How many tasks are behind a person, and how many there are at most; the place of every kind of task counts alike."""
-    space = "," if language == "en" else "\N{NO-BREAK SPACE}"
-    done, total = (f"{number:,}".replace(",", space) for number in (shown.place - 1, most))
-    return said["progress"].format(done, total)
-
-
 class _Sent(NamedTuple):
     """A sent form.
 
@@ -207,7 +176,7 @@ class _Sent(NamedTuple):
         skipped: whether the person skips the task because they may have written it.
         comment: the remark on the item; `None` if there is none.
         then: what the person wants next.
-        fault: what is wrong with the form: the name of a text, or an empty text.
+        fault: what is wrong with the form; `None` if nothing is.
     """
 
     number: int
@@ -215,7 +184,389 @@ class _Sent(NamedTuple):
     skipped: bool
     comment: str | None
     then: str
-    fault: str
+    fault: Text | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """One request for a page of a study."""
+
+    site: AnnotationSite
+    request: Request
+    study: ServedStudy
+
+    @property
+    def base(self) -> str:
+        """The path of the study's pages."""
+        return f"/s/{self.study.key}"
+
+    def go(self, page: str = "") -> Response:
+        """Send the browser to a page of the study."""
+        return go_to(self.request, f"{self.base}/{page}")
+
+    def language(self, person: Participant) -> Language:
+        """Return the language of the person's pages."""
+        return self.site.language(self.request, self.study, person)
+
+    async def form(self) -> Mapping[str, Sequence[str]]:
+        """Read the sent form."""
+        return await form_of(self.request, self.site.cookies)
+
+    def notice(
+        self,
+        heading: Text,
+        texts: Sequence[Text],
+        **more: Any,  # noqa: ANN401 - the parts of the template
+    ) -> Response:
+        """Return a page of the study with a heading and paragraphs."""
+        return self.site.notice(self.request, heading, texts, study=self.study, **more)
+
+    async def step(self, step: Callable[[Connection, Participant], Result]) -> Result | None:
+        """Run a step of the person who sends the request, in one transaction; `None` if they are not in the study."""
+        run = self._of_person(step)
+        return None if run is None else await self.site.write(run)
+
+    async def look(self, look: Callable[[Connection, Participant], Result]) -> Result | None:
+        """Read something for the person who sends the request; `None` if they are not in the study."""
+        run = self._of_person(look)
+        return None if run is None else await self.site.read(run)
+
+    def _of_person(
+        self, step: Callable[[Connection, Participant], Result]
+    ) -> Callable[[Connection], Result | None] | None:
+        number = self.site.number_of(self.request)
+        if number is None:
+            return None
+
+        def run(connection: Connection) -> Result | None:
+            person = steps.person_of(connection, self.study, number)
+            return None if person is None else step(connection, person)
+
+        return run
+
+    async def before(self, page: Page) -> _Before | None:
+        """Find what the person has before them; the writer is asked only if a task has to be given."""
+        study, now = self.study, self.site.clock.now()
+
+        def held(connection: Connection, person: Participant) -> _Before:
+            working = person.stage == "working"
+            return _Before(person, steps.task_before(connection, study, person, now) if working else None)
+
+        def given(connection: Connection, person: Participant) -> _Before:
+            if page == "task":
+                return _next(connection, study, person, now)
+            training = person.stage == "training"
+            return _Before(person, steps.next_training(connection, study, person, now) if training else None)
+
+        if page == "task":
+            found = await self.look(held)
+            if found is None or found.shown is not None or found.person.stage != "working":
+                return found
+        return await self.step(given)
+
+    async def show(
+        self,
+        page: Page,
+        *,
+        before: _Before | None = None,
+        fault: Text | None = None,
+        form: Mapping[str, Sequence[str]] | None = None,
+    ) -> Response:
+        """Return the page of the task that the person has before them; after a fault, with what they typed."""
+        before = before or await self.before(page)
+        if before is None or before.shown is None:
+            return self.go()
+        study, person, shown = self.study, before.person, before.shown
+        if not isinstance(shown, ShownTask):
+            heading, text, button = _WITHOUT[shown]
+            return self.notice(
+                heading, [text], person=person, button=button, to=f"{self.base}/task", completion=before.completion
+            )  # fmt: skip
+        language, task = self.language(person), study.tasks[shown.number]
+        if fault and wants_json(self.request):
+            return JSONResponse({"error": fault.in_language(language)}, status_code=422)
+        kept = form if form is not None and field(form, "task") == task.id else {}
+        most = steps.most_places(study, person)
+        if shown.of:
+            heading, progress = Text("Training task {place} of {of}", place=shown.place, of=shown.of), None
+        else:
+            heading = Text("Task {place}", place=shown.place)
+            progress = Text("{done:,} done, at most {most:,} in total", done=shown.place - 1, most=most)
+        earlier = [
+            {"prompt": prompt_html(study, study.tasks[number], language), "answer": answer}
+            for number, answer in shown.earlier
+        ]
+        mine = SKIP_OWN[language]
+        return self.site.page(
+            self.request, "item.html.j2", study=study, person=person, status=422 if fault else 200, heading=heading, error=fault or "", page=page,
+            progress=progress, done=shown.place - 1, most=most, fixed=is_fixed_width(task), task=task, field=field_of(task),
+            prompt=prompt_html(study, task, language), left=shown.left, earlier=earlier, mine=mine[0].upper() + mine[1:],
+            typed=list(kept.get("answer", ())), comment=field(kept, "comment"), longest=LONGEST_ANSWER, longest_comment=LONGEST_COMMENT,
+        )  # fmt: skip
+
+    async def take(self, page: Page) -> Response:
+        """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
+        form = await self.form()
+        try:
+            return await self._take(page, form)
+        except RefusedRequestError as error:
+            return self._unsaved(form, error)
+
+    async def _take(self, page: Page, form: Mapping[str, Sequence[str]]) -> Response:
+        site, study, now = self.site, self.study, self.site.clock.now()
+        sender = site.number_of(self.request)
+        if sender is not None:
+            site.limits.answer(self.request, sender)
+        sent = _sent(study, page, form)
+        if sent.fault:
+            return await self.show(page, fault=sent.fault, form=form)
+
+        def save(
+            connection: Connection, person: Participant
+        ) -> tuple[Taken | Literal["answered_before"], _Before | None]:
+            if page == "training":
+                return steps.answer_training(
+                    connection, study, person, sent.number, sent.answer, now=now
+                ), None
+            taken = steps.save_answer(
+                connection, study, person, sent.number, sent.answer, now=now, skipped=sent.skipped, comment=sent.comment
+            )  # fmt: skip
+            if (
+                taken == "repeated"
+                and steps.first_answer(connection, study, person, sent.number) != sent.answer
+            ):
+                # Not a request that was sent twice, but another answer, for example from a second tab.
+                return "answered_before", None
+            if taken not in {"saved", "repeated"} or sent.then == "pause" or not wants_json(self.request):
+                return taken, None
+            # The script gets the next page at once. An answer to a control item may have stopped the person.
+            person = steps.person_of(connection, study, person.id) or person
+            return taken, _next(connection, study, person, now)
+
+        taken, before = await self.step(save) or ("not_given", None)
+        if taken == "not_given":
+            raise RefusedRequestError(409, "not_given")
+        if before is not None:
+            return await self.show(page, before=before)
+        if taken in {"late", "passed_on", "answered_before"}:
+            return self.go(f"pause?note={taken}")
+        if page == "training":
+            return self.go(f"training/{study.tasks[sent.number].id}")
+        return self.go("pause" if sent.then == "pause" else "task")
+
+    def _unsaved(self, form: Mapping[str, Sequence[str]], error: RefusedRequestError) -> Response:
+        """Return a page with the answer that was not saved and a button that sends it again, without the database.
+
+        Raises:
+            RefusedRequestError: sending it again cannot help, or the site's script keeps the answer.
+        """
+        if error.status not in _LATER or wants_json(self.request):
+            raise error
+        heading, text = refusal_texts(error)
+        response = self.site.page(
+            self.request, "unsaved.html.j2", study=self.study, status=error.status, heading=heading, text=text,
+            answers=form.get(ANSWER, ()), comment=field(form, "comment"), to=self.request.url.path,
+            kept=[(name, value) for name, values in form.items() if name != "token" for value in values],
+        )  # fmt: skip
+        if error.seconds is not None:
+            response.headers["Retry-After"] = str(error.seconds)
+        return response
+
+    async def feedback(self, task: str) -> Response:
+        """Return the page after an answer to a training item: whether it is right and, if the plan says so, the known answer."""
+        study, plan = self.study, self.study.folder.plan.training
+        number = study.numbers.get(task, -1)
+        found = await self.look(
+            lambda connection, person: (person, steps.training_answer(connection, study, person, number))
+        )
+        person, given = found or (None, None)
+        if person is None or given is None or plan is None:
+            return self.go()
+        shown, told = study.tasks[number], plan.feedback and not given.right
+        return self.site.page(
+            self.request, "feedback.html.j2", study=study, person=person, heading=Text("Right") if given.right else Text("Wrong"),
+            prompt=prompt_html(study, shown, self.language(person)), given=given.answer, right=given.right,
+            fixed=is_fixed_width(shown), program=shown.form == "program",
+            known=shown.first_known if told else None, hint=shown.hint if told else None,
+        )  # fmt: skip
+
+    async def instruction(self) -> Response:
+        """Return the instruction's page."""
+        person = await self.look(lambda _, person: person)
+        if person is None or person.stage == "consent":
+            return self.go()
+        language = self.language(person)
+        # A table scrolls in its box, also by keyboard, so that a wide one does not widen the page.
+        box = Markup('<div class="table" tabindex="0" role="region" aria-label="{}"><table>').format(
+            markup("Table", language)
+        )
+        html = self.study.instructions[language].replace("<table>", box)
+        return self.site.page(
+            self.request, "instruction.html.j2", study=self.study, person=person, heading=Text("Instruction"), page="instruction",
+            instruction=Markup(html.replace("</table>", "</table></div>")),  # noqa: S704 - made by `html_of`, which leaves no markup of the author
+        )  # fmt: skip
+
+    async def home(self) -> Response:
+        """Let somebody in whom a platform sends, or return the page of a person's stage."""
+        site, study, parameters = self.site, self.study, self.request.query_params
+        handed = platform_id(parameters)
+        if handed is not None and not study.by_invitation:
+            language = browser_language(self.request, study.languages)
+            now, wait = site.clock.now(), site.limits.seconds_to_new_person(self.request)
+            admitted = await site.write(
+                lambda connection: admit_from_platform(
+                    connection, study, *handed, language, now=now, new=not wait, newcomers=site.newcomers
+                )
+            )
+            if admitted is None:
+                raise TooManyRequestsError(seconds=wait)
+            if admitted.new:
+                site.limits.new_person(self.request)
+            return _let_in(site, self.request, admitted)
+
+        def look(connection: Connection, person: Participant) -> tuple[Participant, str | None]:
+            ended = person.stage in _ENDED and person.from_platform
+            return person, steps.hand_out_completion(connection, person) if ended else None
+
+        found = await self.step(look)
+        if found is not None:
+            return self._stage(*found)
+        if parameters.get("assignmentId") == PREVIEW:
+            return self.notice(Text("Preview"), [Text("Accept the task on the platform to begin.")])
+        text = Text("Open the personal link that you received, or enter its code.")
+        return self.notice(Text("By invitation only"), [text], code_form=True)
+
+    def _stage(self, person: Participant, completion: str | None) -> Response:
+        """Return the page of a person's stage."""
+        if person.stage == "consent":
+            return self.notice(
+                Text("Consent to take part"), _CONSENT, person=person, button=Text("Agree and continue"),
+                to=f"{self.base}/consent", post=True,
+            )  # fmt: skip
+        if person.stage in _ENDED:
+            heading, text = _ENDED[person.stage]
+            return self.notice(heading, [text], person=person, completion=completion)
+        page: str = person.stage
+        if page == "working":
+            page = "pause?note=start" if self.study.rules.time_limit else "task"
+        return RedirectResponse(f"{self.base}/{page}", 303)
+
+
+def entry_routes(site: AnnotationSite) -> APIRouter:
+    """Return the routes of the pages on which people come in."""
+    router = APIRouter(default_response_class=HTMLResponse)
+
+    @router.get("/")
+    async def door(request: Request) -> Response:
+        return site.notice(request, _WELCOME, [Text("Enter the code of your invitation.")], code_form=True)
+
+    @router.post("/enter")
+    async def enter(request: Request) -> Response:
+        form = await form_of(request, site.cookies)
+        return await _by_code(site, request, field(form, "code"))
+
+    @router.get("/i/{code}")
+    async def link(request: Request, code: str) -> Response:
+        return await _by_code(site, request, code)
+
+    return router
+
+
+def annotator_routes(site: AnnotationSite) -> APIRouter:
+    """Return the routes of training and items."""
+    router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
+
+    def visit(request: Request, key: str) -> _Visit:
+        return _Visit(site, request, site.study(key))
+
+    @router.get("/task")
+    async def item(request: Request, key: str) -> Response:
+        return await visit(request, key).show("task")
+
+    @router.post("/task")
+    async def answered(request: Request, key: str) -> Response:
+        return await visit(request, key).take("task")
+
+    @router.get("/training")
+    async def training(request: Request, key: str) -> Response:
+        return await visit(request, key).show("training")
+
+    @router.post("/training")
+    async def trained(request: Request, key: str) -> Response:
+        return await visit(request, key).take("training")
+
+    @router.get("/training/{task}")
+    async def feedback(request: Request, key: str, task: str) -> Response:
+        return await visit(request, key).feedback(task)
+
+    return router
+
+
+def reading_routes(site: AnnotationSite) -> APIRouter:
+    """Return the routes of consent, instruction, language, breaks and media."""
+    router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
+
+    def visit(request: Request, key: str) -> _Visit:
+        return _Visit(site, request, site.study(key))
+
+    @router.get("/")
+    async def home(request: Request, key: str) -> Response:
+        return await visit(request, key).home()
+
+    @router.post("/language")
+    async def language(request: Request, key: str) -> Response:
+        here = visit(request, key)
+        form = await here.form()
+        chosen, page = field(form, "language"), field(form, "page")
+        if chosen in here.study.languages:
+            await here.step(lambda connection, person: steps.set_language(connection, person, chosen))
+        return here.go(page if page in _PAGES else "")
+
+    @router.post("/consent")
+    async def consent(request: Request, key: str) -> Response:
+        here = visit(request, key)
+        await here.form()
+        await here.step(steps.consent)
+        return here.go()
+
+    @router.get("/instruction")
+    async def instruction(request: Request, key: str) -> Response:
+        return await visit(request, key).instruction()
+
+    @router.post("/instruction")
+    async def read(request: Request, key: str) -> Response:
+        here = visit(request, key)
+        await here.form()
+        await here.step(lambda connection, person: steps.read_instruction(connection, here.study, person))
+        return here.go()
+
+    @router.get("/pause")
+    async def pause(request: Request, key: str, note: str = "") -> Response:
+        here = visit(request, key)
+        person = await here.look(lambda _, person: person)
+        if person is None:
+            return here.go()
+        heading, text, button = _NOTES.get(note, _NOTES[""])
+        to = f"{here.base}/{'task' if person.stage == 'working' else ''}"
+        return here.notice(heading, [text], person=person, button=button, to=to)
+
+    @router.get("/media/{name}", response_class=FileResponse)
+    async def media(request: Request, key: str, name: str) -> Response:
+        study = site.study(key)
+        if site.number_of(request) is None or name not in study.media:
+            raise RefusedRequestError(404, "not_found")
+        return FileResponse(study.media[name], headers={"Cache-Control": "private, max-age=3600"})
+
+    return router
+
+
+def _next(connection: Connection, study: ServedStudy, person: Participant, now: int) -> _Before:
+    """Give a person their next item, or the code for the platform at the end."""
+    if person.stage != "working":
+        return _Before(person, None)
+    found = steps.next_task(connection, study, person, now)
+    ended = found in {"done", "most"} and person.from_platform
+    return _Before(person, found, steps.hand_out_completion(connection, person) if ended else None)
 
 
 def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> _Sent:
@@ -229,88 +580,34 @@ def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> 
         raise RefusedRequestError(409, "not_given")
     then = field(form, "then")
     skipped = then == "mine" and page == "task" and study.arm.skip_own
-    answer, fault = (SKIP_OWN["ru"], "") if skipped else answer_in(field_of(study.tasks[number]), form)
+    answer, fault = (SKIP_OWN["ru"], None) if skipped else answer_in(field_of(study.tasks[number]), form)
     comment = field(form, "comment").replace("\r\n", "\n").replace("\0", "").strip()
     if len(comment) > LONGEST_COMMENT:
-        fault = "comment_too_long"
+        fault = Text("The comment is longer than 2,000 characters. Shorten it and send it again.")
     return _Sent(number, answer, skipped, comment or None, then, fault)
 
 
-async def _take(site: AnnotationSite, request: Request, study: ServedStudy, page: Page) -> Response:
-    """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
-    form = await form_of(request, site.cookies)
-    try:
-        return await _take_form(site, request, study, page, form)
-    except RefusedRequestError as error:
-        return unsaved_answer(site, request, study, form, error)
-
-
-async def _take_form(
-    site: AnnotationSite, request: Request, study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]
-) -> Response:
-    sender = site.number_of(request)
-    if sender is not None:
-        site.limits.answer(request, sender)
-    now = site.clock.now()
-    sent = _sent(study, page, form)
-    number, then = sent.number, sent.then
-    if sent.fault:
-        return await _show(site, request, study, page, fault=sent.fault, form=form)
-
-    def save(
-        connection: Connection, person: Participant
-    ) -> tuple[Taken | Literal["answered_before"], _Before | None]:
-        if page == "training":
-            return steps.answer_training(connection, study, person, number, sent.answer, now=now), None
-        taken = steps.save_answer(
-            connection,
-            study,
-            person,
-            number,
-            sent.answer,
-            now=now,
-            skipped=sent.skipped,
-            comment=sent.comment,
+async def _by_code(site: AnnotationSite, request: Request, code: str) -> Response:
+    site.limits.before_code(request)
+    language, now = browser_language(request), site.clock.now()
+    admitted = await site.write(
+        lambda connection: admit_invited(
+            connection, site.by_number, code, language, now, newcomers=site.newcomers
         )
-        if taken == "repeated" and steps.first_answer(connection, study, person, number) != sent.answer:
-            # Not a request that was sent twice, but another answer, for example from a second tab.
-            return "answered_before", None
-        if taken not in {"saved", "repeated"} or then == "pause" or not wants_json(request):
-            return taken, None
-        # The script gets the next page at once. An answer to a control item may have stopped the person.
-        person = steps.person_of(connection, study, person.id) or person
-        return taken, _next(connection, study, person, now)
-
-    taken, before = await site.as_person(request, study, save) or ("not_given", None)
-    if taken == "not_given":
-        raise RefusedRequestError(409, "not_given")
-    if before is not None:
-        return await _show(site, request, study, page, before=before)
-    base = f"/s/{study.key}"
-    if taken in {"late", "passed_on", "answered_before"}:
-        return go_to(request, f"{base}/pause?note={taken}")
-    if page == "training":
-        return go_to(request, f"{base}/training/{study.tasks[number].id}")
-    return go_to(request, f"{base}/{'pause' if then == 'pause' else 'task'}")
-
-
-async def _feedback(site: AnnotationSite, request: Request, study: ServedStudy, task: str) -> Response:
-    """The page after an answer to a training item: whether it is right and, if the plan says so, the known answer."""
-    number = study.numbers.get(task, -1)
-    found = await site.look_as_person(
-        request,
-        study,
-        lambda connection, person: (person, steps.training_answer(connection, study, person, number)),
     )
-    plan = study.folder.plan.training
-    person, given = found or (None, None)
-    if person is None or given is None or plan is None:
-        return go_to(request, f"/s/{study.key}/")
-    shown, told = study.tasks[number], plan.feedback and not given.right
-    said = _said(site, request, study, person)
-    return site.page(
-        request, "feedback.html.j2", study=study, person=person, heading=said["right" if given.right else "wrong"],
-        prompt=prompt_html(study, shown, site.language(request, study, person)), given=given.answer, right=given.right,
-        fixed=is_fixed_width(shown), program=shown.form == "program",
-        known=shown.first_known if told else None, hint=shown.hint if told else None,
-    )  # fmt: skip
+    if admitted is None:
+        site.limits.wrong_code(request)
+        wrong = Text("There is no such code, or it was revoked. Check the code or ask for a new one.")
+        return site.notice(
+            request, _WELCOME, status=404, code_form=True, error=wrong, typed=code[:LONGEST_TYPED]
+        )
+    return _let_in(site, request, admitted)
+
+
+def _let_in(site: AnnotationSite, request: Request, admitted: Admission) -> Response:
+    home = f"/s/{site.by_number[admitted.study].key}/"
+    response = RedirectResponse(home, 303)
+    site.set_cookie(
+        request, response, VisitorCookies.PERSON, site.cookies.person(admitted.person), home.rstrip("/")
+    )
+    return response

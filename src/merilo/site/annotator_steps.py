@@ -19,7 +19,6 @@ from sqlalchemy import (
     Connection,
     and_,
     bindparam,
-    func,
     insert,
     literal_column,
     select,
@@ -28,7 +27,6 @@ from sqlalchemy import (
 
 from merilo.site.assignment import Allocation, GivenTask, Taken, Without, below_threshold
 from merilo.site.audit_log import record
-from merilo.site.hot_statements import HotStatement
 from merilo.site.people_access import completion_code
 from merilo.site.schema import ANSWERED, ERASED, OPEN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
@@ -65,6 +63,11 @@ class Participant:
     completion: str | None
     paused: bool
 
+    @property
+    def from_platform(self) -> bool:
+        """Whether a platform sent the person; others were invited."""
+        return self.source not in {"link", "expert"}
+
 
 @dataclass(frozen=True, slots=True)
 class ShownTask:
@@ -93,16 +96,14 @@ class TrainingAnswer:
         number: the number of the task.
         answer: the answer.
         right: whether it is right.
-        last: whether it was the last training item.
     """
 
     number: int
     answer: str
     right: bool
-    last: bool
 
 
-_PERSON: Final = HotStatement(
+_PERSON: Final = (
     select(
         PERSON.c.id, PERSON.c.stage, PERSON.c.language, PERSON.c.seed, PERSON.c.source, PERSON.c.controls, PERSON.c.controls_right,
         PERSON.c.completion, STUDY.c.paused,
@@ -115,7 +116,7 @@ _PERSON: Final = HotStatement(
 
 def person_of(connection: Connection, study: ServedStudy, number: int) -> Participant | None:
     """Read a person; `None` if they are not in this study, for example after they were erased."""
-    found = _PERSON.run(connection, {"of_person": number, "of_study": study.rules.study}).fetchone()
+    found = connection.execute(_PERSON, {"of_person": number, "of_study": study.rules.study}).first()
     return None if found is None else Participant(*found)  # SQLite's booleans are 0 and 1
 
 
@@ -187,7 +188,7 @@ def training_answer(
     found = connection.execute(query).first() if number in study.training else None
     if found is None:
         return None
-    return TrainingAnswer(number, found.answer or "", bool(found.right), number == study.training.stop - 1)
+    return TrainingAnswer(number, found.answer or "", bool(found.right))
 
 
 def task_before(
@@ -258,16 +259,6 @@ def hand_out_completion(connection: Connection, person: Participant) -> str:
     return str(connection.scalar(select(PERSON.c.completion).where(PERSON.c.id == person.id)))
 
 
-def answered_count(connection: Connection, study: ServedStudy, person: Participant) -> int:
-    """Return how many tasks a person has answered, without the training."""
-    query = (
-        select(func.count())
-        .select_from(RESPONSE)
-        .where(_own(study, person), RESPONSE.c.state == ANSWERED, RESPONSE.c.place > 0)
-    )
-    return int(connection.scalar(query) or 0)
-
-
 def most_tasks(study: ServedStudy) -> int:
     """Return the most tasks of a person whom a platform pays for one sitting: the plan's items per person, and control items."""
     items = study.arm.items_per_person
@@ -294,7 +285,7 @@ def first_answer(connection: Connection, study: ServedStudy, person: Participant
 
 def _has_no_limit(study: ServedStudy, person: Participant) -> bool:
     """Invited people may go on as long as there are items."""
-    return person.source in {"link", "expert"} or study.rules.dialogues
+    return not person.from_platform or study.rules.dialogues
 
 
 def _allocation(connection: Connection, study: ServedStudy, person: Participant, now: int) -> Allocation:

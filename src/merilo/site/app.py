@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from typing import Final
 
 from fastapi import FastAPI, Request
@@ -14,22 +17,20 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.annotator_pages import annotator_routes, item_pages
+from merilo.site.annotator_pages import annotator_routes, entry_routes, reading_routes
 from merilo.site.assignment import Allocation
-from merilo.site.author_entry import author_entry_routes
-from merilo.site.author_overview import author_overview_routes
-from merilo.site.author_people_pages import author_people_routes
-from merilo.site.author_study_pages import author_study_routes
-from merilo.site.author_views import HOME, AuthorViews, SignInNeededError
-from merilo.site.described_requests import describe
-from merilo.site.direct_routes import DirectRoutes, Refusal
-from merilo.site.entry_pages import entry_routes, reading_routes
-from merilo.site.security_headers import SECURITY_HEADERS, SecurityHeaders
+from merilo.site.author_pages import (
+    author_invitation_routes,
+    author_people_routes,
+    author_study_routes,
+    author_table_routes,
+)
+from merilo.site.author_session import HOME, AuthorViews, SignInNeededError, author_entry_routes
+from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
+from merilo.site.database import Writer
 from merilo.site.server_clock import follow_database
 from merilo.site.site_requests import RefusedRequestError
-from merilo.site.static_files import static_file
-from merilo.site.waiting_bodies import WaitingBodies
-from merilo.site.writer import Writer
+from merilo.site.visitor_limits import WaitingBodies
 
 #: Seconds between two searches for tasks that were not answered in time.
 _OVERDUE_EVERY: Final = 5.0
@@ -59,13 +60,14 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
 
     app = FastAPI(title="Merilo annotation site", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)  # fmt: skip
     app.include_router(entry_routes(site))
-    app.include_router(reading_routes(site))
     app.include_router(annotator_routes(site))
+    app.include_router(reading_routes(site))
     views = AuthorViews(site)
     app.include_router(author_entry_routes(views))
-    app.include_router(author_people_routes(views))
     app.include_router(author_study_routes(views))
-    app.include_router(author_overview_routes(views))
+    app.include_router(author_table_routes(views))
+    app.include_router(author_invitation_routes(views))
+    app.include_router(author_people_routes(views))
 
     @app.get("/health", response_class=Response)
     async def health() -> Response:
@@ -76,16 +78,14 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     async def static(request: Request, name: str) -> Response:
         return static_file(request, name)
 
-    refused = _answer_errors(app, site, views)
-    describe(app)
-    app.add_middleware(DirectRoutes, pages=item_pages(site), refused=refused)
+    _answer_errors(app, site, views)
     app.add_middleware(WaitingBodies)
     app.add_middleware(SecurityHeaders)
     return app
 
 
-def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> Refusal:
-    """Answer requests that are refused, and requests that fail, with pages; return what answers refused ones."""
+def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> None:
+    """Answer requests that are refused, and requests that fail, with pages."""
 
     @app.exception_handler(RefusedRequestError)
     async def refused(request: Request, error: RefusedRequestError) -> Response:
@@ -115,23 +115,54 @@ def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> Re
         response.headers.update({**SECURITY_HEADERS, "Cache-Control": "no-store"})
         return response
 
-    return refused
 
-
-async def return_overdue(site: AnnotationSite) -> None:
+def return_overdue(site: AnnotationSite, connection: Connection) -> None:
     """Give tasks that were not answered in time back to others."""
-
-    def look(connection: Connection) -> None:
-        follow_database(site.clock, connection)
-        for study in site.by_number.values():
-            Allocation(connection, study.rules, site.clock.now()).return_overdue()
-
-    await site.write(look)
+    for study in site.by_number.values():
+        Allocation(connection, study.rules, site.clock.now()).return_overdue()
 
 
 async def _look_for_overdue(site: AnnotationSite, seconds: float) -> None:
     """Search for overdue tasks as long as the server runs."""
+
+    def look(connection: Connection) -> None:
+        follow_database(site.clock, connection)
+        return_overdue(site, connection)
+
     while True:
         with suppress(RefusedRequestError):  # a full disk: the next search finds the same tasks
-            await return_overdue(site)
+            await site.write(look)
         await asyncio.sleep(seconds)
+
+
+_KINDS: Final = {
+    "annotator.css": "text/css; charset=utf-8",
+    "annotator.js": "text/javascript; charset=utf-8",
+    "author.css": "text/css; charset=utf-8",
+    "author.js": "text/javascript; charset=utf-8",
+}
+
+
+def static_file(request: Request, name: str) -> Response:
+    """Return a script or style of the site.
+
+    Args:
+        request: the request; a browser names in it the version that it has.
+        name: the file's name.
+
+    Raises:
+        RefusedRequestError: the site has no such file.
+    """
+    if name not in _KINDS:
+        raise RefusedRequestError(404, "not_found")
+    content, version = _read(name)
+    headers = {"Cache-Control": "public, max-age=300", "ETag": version}
+    if version in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=_KINDS[name], headers=headers)
+
+
+@cache  # at most the files of `_KINDS`
+def _read(name: str) -> tuple[bytes, str]:
+    content = (files("merilo.site") / "static" / name).read_bytes()
+    return content, f'"{sha256(content).hexdigest()[:16]}"'

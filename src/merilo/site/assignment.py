@@ -16,34 +16,82 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
     Connection,
     Row,
     and_,
+    bindparam,
+    exists,
+    func,
     insert,
+    literal_column,
     select,
     update,
 )
 
-from merilo.site.adaptive_allocation import widen
-from merilo.site.allocation_statements import (
-    ANSWER,
-    COUNT_CONTROL,
-    EXPIRE,
-    FREE,
-    GIVE_BACK,
-    HELD_BY_OTHERS,
-    LATEST,
-    NEXT_TURN,
-    ONE,
-    OVERDUE,
-    SEND,
-    TAKE,
-)
-from merilo.site.schema import ANSWERED, EXPIRED, OPEN, RESPONSE, RETURNED, TASK, TEST
+from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, RETURNED, TASK, TEST
 from merilo.site.study_rules import StudyRules
+
+#: The rows of one person in one study; the row of one task among them.
+OWN: Final = and_(RESPONSE.c.study == bindparam("of_study"), RESPONSE.c.person == bindparam("of_person"))
+ONE: Final = and_(OWN, RESPONSE.c.task == bindparam("of_task"))
+_TASK: Final = and_(TASK.c.study == bindparam("of_study"), TASK.c.number == bindparam("of_task"))
+
+#: Written into the text, because a bound parameter would hide the partial index from the database.
+_HAS_OPEN: Final = TASK.c.open > literal_column("0")
+_IS_OPEN: Final = RESPONSE.c.state == literal_column(f"'{OPEN}'")
+
+_AT: Final = bindparam("at", type_=BigInteger)
+_HELD: Final = select(
+    RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.state, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late
+).where(OWN, RESPONSE.c.place > 0)
+
+#: The task that a person has before them, or else their latest one; in a dialogue, the first turn that is not answered.
+_LATEST: Final = _HELD.order_by(RESPONSE.c.place.desc()).limit(1)
+_NEXT_TURN: Final = _HELD.where(_IS_OPEN).order_by(RESPONSE.c.place).limit(1)
+_FREE: Final = (
+    select(TASK.c.number, TASK.c.dialogue)
+    .where(TASK.c.study == bindparam("of_study"), _HAS_OPEN)
+    .where(TASK.c.rank >= bindparam("low"), TASK.c.rank < bindparam("high"))
+    .where(~exists().where(OWN, RESPONSE.c.task == TASK.c.number))
+    .order_by(TASK.c.rank)
+    .limit(1)
+    .with_for_update(skip_locked=True, of=TASK)
+)
+_THEIRS: Final = RESPONSE.alias("theirs")
+#: A task that a person has not had and that somebody else holds without an answer.
+_HELD_BY_OTHERS: Final = (
+    select(_THEIRS.c.task)
+    .where(_THEIRS.c.study == bindparam("of_study"), _THEIRS.c.state == literal_column(f"'{OPEN}'"))
+    .where(_THEIRS.c.counts, _THEIRS.c.person != bindparam("of_person"))
+    .where(~exists().where(OWN, RESPONSE.c.task == _THEIRS.c.task))
+    .limit(1)
+)
+_OVERDUE: Final = (
+    select(RESPONSE.c.person, RESPONSE.c.task)
+    .where(RESPONSE.c.study == bindparam("of_study"), _IS_OPEN, RESPONSE.c.due < _AT)
+    .order_by(RESPONSE.c.task)
+)
+_TAKE: Final = update(TASK).where(_TASK, _HAS_OPEN).values(open=TASK.c.open - 1)
+_GIVE_BACK: Final = update(TASK).where(_TASK).values(open=TASK.c.open + 1)
+_EXPIRE: Final = update(RESPONSE).where(ONE, _IS_OPEN).values(state=EXPIRED, counts=False)
+_ANSWER: Final = (
+    update(RESPONSE)
+    .where(ONE, _IS_OPEN, RESPONSE.c.given.is_not(None), func.coalesce(RESPONSE.c.late, _AT) >= _AT)
+    .values(
+        state=ANSWERED,
+        answered=_AT,
+        seconds=(_AT - RESPONSE.c.given) / literal_column("1000.0"),
+        answer=bindparam("text"),
+        right=bindparam("is_right"),
+        comment=bindparam("remark"),
+    )
+)
+
 
 Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
 Without: TypeAlias = Literal["done", "wait", "most"]
@@ -66,17 +114,6 @@ class GivenTask:
     task: int
     place: int
     given: int
-    late: int | None
-
-
-class _Latest(NamedTuple):
-    """A row of `LATEST` and `NEXT_TURN`."""
-
-    task: int
-    place: int
-    state: str
-    given: int | None
-    due: int | None
     late: int | None
 
 
@@ -122,7 +159,7 @@ class Allocation:
             if dialogue:
                 if self._hold_dialogue(person, dialogue, place):
                     return self._held(person, self._latest(person)) or "wait"
-            elif TAKE.run(self.connection, self._task(task)).rowcount:
+            elif self.connection.execute(_TAKE, self._task(task)).rowcount:
                 return self._send(person, task, place)
         return "wait" if self._held_by_others(person) else "done"
 
@@ -151,16 +188,20 @@ class Allocation:
         """
         own = self._one(person, task)
         values = {**own, "at": self.now, "text": answer, "is_right": right, "remark": comment}
-        if not ANSWER.run(self.connection, values).rowcount:
+        if not self.connection.execute(_ANSWER, values).rowcount:
             refused = self._why_not(self.connection.execute(select(RESPONSE).where(ONE), own).first())
             if refused is not None:
                 return refused
-            ANSWER.run(self.connection, values)
+            self.connection.execute(_ANSWER, values)
         control = self.rules.tests <= task < self.rules.tests + self.rules.controls
         if control and right is not None:
-            COUNT_CONTROL.run(self.connection, {"number": person, "points": int(bool(right))})
+            counted = {
+                "controls": PERSON.c.controls + 1,
+                "controls_right": PERSON.c.controls_right + int(right),
+            }
+            self.connection.execute(update(PERSON).where(PERSON.c.id == person).values(counted))
         else:
-            widen(self.connection, self.rules, task)
+            self._widen(task)
         return "saved"
 
     def release(self, person: int) -> int:
@@ -169,11 +210,11 @@ class Allocation:
         Returns:
             The number of places.
         """
-        mine = and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person)
+        mine = self._mine(person)
         freed = update(RESPONSE).where(mine, RESPONSE.c.counts).values(counts=False)
         held = sorted(self.connection.scalars(freed.returning(RESPONSE.c.task)))
         for task in held:
-            GIVE_BACK.run(self.connection, self._task(task))
+            self.connection.execute(_GIVE_BACK, self._task(task))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=RETURNED))
         return len(held)
 
@@ -185,10 +226,8 @@ class Allocation:
         Returns:
             How many answers count again, and how many are left over.
         """
-        given_up = and_(
-            RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person, RESPONSE.c.state == ANSWERED, ~RESPONSE.c.counts,
-            RESPONSE.c.task < self.rules.tests, RESPONSE.c.place > 0,
-        )  # fmt: skip
+        answered = and_(self._mine(person), RESPONSE.c.state == ANSWERED, ~RESPONSE.c.counts)
+        given_up = and_(answered, RESPONSE.c.task < self.rules.tests, RESPONSE.c.place > 0)
         tasks = sorted(self.connection.scalars(select(RESPONSE.c.task).where(given_up)))
         if self.rules.dialogues:
             whole = self._whole_dialogues(set(tasks))
@@ -196,12 +235,12 @@ class Allocation:
                 update(RESPONSE).where(given_up, RESPONSE.c.task.in_(whole)).values(counts=True)
             )
             for task in whole:
-                TAKE.run(self.connection, self._task(task))
+                self.connection.execute(_TAKE, self._task(task))
             return len(whole), len(tasks) - len(whole)
-        back = [task for task in tasks if TAKE.run(self.connection, self._task(task)).rowcount]
+        back = [task for task in tasks if self.connection.execute(_TAKE, self._task(task)).rowcount]
         for task in back:
             self.connection.execute(update(RESPONSE).where(ONE).values(counts=True), self._one(person, task))
-            widen(self.connection, self.rules, task)
+            self._widen(task)
         return len(back), len(tasks) - len(back)
 
     def return_overdue(self) -> int:
@@ -210,10 +249,36 @@ class Allocation:
         Returns:
             The number of tasks.
         """
-        gone = OVERDUE.run(self.connection, {"of_study": self.rules.study, "at": self.now}).fetchall()
+        gone = self.connection.execute(_OVERDUE, {"of_study": self.rules.study, "at": self.now}).all()
         for person, task in gone:
             self._expire(person, task)
         return len(gone)
+
+    def _widen(self, task: int) -> None:
+        """Ask for one more person if the overlap is adaptive and all people of an item have answered and do not agree.
+
+        A skip holds its place, as with fixed overlap, and is not an answer.
+        """
+        adaptive = self.rules.adaptive
+        if adaptive is None or task >= self.rules.tests or self.rules.in_fixed_slice(task):
+            return
+        place = and_(TASK.c.study == self.rules.study, TASK.c.number == task)
+        query = select(TASK.c.needed, TASK.c.open).where(place).with_for_update()
+        needed = self.connection.execute(query).one()
+        if needed.open or needed.needed >= adaptive.limit:
+            return
+        counted = and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.task == task, RESPONSE.c.counts)
+        rows = self.connection.execute(select(RESPONSE.c.state, RESPONSE.c.answer).where(counted)).all()
+        answers = {self.rules.vote_key(task, row.answer or "") for row in rows} - {None}
+        if len(answers) > 1 and all(row.state == ANSWERED for row in rows):
+            more = {"needed": TASK.c.needed + 1, "open": TASK.c.open + 1}
+            self.connection.execute(update(TASK).where(place).values(more))
+
+    def _mine(self, person: int) -> ColumnElement[bool]:
+        return and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person)
+
+    def _row(self, person: int, *, counts: bool) -> dict[str, object]:
+        return {"study": self.rules.study, "person": person, "state": OPEN, "counts": counts}
 
     def _own(self, person: int) -> dict[str, int]:
         return {"of_study": self.rules.study, "of_person": person}
@@ -224,65 +289,59 @@ class Allocation:
     def _one(self, person: int, task: int) -> dict[str, int]:
         return {"of_study": self.rules.study, "of_person": person, "of_task": task}
 
-    def _latest(self, person: int) -> _Latest | None:
+    def _latest(self, person: int) -> Row[*tuple[Any, ...]] | None:
         """Return the latest task of a person; in a dialogue, the first turn that is not answered."""
         own = self._own(person)
-        if self.rules.dialogues and (turn := NEXT_TURN.run(self.connection, own).fetchone()) is not None:
-            return _Latest(*turn)
-        found = LATEST.run(self.connection, own).fetchone()
-        return None if found is None else _Latest(*found)
+        if self.rules.dialogues and (turn := self.connection.execute(_NEXT_TURN, own).first()) is not None:
+            return turn
+        return self.connection.execute(_LATEST, own).first()
 
-    def _held(self, person: int, latest: _Latest | None) -> GivenTask | None:
+    def _held(self, person: int, latest: Row[*tuple[Any, ...]] | None) -> GivenTask | None:
         """Return the task that a person has before them, or the next turn of their dialogue, whose time starts now."""
         if latest is None or latest.state != OPEN:
             return None
         if latest.given is None or latest.due is None:
-            due, late = self._times()
-            times = update(RESPONSE).where(ONE).values(given=self.now, due=due, late=late)
-            self.connection.execute(times, self._one(person, latest.task))
-            return GivenTask(latest.task, latest.place, self.now, late)
+            times = self._times()
+            self.connection.execute(update(RESPONSE).where(ONE).values(times), self._one(person, latest.task))
+            return GivenTask(latest.task, latest.place, self.now, times["late"])
         if self._is_over(latest):
             self._expire(person, latest.task)
             return None
         return GivenTask(latest.task, latest.place, latest.given, latest.late)
 
-    def _is_over(self, task: _Latest) -> bool:
+    def _is_over(self, task: Row[*tuple[Any, ...]]) -> bool:
         return any(time is not None and self.now > time for time in (task.due, task.late))
 
     def _free(self, person: int, seed: int, place: int) -> tuple[int, int] | None:
         """Find a task (and its dialogue) that needs people and that the person has not had, from a random rank on."""
         start = self.rules.start_at(seed, place, RANKS)
         for low, high in ((start, RANKS), (0, start)):
-            found = FREE.run(self.connection, {**self._own(person), "low": low, "high": high}).fetchone()
+            found = self.connection.execute(_FREE, {**self._own(person), "low": low, "high": high}).first()
             if found is not None:
                 return found[0], found[1]
         return None
 
     def _send(self, person: int, task: int, place: int) -> GivenTask:
-        due, late = self._times()
-        values = {
-            "b_study": self.rules.study, "b_person": person, "b_task": task, "b_place": place, "b_counts": task < self.rules.tests,
-            "b_given": self.now, "b_due": due, "b_late": late,
-        }  # fmt: skip
-        SEND.run(self.connection, values)
-        return GivenTask(task, place, self.now, late)
+        times = self._times()
+        sent = {**self._row(person, counts=task < self.rules.tests), "task": task, "place": place}
+        self.connection.execute(insert(RESPONSE), {**sent, **times})
+        return GivenTask(task, place, self.now, times["late"])
 
-    def _times(self) -> tuple[int, int | None]:
-        """Return when a task goes back to others, and when the time limit ends."""
-        if self.rules.time_limit is None:
-            return self.now + round(1000 * self.rules.lease), None
-        late = self.now + round(1000 * (self.rules.time_limit + self.rules.grace))
-        return late, late
+    def _times(self) -> dict[str, int | None]:
+        """Return when a task is sent, when it goes back to others, and when the time limit ends."""
+        limit = self.rules.time_limit
+        due = self.now + round(1000 * (self.rules.lease if limit is None else limit + self.rules.grace))
+        return {"given": self.now, "due": due, "late": None if limit is None else due}
 
     def _expire(self, person: int, task: int) -> None:
         """Take a task away that was not answered in time. A dialogue goes as a whole: its next person has to give every answer."""
         if self.rules.dialogues:
             self._drop_dialogue(person, task)
             return
-        if EXPIRE.run(self.connection, self._one(person, task)).rowcount and task < self.rules.tests:
-            GIVE_BACK.run(self.connection, self._task(task))
+        if self.connection.execute(_EXPIRE, self._one(person, task)).rowcount and task < self.rules.tests:
+            self.connection.execute(_GIVE_BACK, self._task(task))
 
-    def _why_not(self, found: Row[Any, Any] | None) -> Taken | None:
+    def _why_not(self, found: Row[*tuple[Any, ...]] | None) -> Taken | None:
         """Tell why an answer is not taken; `None` if it can be taken now, after its task was taken again."""
         if found is None or found.given is None:
             return "not_given"
@@ -294,7 +353,7 @@ class Allocation:
         test = found.task < self.rules.tests
         if found.state != EXPIRED or self.rules.dialogues:
             return "passed_on"
-        if test and not TAKE.run(self.connection, self._task(found.task)).rowcount:
+        if test and not self.connection.execute(_TAKE, self._task(found.task)).rowcount:
             return "passed_on"
         again = update(RESPONSE).where(ONE).values(state=OPEN, counts=test)
         self.connection.execute(again, self._one(found.person, found.task))
@@ -302,50 +361,38 @@ class Allocation:
 
     def _held_by_others(self, person: int) -> bool:
         """Whether a task that the person has not had is with somebody else, who may not answer it."""
-        return HELD_BY_OTHERS.run(self.connection, self._own(person)).fetchone() is not None
+        return self.connection.execute(_HELD_BY_OTHERS, self._own(person)).first() is not None
 
     def _hold_dialogue(self, person: int, dialogue: int, place: int) -> bool:
         """Take a place of every turn of a dialogue for one person; whether all of them were free."""
         here = and_(TASK.c.study == self.rules.study, TASK.c.dialogue == dialogue)
-        turns = self.connection.execute(
-            select(TASK.c.number, TASK.c.open)
-            .where(here)
-            .order_by(TASK.c.turn, TASK.c.number)
-            .with_for_update()
-        ).all()
+        query = select(TASK.c.number, TASK.c.open).where(here).order_by(TASK.c.turn, TASK.c.number)
+        turns = self.connection.execute(query.with_for_update()).all()
         if not all(turn.open for turn in turns):
             return False
         self.connection.execute(update(TASK).where(here).values(open=TASK.c.open - 1))
-        held = {"study": self.rules.study, "person": person, "state": OPEN, "counts": True}
-        self.connection.execute(
-            insert(RESPONSE),
-            [{**held, "task": turn.number, "place": place + at} for at, turn in enumerate(turns)],
-        )
+        held = self._row(person, counts=True)
+        rows = [{**held, "task": turn.number, "place": place + at} for at, turn in enumerate(turns)]
+        self.connection.execute(insert(RESPONSE), rows)
         return True
 
     def _whole_dialogues(self, tasks: set[int]) -> list[int]:
         """Return those of the tasks whose dialogue is complete among them and has no turn without an open place."""
         query = select(TASK.c.number, TASK.c.dialogue, TASK.c.open).where(TASK.c.study == self.rules.study)
         turns = self.connection.execute(query.order_by(TASK.c.number).with_for_update()).all()
-        of = {
-            turn.number: turn.dialogue or -turn.number for turn in turns
-        }  # an item outside dialogues is one of its own
+        # An item outside dialogues is one of its own.
+        of = {turn.number: turn.dialogue or -turn.number for turn in turns}
         broken = {of[turn.number] for turn in turns if not turn.open or turn.number not in tasks}
         return [number for number, dialogue in of.items() if dialogue not in broken]
 
     def _drop_dialogue(self, person: int, task: int) -> None:
-        dialogue = (
-            select(TASK.c.dialogue)
-            .where(TASK.c.study == self.rules.study, TASK.c.number == task)
-            .scalar_subquery()
-        )
-        turns = select(TASK.c.number).where(TASK.c.study == self.rules.study, TASK.c.dialogue == dialogue)
-        mine = and_(
-            RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person, RESPONSE.c.task.in_(turns)
-        )
+        here = TASK.c.study == self.rules.study
+        dialogue = select(TASK.c.dialogue).where(here, TASK.c.number == task).scalar_subquery()
+        turns = select(TASK.c.number).where(here, TASK.c.dialogue == dialogue)
+        mine = and_(self._mine(person), RESPONSE.c.task.in_(turns))
         held = self.connection.scalars(select(RESPONSE.c.task).where(mine, RESPONSE.c.counts)).all()
         for one in sorted(held):
-            GIVE_BACK.run(self.connection, self._task(one))
+            self.connection.execute(_GIVE_BACK, self._task(one))
         self.connection.execute(update(RESPONSE).where(mine, RESPONSE.c.state == OPEN).values(state=EXPIRED))
         self.connection.execute(update(RESPONSE).where(mine).values(counts=False))
 

@@ -5,21 +5,60 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from merilo.site.schema import EVENT, PERSON
+from merilo.text import Given, Text
 
 #: Who did something: the author on the site, the server by its rules, or somebody with the command line.
 Actor: TypeAlias = Literal["author", "server", "command line"]
 
-#: Everything that is recorded; `author_words` has a sentence for each.
+_ACTORS: Final[Mapping[str, Text]] = {
+    "author": Text("author"),
+    "server": Text("server"),
+    "command line": Text("command line"),
+}
+
+#: Everything that is recorded.
 Deed: TypeAlias = Literal[
     "signed_in", "sign_in_failed", "signed_out", "password_set",
     "paused", "resumed", "invited", "links_made", "revoked", "stopped", "excluded", "reinstated", "erased", "name_erased",
     "answers_exported", "comments_exported", "estimate_shown",
 ]  # fmt: skip
+
+_DEEDS: Final[Mapping[str, Text]] = {
+    "signed_in": Text("Signed in to the author's pages"),
+    "sign_in_failed": Text("Wrong password of the author"),
+    "signed_out": Text("Signed out"),
+    "password_set": Text("New password of the author"),
+    "paused": Text("Study paused"),
+    "resumed": Text("Study resumed"),
+    "invited": Text("Expert invited"),
+    "links_made": Text("Personal links made"),
+    "revoked": Text("Invitation revoked"),
+    "stopped": Text("Stopped because of control items"),
+    "excluded": Text("Excluded"),
+    "reinstated": Text("Reinstated"),
+    "erased": Text("Data of one person erased"),
+    "name_erased": Text("Name of an invited expert erased"),
+    "answers_exported": Text("Answers downloaded"),
+    "comments_exported": Text("Comments downloaded"),
+    "estimate_shown": Text("Estimate shown"),
+}
+
+#: The counts of an event in words; those of invitations are names.
+_FACTS: Final[Mapping[str, Text]] = {
+    "sign_in_failed": Text("attempts within an hour: {times}"),
+    "links_made": Text("links: {links}"),
+    "stopped": Text("{right} of {controls} right"),
+    "excluded": Text("items given to others: {places}"),
+    "reinstated": Text(
+        "answers that count again: {again}; not counted, because the items were given to others: {over}"
+    ),
+    "erased": Text("answers: {answers}"),
+}
 
 #: Events of one page of the log.
 PAGE: Final = 50
@@ -48,6 +87,24 @@ class LoggedEvent:
     pseudonym: str | None
     reason: str
     facts: Mapping[str, str | int]
+
+    @property
+    def deed(self) -> Text:
+        """What was done, in words."""
+        return _DEEDS.get(self.what) or Given({"en": self.what})
+
+    @property
+    def by(self) -> Text:
+        """Who did it, in words."""
+        return _ACTORS.get(self.actor) or Given({"en": self.actor})
+
+    @property
+    def told(self) -> Text | None:
+        """The counts or names in words; `None` if there are none, or they were erased."""
+        if name := self.facts.get("name"):
+            return Given({"en": str(name)})
+        text, values = _FACTS.get(self.what), dict[str, Any](self.facts)
+        return Text(text.english, **values) if text is not None and values else None
 
 
 def record(

@@ -1,19 +1,23 @@
-"""What an author does with a study and its people. Every function runs inside one transaction and records its event there."""
+"""What an author reads of a study's people and does with them. Each action runs inside one transaction and records its event there."""
 
 from __future__ import annotations
 
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, and_, delete, or_, select, update
+import polars as pl
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, update
 
+from merilo.atomic_write import guarded
 from merilo.errors import UsageError
 from merilo.site.assignment import Allocation
-from merilo.site.audit_log import Actor, record
-from merilo.site.people_access import new_invitation
-from merilo.site.schema import ERASED, EVENT, INVITATION, OPEN, PERSON, RESPONSE, RETURNED, STUDY
+from merilo.site.audit_log import Actor, Deed, LoggedEvent, events, record
+from merilo.site.people_access import domains_of, new_invitation
+from merilo.site.schema import ANSWERED, ERASED, EVENT, INVITATION, OPEN, PERSON, RESPONSE, RETURNED, STUDY
 from merilo.site.served_study import ServedStudy
 
 #: The most characters of a reason.
@@ -58,247 +62,222 @@ class Erasure(NamedTuple):
     places: int
 
 
-def set_paused(connection: Connection, study: ServedStudy, *, now: int, actor: Actor, paused: bool) -> bool:
-    """Pause a study or resume it.
+@dataclass(frozen=True, slots=True)
+class AuthorActions:
+    """What an author does with a study, inside one transaction.
 
-    Returns:
-        Whether something changed.
-    """
-    here = and_(STUDY.c.id == study.rules.study, STUDY.c.paused != paused)
-    if not connection.execute(update(STUDY).where(here).values(paused=paused)).rowcount:
-        return False
-    record(connection, study.rules.study, now, actor, "paused" if paused else "resumed")
-    return True
-
-
-def invite(
-    connection: Connection,
-    study: ServedStudy,
-    names: Sequence[str | None],
-    *,
-    now: int,
-    actor: Actor,
-    codes: Sequence[str] | None = None,
-    domains: Sequence[str] = (),
-) -> list[tuple[str, str]]:
-    """Make invitations to a study.
-
-    Args:
+    Attributes:
         connection: an open transaction that writes.
         study: the study.
-        names: an expert's name for each invitation; `None` for a link without a name.
         now: the time, in milliseconds since 1970.
-        actor: who invites.
-        codes: the codes; default: random ones. Invitations whose code is in the database stay as they are.
-        domains: the domains whose items the named people get; by default, all.
-
-    Returns:
-        The name (or an empty text) and the code of each invitation. The database keeps only the hash of a code.
-
-    Raises:
-        UsageError: the group consists of experts and a name or the domains are missing, or there is no such domain.
+        actor: who acts.
     """
-    made, unnamed = [], 0
-    for at, name in enumerate(names):
-        invitation = new_invitation(
-            connection, study, name, now, codes[at] if codes else None, domains=domains
-        )
-        made.append((name or "", invitation.code))
-        if invitation.is_new and name is not None:
-            record(connection, study.rules.study, now, actor, "invited", person=invitation.person, name=name)
-        unnamed += invitation.is_new and name is None
-    if unnamed:
-        record(connection, study.rules.study, now, actor, "links_made", links=unnamed)
-    return made
 
+    connection: Connection
+    study: ServedStudy
+    now: int
+    actor: Actor
 
-def revoke(connection: Connection, study: ServedStudy, hashed: str, *, now: int, actor: Actor) -> bool:
-    """Revoke an invitation: its link opens nothing any more. Who came in with it stays in.
+    def set_paused(self, *, paused: bool) -> bool:
+        """Pause the study or resume it.
 
-    Returns:
-        Whether something changed.
-    """
-    here = and_(INVITATION.c.study == study.rules.study, INVITATION.c.hash == hashed, ~INVITATION.c.revoked)
-    changed = (
-        update(INVITATION).where(here).values(revoked=True).returning(INVITATION.c.name, INVITATION.c.person)
-    )
-    found = connection.execute(changed).first()
-    if found is None:
-        return False
-    named = {"name": found.name} if found.name else {}
-    record(connection, study.rules.study, now, actor, "revoked", person=found.person, **named)
-    return True
+        Returns:
+            Whether something changed.
+        """
+        here = and_(STUDY.c.id == self.study.rules.study, STUDY.c.paused != paused)
+        if not self.connection.execute(update(STUDY).where(here).values(paused=paused)).rowcount:
+            return False
+        self.record("paused" if paused else "resumed")
+        return True
 
+    def invite(
+        self, names: Sequence[str | None], *, codes: Sequence[str] | None = None, domains: Sequence[str] = ()
+    ) -> list[tuple[str, str]]:
+        """Make invitations to the study.
 
-def erase_name(connection: Connection, study: ServedStudy, hashed: str, *, now: int, actor: Actor) -> bool:
-    """Erase the name of an expert who never came in: their invitations, and the name in the log.
+        Args:
+            names: an expert's name for each invitation; `None` for a link without a name.
+            codes: the codes; default: random ones. Invitations whose code is in the database stay as they are.
+            domains: the domains whose items the named people get; by default, all.
 
-    Returns:
-        Whether there was such an invitation.
-    """
-    here = and_(
-        INVITATION.c.study == study.rules.study, INVITATION.c.hash == hashed,
-        INVITATION.c.person.is_(None), INVITATION.c.name.is_not(None),
-    )  # fmt: skip
-    name = connection.scalar(select(INVITATION.c.name).where(here))
-    if name is None:
-        return False
-    _overwrite_deleted(connection)
-    connection.execute(
-        delete(INVITATION).where(
-            INVITATION.c.study == study.rules.study, INVITATION.c.name == name, INVITATION.c.person.is_(None)
-        )
-    )
-    _erase_from_log(connection, study, name, None)
-    record(connection, study.rules.study, now, actor, "name_erased")
-    return True
+        Returns:
+            The name (or an empty text) and the code of each invitation. The database keeps only the hash of a code.
 
+        Raises:
+            UsageError: the group consists of experts and a name or the domains are missing, or there is no such domain.
+        """
+        made, unnamed = [], 0
+        for at, name in enumerate(names):
+            code = codes[at] if codes else None
+            invitation = new_invitation(self.connection, self.study, name, self.now, code, domains=domains)
+            made.append((name or "", invitation.code))
+            if invitation.is_new and name is not None:
+                self.record("invited", invitation.person, name=name)
+            unnamed += invitation.is_new and name is None
+        if unnamed:
+            self.record("links_made", links=unnamed)
+        return made
 
-def exclude(
-    connection: Connection, study: ServedStudy, pseudonym: str, reason: str, *, now: int, actor: Actor
-) -> Exclusion | None:
-    """Exclude a person: they get no more tasks, their answers do not count, and their items are given to others.
+    def revoke(self, hashed: str) -> bool:
+        """Revoke an invitation: its link opens nothing any more. Who came in with it stays in.
 
-    Args:
-        connection: an open transaction that writes.
-        study: the study.
-        pseudonym: the person.
-        reason: why; it is shown in the log.
-        now: the time, in milliseconds since 1970.
-        actor: who excludes.
+        Returns:
+            Whether something changed.
+        """
+        here = and_(self._invitations, INVITATION.c.hash == hashed, ~INVITATION.c.revoked)
+        revoked = update(INVITATION).where(here).values(revoked=True)
+        found = self.connection.execute(revoked.returning(INVITATION.c.name, INVITATION.c.person)).first()
+        if found is None:
+            return False
+        self.record("revoked", found.person, **({"name": found.name} if found.name else {}))
+        return True
 
-    Returns:
-        What was done; `None` if there is no such person.
+    def erase_name(self, hashed: str) -> bool:
+        """Erase the name of an expert who never came in: their invitations, and the name in the log.
 
-    Raises:
-        UsageError: the reason is missing or too long.
-    """
-    reason = " ".join(reason.replace("\0", "").split())
-    if not 0 < len(reason) <= LONGEST_REASON:
-        raise UsageError(f"an exclusion needs a reason of at most {LONGEST_REASON:,} characters")
-    person = _locked(connection, study, pseudonym)
-    if person is None:
-        return None
-    if person.stage == "excluded":
-        return Exclusion(changed=False, places=0)
-    connection.execute(
-        update(PERSON)
-        .where(PERSON.c.id == person.id)
-        .values(stage="excluded", before=person.stage, reason=reason)
-    )
-    places = Allocation(connection, study.rules, now).release(person.id)
-    record(
-        connection, study.rules.study, now, actor, "excluded", person=person.id, reason=reason, places=places
-    )
-    return Exclusion(changed=True, places=places)
+        Returns:
+            Whether there was such an invitation.
+        """
+        unused = and_(self._invitations, INVITATION.c.person.is_(None), INVITATION.c.name.is_not(None))
+        name = self.connection.scalar(select(INVITATION.c.name).where(unused, INVITATION.c.hash == hashed))
+        if name is None:
+            return False
+        self._overwrite_deleted()
+        self.connection.execute(delete(INVITATION).where(unused, INVITATION.c.name == name))
+        self._erase_from_log(name, None)
+        self.record("name_erased")
+        return True
 
+    def exclude(self, pseudonym: str, reason: str) -> Exclusion | None:
+        """Exclude a person: they get no more tasks, their answers do not count, and their items are given to others.
 
-def reinstate(
-    connection: Connection, study: ServedStudy, pseudonym: str, *, now: int, actor: Actor
-) -> Reinstatement | None:
-    """Reinstate an excluded person: they go on where they were, and their answers count where the items are still free.
+        Args:
+            pseudonym: the person.
+            reason: why; it is shown in the log.
 
-    A person whom the server had stopped before is stopped again.
+        Returns:
+            What was done; `None` if there is no such person.
 
-    Args:
-        connection: an open transaction that writes.
-        study: the study.
-        pseudonym: the person.
-        now: the time, in milliseconds since 1970.
-        actor: who reinstates.
+        Raises:
+            UsageError: the reason is missing or too long.
+        """
+        reason = " ".join(reason.replace("\0", "").split())
+        if not 0 < len(reason) <= LONGEST_REASON:
+            raise UsageError(f"an exclusion needs a reason of at most {LONGEST_REASON:,} characters")
+        person = self._locked(pseudonym)
+        if person is None:
+            return None
+        if person.stage == "excluded":
+            return Exclusion(changed=False, places=0)
+        self._change(person.id, stage="excluded", before=person.stage, reason=reason)
+        places = self._allocation.release(person.id)
+        self.record("excluded", person.id, reason=reason, places=places)
+        return Exclusion(changed=True, places=places)
 
-    Returns:
-        What was done; `None` if there is no such person.
-    """
-    person = _locked(connection, study, pseudonym)
-    if person is None:
-        return None
-    if person.stage != "excluded":
-        return Reinstatement(changed=False, again=0, over=0)
-    stage = person.before or "working"
-    stopped = stage == "stopped"
-    connection.execute(
-        update(PERSON).where(PERSON.c.id == person.id).values(
-            stage=stage, before=None,
-            reason=f"{person.controls_right} of {person.controls} control items right" if stopped else None,
-        )
-    )  # fmt: skip
-    # A training item that was open is shown again.
-    connection.execute(
-        update(RESPONSE)
-        .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id)
-        .where(RESPONSE.c.task >= study.training.start, RESPONSE.c.state == RETURNED)
-        .values(state=OPEN)
-    )
-    again, over = (0, 0) if stopped else Allocation(connection, study.rules, now).reinstate(person.id)
-    record(connection, study.rules.study, now, actor, "reinstated", person=person.id, again=again, over=over)
-    return Reinstatement(changed=True, again=again, over=over)
+    def reinstate(self, pseudonym: str) -> Reinstatement | None:
+        """Reinstate an excluded person: they continue from the same task, and their answers count where the items are still free.
 
+        A person whom the server had stopped before is stopped again.
 
-def erase(
-    connection: Connection, study: ServedStudy, pseudonym: str, *, now: int, actor: Actor
-) -> Erasure | None:
-    """Erase a person: their id or name, links, answers, comments, completion code, and what the log says about them.
+        Args:
+            pseudonym: the person.
 
-    A row remains that has nothing but its number, so that the number is not given again: a cookie of the person may still carry it.
-    The places of their answers are given to others. The log says that somebody was erased.
+        Returns:
+            What was done; `None` if there is no such person.
+        """
+        person = self._locked(pseudonym)
+        if person is None:
+            return None
+        if person.stage != "excluded":
+            return Reinstatement(changed=False, again=0, over=0)
+        stage = person.before or "working"
+        stopped = stage == "stopped"
+        reason = f"{person.controls_right} of {person.controls} control items right" if stopped else None
+        self._change(person.id, stage=stage, before=None, reason=reason)
+        # A training item that was open is shown again.
+        training = and_(RESPONSE.c.task >= self.study.training.start, RESPONSE.c.state == RETURNED)
+        self.connection.execute(update(RESPONSE).where(self._of(person.id), training).values(state=OPEN))
+        again, over = (0, 0) if stopped else self._allocation.reinstate(person.id)
+        self.record("reinstated", person.id, again=again, over=over)
+        return Reinstatement(changed=True, again=again, over=over)
 
-    Args:
-        connection: an open transaction that writes.
-        study: the study.
-        pseudonym: the person.
-        now: the time, in milliseconds since 1970.
-        actor: who erases.
+    def erase(self, pseudonym: str) -> Erasure | None:
+        """Erase a person: their id or name, links, answers, comments, completion code, and what the log says about them.
 
-    Returns:
-        What was erased; `None` if there is no such person.
-    """
-    person = _locked(connection, study, pseudonym)
-    if person is None:
-        return None
-    _overwrite_deleted(connection)
-    places = Allocation(connection, study.rules, now).release(person.id)
-    mine = and_(RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id)
-    answers = sum(
-        answered is not None for answered in connection.scalars(select(RESPONSE.c.answered).where(mine))
-    )
-    connection.execute(delete(RESPONSE).where(mine))
-    name = person.external if person.source == "expert" else None
-    theirs = INVITATION.c.person == person.id
-    if name is not None:
-        theirs = or_(theirs, and_(INVITATION.c.study == study.rules.study, INVITATION.c.name == name))
-    connection.execute(delete(INVITATION).where(theirs))
-    _erase_from_log(connection, study, name, person.id)
-    connection.execute(
-        update(PERSON).where(PERSON.c.id == person.id).values(
-            pseudonym=f"{ERASED}-{secrets.token_hex(5)}", source=ERASED, external=None, stage=ERASED, reason=None, before=None,
-            language=study.languages[0], seed=0, created=0, controls=0, controls_right=0, trained=0, trained_right=0, flagged=None,
+        A row remains that has nothing but its number, so that the number is not given again: a cookie of the person may still carry it.
+        The places of their answers are given to others. The log says that somebody was erased.
+
+        Args:
+            pseudonym: the person.
+
+        Returns:
+            What was erased; `None` if there is no such person.
+        """
+        person = self._locked(pseudonym)
+        if person is None:
+            return None
+        self._overwrite_deleted()
+        places = self._allocation.release(person.id)
+        times = self.connection.scalars(select(RESPONSE.c.answered).where(self._of(person.id)))
+        answers = sum(answered is not None for answered in times)
+        self.connection.execute(delete(RESPONSE).where(self._of(person.id)))
+        name = person.external if person.source == "expert" else None
+        theirs = INVITATION.c.person == person.id
+        if name is not None:
+            theirs = or_(theirs, and_(self._invitations, INVITATION.c.name == name))
+        self.connection.execute(delete(INVITATION).where(theirs))
+        self._erase_from_log(name, person.id)
+        self._change(
+            person.id, pseudonym=f"{ERASED}-{secrets.token_hex(5)}", source=ERASED, external=None, stage=ERASED, reason=None, before=None,
+            language=self.study.languages[0], seed=0, created=0, controls=0, controls_right=0, trained=0, trained_right=0, flagged=None,
             completion=None,
-        )
-    )  # fmt: skip
-    record(connection, study.rules.study, now, actor, "erased", answers=answers)
-    return Erasure(answers, places)
+        )  # fmt: skip
+        self.record("erased", answers=answers)
+        return Erasure(answers, places)
 
+    @property
+    def _allocation(self) -> Allocation:
+        return Allocation(self.connection, self.study.rules, self.now)
 
-def _locked(connection: Connection, study: ServedStudy, pseudonym: str) -> Row[tuple[object, ...]] | None:
-    """Read a person and let their own requests wait; nobody else can give them tasks in the meantime."""
-    query = select(PERSON).where(
-        PERSON.c.study == study.rules.study, PERSON.c.pseudonym == pseudonym, PERSON.c.stage != ERASED
-    )
-    return connection.execute(query.with_for_update()).first()
+    @property
+    def _invitations(self) -> ColumnElement[bool]:
+        return INVITATION.c.study == self.study.rules.study
 
+    def _of(self, person: int) -> ColumnElement[bool]:
+        return and_(RESPONSE.c.study == self.study.rules.study, RESPONSE.c.person == person)
 
-def _erase_from_log(connection: Connection, study: ServedStudy, name: str | None, person: int | None) -> None:
-    """Take a person's number, name and reasons out of the log."""
-    if person is not None:
-        connection.execute(update(EVENT).where(EVENT.c.person == person).values(person=None, detail=""))
-    if name is None:
-        return
-    here = and_(EVENT.c.study == study.rules.study, EVENT.c.what.in_(["invited", "revoked"]))
-    rows = connection.execute(select(EVENT.c.id, EVENT.c.detail).where(here)).all()
-    with_name = [row.id for row in rows if row.detail and _name_in(row.detail) == name]
-    for number in with_name:
-        connection.execute(update(EVENT).where(EVENT.c.id == number).values(detail=""))
+    def _change(self, person: int, **values: object) -> None:
+        self.connection.execute(update(PERSON).where(PERSON.c.id == person).values(values))
+
+    def record(self, what: Deed, person: int | None = None, **facts: str | int) -> None:
+        """Write an event of the study into the log."""
+        reason = str(facts.pop("reason", ""))
+        record(
+            self.connection, self.study.rules.study, self.now, self.actor, what, person=person, reason=reason, **facts
+        )  # fmt: skip
+
+    def _locked(self, pseudonym: str) -> Row[Any] | None:
+        """Read a person and let their own requests wait; nobody else can give them tasks in the meantime."""
+        here = and_(PERSON.c.study == self.study.rules.study, PERSON.c.pseudonym == pseudonym)
+        query = select(PERSON).where(here, PERSON.c.stage != ERASED)
+        return self.connection.execute(query.with_for_update()).first()
+
+    def _erase_from_log(self, name: str | None, person: int | None) -> None:
+        """Take a person's number, name and reasons out of the log."""
+        if person is not None:
+            hers = update(EVENT).where(EVENT.c.person == person)
+            self.connection.execute(hers.values(person=None, detail=""))
+        if name is None:
+            return
+        here = and_(EVENT.c.study == self.study.rules.study, EVENT.c.what.in_(["invited", "revoked"]))
+        rows = self.connection.execute(select(EVENT.c.id, EVENT.c.detail).where(here)).all()
+        with_name = [row.id for row in rows if row.detail and _name_in(row.detail) == name]
+        self.connection.execute(update(EVENT).where(EVENT.c.id.in_(with_name)).values(detail=""))
+
+    def _overwrite_deleted(self) -> None:
+        """Let SQLite overwrite what this transaction deletes, instead of only marking it as free."""
+        if self.connection.dialect.name == "sqlite":
+            self.connection.exec_driver_sql("PRAGMA secure_delete=ON")
 
 
 def _name_in(detail: str) -> str:
@@ -309,7 +288,184 @@ def _name_in(detail: str) -> str:
     return str(content.get("name", "")) if isinstance(content, dict) else detail
 
 
-def _overwrite_deleted(connection: Connection) -> None:
-    """Let SQLite overwrite what this transaction deletes, instead of only marking it as free."""
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("PRAGMA secure_delete=ON")
+#: Invitations of one page.
+INVITATIONS_PAGE: Final = 100
+
+
+class Remark(NamedTuple):
+    """A comment on an item.
+
+    Attributes:
+        item: the item's id in the dataset.
+        at: when it was sent, in milliseconds since 1970.
+        answer: the answer.
+        comment: the comment.
+    """
+
+    item: str
+    at: int
+    answer: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonDetails:
+    """Everything that the site knows about a person.
+
+    Attributes:
+        pseudonym: the name in tables.
+        source: how they came in.
+        external: the platform's id, or the expert's name; `None` for personal links.
+        stage: what comes next for them.
+        reason: why they were stopped or excluded.
+        created: when they came in, in milliseconds since 1970.
+        latest: when they last answered; `None` if they have not.
+        answers: answers to items of the test.
+        counting: answers to items of the test that count.
+        controls: answered control items.
+        controls_right: correctly answered control items.
+        trained: answered training items.
+        trained_right: correctly answered training items.
+        seconds: the median time of an answer; `None` without answers.
+        flagged: a suspicion about their speed.
+        completion: the code for the platform.
+        remarks: their comments, the latest first.
+        log: what was done about them, the latest first.
+    """
+
+    pseudonym: str
+    source: str
+    external: str | None
+    stage: str
+    reason: str | None
+    created: int
+    latest: int | None
+    answers: int
+    counting: int
+    controls: int
+    controls_right: int
+    trained: int
+    trained_right: int
+    seconds: float | None
+    flagged: str | None
+    completion: str | None
+    remarks: Sequence[Remark]
+    log: Sequence[LoggedEvent]
+
+
+class ListedInvitation(NamedTuple):
+    """An invitation in the list.
+
+    Attributes:
+        hash: the hash of its code, by which it is revoked.
+        name: the expert whom it is for.
+        domains: the domains that they are invited for; empty for all.
+        created: when it was made, in milliseconds since 1970.
+        revoked: whether it was revoked.
+        pseudonym: who came in with it.
+    """
+
+    hash: str
+    name: str | None
+    domains: tuple[str, ...]
+    created: int
+    revoked: bool
+    pseudonym: str | None
+
+
+def person_details(connection: Connection, study: ServedStudy, pseudonym: str) -> PersonDetails | None:
+    """Read what the site knows about a person; `None` if there is no such person."""
+    here = and_(
+        PERSON.c.study == study.rules.study, PERSON.c.pseudonym == pseudonym, PERSON.c.stage != ERASED
+    )
+    person = connection.execute(select(PERSON).where(here)).first()
+    if person is None:
+        return None
+    query = select(
+        RESPONSE.c.task, RESPONSE.c.answered, RESPONSE.c.seconds, RESPONSE.c.counts, RESPONSE.c.answer, RESPONSE.c.comment
+    ).where(
+        RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id, RESPONSE.c.state == ANSWERED
+    )  # fmt: skip
+    rows = connection.execute(query.order_by(RESPONSE.c.answered.desc())).all()
+    tests = [row for row in rows if row.task < study.rules.tests]
+    times = sorted(row.seconds for row in tests)
+    remarks = [
+        Remark(str(study.tasks[row.task].item), row.answered, row.answer or "", row.comment)
+        for row in rows
+        if row.comment
+    ]
+    return PersonDetails(
+        person.pseudonym, person.source, None if person.source == "link" else person.external, person.stage, person.reason,
+        person.created, rows[0].answered if rows else None, len(tests), sum(row.counts for row in tests),
+        person.controls, person.controls_right, person.trained, person.trained_right,
+        times[len(times) // 2] if times else None, person.flagged, person.completion,
+        remarks, events(connection, study.rules.study, person=person.id),
+    )  # fmt: skip
+
+
+def find_people(connection: Connection, study: ServedStudy, given: str) -> list[str]:
+    """Return the pseudonyms of people by a pseudonym, a platform's id or an expert's name."""
+    of_study = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
+    named = or_(PERSON.c.pseudonym == given, and_(PERSON.c.external == given, PERSON.c.source != "link"))
+    return list(connection.scalars(select(PERSON.c.pseudonym).where(of_study, named)))
+
+
+def listed_invitations(
+    connection: Connection, study: ServedStudy, page: int
+) -> tuple[list[ListedInvitation], int]:
+    """Read a page of the invitations, the newest first, and the number of pages."""
+    of_study = INVITATION.c.study == study.rules.study
+    number = connection.scalar(select(func.count()).select_from(INVITATION).where(of_study)) or 0
+    query = (
+        select(
+            INVITATION.c.hash,
+            INVITATION.c.name,
+            INVITATION.c.domains,
+            INVITATION.c.created,
+            INVITATION.c.revoked,
+            PERSON.c.pseudonym,
+        )
+        .join(PERSON, PERSON.c.id == INVITATION.c.person, isouter=True)
+        .where(of_study)
+        .order_by(INVITATION.c.created.desc(), INVITATION.c.name, INVITATION.c.hash)
+        .limit(INVITATIONS_PAGE)
+        .offset(INVITATIONS_PAGE * (page - 1))
+    )
+    found = [
+        ListedInvitation(hashed, name, domains_of(domains), *rest)
+        for hashed, name, domains, *rest in connection.execute(query)
+    ]
+    return found, max(1, -(-number // INVITATIONS_PAGE))
+
+
+def comments_table(connection: Connection, study: ServedStudy) -> str:
+    """Return all comments as CSV, in the order in which they were sent.
+
+    The columns are `study`, `task`, `item` (its id in the dataset), `kind` (test, control or training), `respondent` (a pseudonym), `submitted`,
+    `answer` and `comment`. Text that a spreadsheet would run as a formula is prefixed with an apostrophe.
+    """
+    query = (
+        select(
+            RESPONSE.c.task, RESPONSE.c.answered, RESPONSE.c.answer, RESPONSE.c.comment, PERSON.c.pseudonym
+        )
+        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
+        .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.comment.is_not(None))
+        .order_by(RESPONSE.c.answered, PERSON.c.pseudonym, RESPONSE.c.task)
+    )
+    rows = connection.execute(query).all()
+    tasks = [study.tasks[row.task] for row in rows]
+    table = pl.DataFrame({
+        "study": [study.key] * len(rows),
+        "task": [task.id for task in tasks],
+        "item": [str(task.item) for task in tasks],
+        "kind": [task.kind for task in tasks],
+        "respondent": [row.pseudonym for row in rows],
+        "submitted": [_moment(row.answered) for row in rows],
+        "answer": [row.answer for row in rows],
+        "comment": [row.comment for row in rows],
+    }, schema=dict.fromkeys(("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment"), pl.String))  # fmt: skip
+    return guarded(table).write_csv()
+
+
+def _moment(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

@@ -1,4 +1,4 @@
-"""HTTP with bounds: how large the head of a request may be, and how long a client may take to send or to read.
+"""HTTP with bounds: how large the head of a request may be, how long a client may take to send or to read, and the headers of every answer.
 
 uvicorn reads a head of any length and waits for the end of a request as long as the connection is open, so one stranger could fill the memory or all
 connections by sending a byte now and then. A reverse proxy usually has such limits; the site has them too, because it can be used without one.
@@ -7,12 +7,59 @@ connections by sending a byte now and then. A reverse proxy usually has such lim
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from merilo.site.security_headers import SECURITY_HEADERS
+#: Only files of the site itself, no inline scripts or styles, no frames.
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SECURITY_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+_ENCODED: Final = [
+    (name.lower().encode(), value.encode())
+    for name, value in {**SECURITY_HEADERS, "Cache-Control": "no-store"}.items()
+]
+
+
+class SecurityHeaders:
+    """Adds the headers to every answer of an application.
+
+    Args:
+        app: the application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = message["headers"]
+                named = {name.lower() for name, _ in own}
+                message["headers"] = [*own, *(one for one in _ENCODED if one[0] not in named)]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
 
 #: The most bytes of a request's line and headers, and the most headers.
 LARGEST_HEAD: Final = 64 * 1024

@@ -1,41 +1,262 @@
-"""What follows from all answers of a study: agreement, the people's work, pay. It takes time, so it is computed only after a change."""
+"""What follows from all answers of a study: agreement, the people's work and speed, pay. It is computed only after a change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, and_, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, literal_column, select, update
 
-from merilo.baselines.steps import agreement_of, without_majority
+from merilo.baselines.declared import declared, settings_for
+from merilo.baselines.steps import agreement_of, comparable, without_majority
 from merilo.errors import DataError
+from merilo.files import Table
+from merilo.people import platforms
 from merilo.people.collection_design import asked_by_design
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
+from merilo.people.experts.out_of_bag import may_be_mine
+from merilo.people.platforms import Columns
+from merilo.people.quality.annotators import READING_LIMIT, pace
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.quality.peers import sharing
-from merilo.people.quality.work import StudyWork, study_work
+from merilo.people.quality.work import StudyWork, Work, study_work
 from merilo.responses import Responses
-from merilo.site.answer_export import answer_reward
-from merilo.site.collected_responses import (
-    AnsweredTasks,
-    SitePerson,
-    TaskColumns,
-    comparable_responses,
-    planned_settings,
-    read_answers,
-    responses_of,
-    skipped_texts,
-)
-from merilo.site.schema import ERASED, OPEN, PERSON, RESPONSE
+from merilo.settings import Settings
+from merilo.site.answer_export import answer_reward, reason_left_out
+from merilo.site.schema import ANSWERED, ERASED, OPEN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
-from merilo.site.speed_flags import SpeedFlag, speed_flags
-from merilo.statistics.intervals import wilson
+from merilo.statistics.intervals import Interval, wilson
+from merilo.studies.platform_rows import as_given
+
+#: Answers that a person gives before their speed is judged.
+ENOUGH_ANSWERS: Final = 10
+
+#: People with enough answers, without whom nobody is compared with the others: the spread of fewer people is not known.
+ENOUGH_PEOPLE: Final = 5
+
+#: A median time below so many seconds, and so many times below that of a typical person, is suspicious whatever the spread.
+HASTY_SECONDS: Final = 2.0
+HASTY_FACTOR: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedFlag:
+    """Suspicious speed of one person.
+
+    Attributes:
+        times_faster: how many times faster than a typical person on texts of the same length.
+        characters_per_second: the reading speed that the times imply, in characters a second, if it is faster than anyone can read;
+            `None` otherwise.
+        answers: the answers that were compared.
+    """
+
+    times_faster: float
+    characters_per_second: float | None
+    answers: int
+
+    def __str__(self) -> str:
+        """Return the flag as the database keeps it."""
+        reading = "" if self.characters_per_second is None else f"{self.characters_per_second:.0f}"
+        return f"{self.times_faster:.3g};{reading};{self.answers}"
+
+
+def parsed_flag(text: str | None) -> SpeedFlag | None:
+    """Read a flag from the database.
+
+    Example:
+        >>> parsed_flag("3.5;;40"), parsed_flag(None)
+        (SpeedFlag(times_faster=3.5, characters_per_second=None, answers=40), None)
+    """
+    if not text:
+        return None
+    faster, reading, answers = text.split(";")
+    return SpeedFlag(float(faster), float(reading) if reading else None, int(answers))
+
+
+def speed_flags(work: Work) -> dict[int, SpeedFlag]:
+    """Find people whose speed is suspicious.
+
+    The logarithm of the seconds is regressed on the logarithm of the text's length; a person's pace is the median of their residuals.
+    A person with at least `ENOUGH_ANSWERS` answers is flagged for any of these:
+
+    * where at least `ENOUGH_PEOPLE` people can be compared: at least twice as fast as the median person, and at least 3 robust standard
+      deviations below it (from the median absolute deviation of the people, and the error of the person's own median);
+    * where they can be compared: a median time below 2 seconds, and at least 3 times as fast as the median person;
+    * more than `READING_LIMIT` characters a second.
+
+    Args:
+        work: the answers with their seconds and, if known, the length of the texts; each answer is a page of its own.
+
+    Returns:
+        Code of a person -> flag.
+
+    References:
+        J. Huang, P. Curran, J. Keeney, E. Poposki, R. DeShon (2012), Detecting and deterring insufficient effort responding to surveys.
+        Journal of Business and Psychology 27, 99-114: 2 seconds for an item.
+    """
+    if work.seconds is None:
+        return {}
+    timed = np.isfinite(work.seconds) & (work.seconds > 0)
+    answers = np.bincount(work.votes.annotator[timed], minlength=work.votes.annotators)
+    enough = answers >= ENOUGH_ANSWERS
+    if not enough.any():
+        return {}
+    compared = int(enough.sum()) >= ENOUGH_PEOPLE
+    flags = {}
+    for code, found in enumerate(pace(_of_people(work, enough))):
+        reads = found.characters_per_second
+        impossible = found.pages > 0 and reads > READING_LIMIT
+        hasty = found.seconds < HASTY_SECONDS and found.times_faster >= HASTY_FACTOR
+        if impossible or (compared and (found.too_fast or hasty)):
+            flags[code] = SpeedFlag(found.times_faster, reads if impossible else None, found.pages)
+    return flags
+
+
+def store_flags(connection: Connection, flags: Mapping[int, SpeedFlag | None]) -> None:
+    """Write the flags of people into the database; repeated, it changes nothing.
+
+    Args:
+        connection: an open transaction that writes.
+        flags: number of a person -> flag; `None` takes it away.
+    """
+    for person, flag in sorted(flags.items()):
+        connection.execute(
+            update(PERSON).where(PERSON.c.id == person).values(flagged=None if flag is None else str(flag))
+        )
+
+
+def _of_people(work: Work, wanted: NDArray[np.bool_]) -> Work:
+    """The work of some people."""
+    rows = wanted[work.votes.annotator]
+    return replace(
+        work,
+        votes=work.votes.where(rows),
+        control=work.control[rows],
+        correct=work.correct[rows],
+        order=work.order[rows],
+        page=None if work.page is None else work.page[rows],
+        seconds=None if work.seconds is None else work.seconds[rows],
+        characters=None if work.characters is None else work.characters[rows],
+    )
+
+
+_ANSWER_COLUMNS: Final = {
+    "task": pl.Int32, "person": pl.Int64, "place": pl.Int32, "counts": pl.Boolean, "given": pl.Int64, "answered": pl.Int64,
+    "seconds": pl.Float64, "answer": pl.String,
+}  # fmt: skip
+
+
+def read_answers(
+    connection: Connection, study: ServedStudy, people: Mapping[int, Row[*tuple[Any, ...]]]
+) -> pl.DataFrame:
+    """Read all answers to test and control items.
+
+    Args:
+        connection: a transaction that reads.
+        study: the registered study.
+        people: the people of the study by their numbers, read in the same transaction.
+
+    Returns:
+        One row for each answer: the columns of the table `response`, `pseudonym`, and `left_out`: why the answer is not in the table of
+        `merilo study collect`, an empty text if it is.
+    """
+    query = select(*(RESPONSE.c[name] for name in _ANSWER_COLUMNS)).where(
+        RESPONSE.c.study == study.rules.study,
+        RESPONSE.c.task < study.training.start,
+        RESPONSE.c.state == ANSWERED,
+    )
+    rows = [tuple(row) for row in connection.execute(query)]
+    table = pl.DataFrame(rows, schema=_ANSWER_COLUMNS, orient="row")
+    kinds = [(number, one.pseudonym, *_left_out(study, one)) for number, one in people.items()]
+    schema = {"person": pl.Int64, "pseudonym": pl.String, "held": pl.String, "surplus": pl.String}
+    holds = pl.col("counts") | (pl.col("task") >= study.rules.tests)
+    return (
+        table.join(pl.DataFrame(kinds, schema=schema, orient="row"), on="person", how="inner")
+        .with_columns(pl.when(holds).then("held").otherwise("surplus").alias("left_out"))
+        .drop("held", "surplus")
+    )
+
+
+def _left_out(study: ServedStudy, person: Row[*tuple[Any, ...]]) -> tuple[str, str]:
+    """Return why a person's answers are left out that hold a place of their task, and why those that do not."""
+    held, surplus = (
+        reason_left_out(study, person.stage, person.controls, person.controls_right, holds=holds)
+        for holds in (True, False)
+    )
+    return held, surplus
+
+
+def planned_settings(study: ServedStudy) -> Settings:
+    """Return the settings of the baseline in the frozen plan."""
+    return settings_for(study.declared, study.folder.plan.settings(study.arm))
+
+
+def responses_of(study: ServedStudy, answers: pl.DataFrame) -> Responses:
+    """Return answers as responses, read as the table of `merilo study collect` is read after its import.
+
+    Args:
+        study: the study.
+        answers: rows of `read_answers`.
+
+    Raises:
+        DataError: there are no answers.
+    """
+    texts = answers["answer"].unique().to_list()
+    new = {text: as_given(text) for text in texts}
+    changed = {text: kept for text, kept in new.items() if text != kept}
+    reward = answer_reward(study)
+    rows = (
+        answers.join(study.asked, on="task", how="inner")
+        .sort("task", "answered", "pseudonym")
+        .select(
+            "code",
+            "id",
+            pl.col("pseudonym").alias("respondent"),
+            pl.col("answer").replace(changed) if changed else pl.col("answer"),
+            "control",
+            pl.format("{}-{}", "pseudonym", "place").alias("page"),
+            *(pl.from_epoch(pl.col(name), time_unit="ms").dt.to_string("%Y-%m-%d %H:%M:%S%.3f").alias(new)
+              for name, new in (("given", "started"), ("answered", "submitted"))),
+            pl.col("seconds").round(3).cast(pl.String),
+            pl.lit(None if reward is None else repr(reward), dtype=pl.String).alias("reward"),
+        )
+    )  # fmt: skip
+    columns = Columns(
+        answer="answer", item=("code", "id"), annotator="respondent", control="control", page="page", started="started",
+        submitted="submitted", seconds="seconds", reward="reward",
+    )  # fmt: skip
+    form = study.declared
+    return platforms.read(
+        [Table("the site", rows)],
+        platform="csv",
+        columns=columns,
+        labels=form.answer.labels,
+        as_typed=form.answers_as_typed,
+    )
+
+
+def comparable_responses(study: ServedStudy, responses: Responses) -> Responses:
+    """Bring equal answers to one spelling, as the baseline does.
+
+    Raises:
+        UsageError: the answers are programs, which are not compared as texts.
+    """
+    settings = planned_settings(study)
+    asked = responses.items.select("item", "code").iter_rows()
+    types = {item: kind for item, task in asked if (kind := study.types.get(study.numbers[task])) is not None}
+    return comparable(responses, declared(study.declared, settings), settings, types)[0]
+
+
+def skipped_texts(answers: pl.Series) -> list[str]:
+    """Return the distinct answers that mean "skip, it may be mine"."""
+    return [text for text in answers.drop_nulls().unique().to_list() if may_be_mine(text)]
+
 
 #: Why there is no agreement yet.
 NoAgreement: TypeAlias = Literal["", "no_answers", "all_below", "programs"]
@@ -76,8 +297,6 @@ class PersonFigures:
         skipped: skipped items of the test.
         controls: answers to control items.
         controls_right: right answers to control items.
-        control_low: the lower bound of Wilson's 95 % interval of the accuracy on control items; `None` without them.
-        control_high: the upper bound.
         median_seconds: the median time of an answer; `None` without answers.
         agreement: the mean share of the others who gave the same answer; `None` if nobody else answered the same items.
         compared: the items that others answered too.
@@ -96,8 +315,6 @@ class PersonFigures:
     skipped: int
     controls: int
     controls_right: int
-    control_low: float | None
-    control_high: float | None
     median_seconds: float | None
     agreement: float | None
     compared: int
@@ -110,6 +327,11 @@ class PersonFigures:
     def control_accuracy(self) -> float | None:
         """The accuracy on control items; `None` without them."""
         return self.controls_right / self.controls if self.controls else None
+
+    @property
+    def control_interval(self) -> Interval:
+        """Wilson's 95 % interval of the accuracy on control items."""
+        return wilson(self.controls_right, self.controls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,28 +354,16 @@ class CollectedFigures:
     times: NDArray[np.int64]
 
 
-def people_of(connection: Connection, study: ServedStudy) -> dict[int, SitePerson]:
-    """Read the people of a study by their numbers, without erased ones."""
-    columns = (
-        PERSON.c.id, PERSON.c.pseudonym, PERSON.c.source, PERSON.c.stage, PERSON.c.reason, PERSON.c.controls,
-        PERSON.c.controls_right, PERSON.c.flagged, PERSON.c.created,
-    )  # fmt: skip
-    here = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
-    rows = connection.execute(select(*columns).where(here)).all()
-    return {row.id: SitePerson(*row) for row in rows}
-
-
-def collected_figures(connection: Connection, study: ServedStudy, tasks: TaskColumns) -> CollectedFigures:
+def collected_figures(connection: Connection, study: ServedStudy) -> CollectedFigures:
     """Compute what follows from all answers.
 
     Args:
         connection: a transaction that reads.
         study: the registered study.
-        tasks: its tasks, from `task_columns`.
     """
-    people = people_of(connection, study)
-    answers = read_answers(connection, study, people)
-    table = answers.table
+    here = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
+    people = {row.id: row for row in connection.execute(select(PERSON).where(here))}
+    table = read_answers(connection, study, people)
     latest = (
         select(RESPONSE.c.person, func.max(RESPONSE.c.given).label("given"))
         .where(open_responses(study))
@@ -161,12 +371,12 @@ def collected_figures(connection: Connection, study: ServedStudy, tasks: TaskCol
     )
     opened = {row.person: row.given for row in connection.execute(latest)}
     collected = table.filter(pl.col("left_out") == "")
-    everything = _read(study, table, tasks)
-    kept = everything if collected.height == table.height else _read(study, collected, tasks)
+    everything = _read(study, table)
+    kept = everything if collected.height == table.height else _read(study, collected)
     holding = table.filter(pl.col("counts") & (pl.col("task") < study.rules.tests))
     return CollectedFigures(
         _agreement(study, kept, collected),
-        _people(study, answers, everything, tasks, opened),
+        _people(study, people, table, everything, opened),
         None if everything is None else everything.paid,
         None if kept is None else kept.paid,
         holding["answered"].to_numpy(),
@@ -196,16 +406,16 @@ class _Read:
     paid: Cost
 
 
-def _read(study: ServedStudy, table: pl.DataFrame, tasks: TaskColumns) -> _Read | None:
+def _read(study: ServedStudy, table: pl.DataFrame) -> _Read | None:
     if not table.height:
         return None
     try:
-        responses = responses_of(study, table, tasks)
+        responses = responses_of(study, table)
     except DataError:  # every answer is blank
         return None
     # Programs are run in the baseline; as texts they cannot be compared.
     programs = study.declared.answer.kind == "program"
-    same = None if programs else comparable_responses(study, responses, tasks)
+    same = None if programs else comparable_responses(study, responses)
     return _Read(responses, same, cost(responses, study.arm.pay.currency))
 
 
@@ -241,12 +451,11 @@ def _agreement(study: ServedStudy, kept: _Read | None, collected: pl.DataFrame) 
 
 def _people(
     study: ServedStudy,
-    answers: AnsweredTasks,
+    people: Mapping[int, Row[*tuple[Any, ...]]],
+    table: pl.DataFrame,
     read: _Read | None,
-    tasks: TaskColumns,
     opened: Mapping[int, int | None],
 ) -> tuple[PersonFigures, ...]:
-    table = answers.table
     test = pl.col("task") < study.rules.tests
     skipped = test & pl.col("answer").is_in(skipped_texts(table["answer"]))
     done = {
@@ -255,17 +464,16 @@ def _people(
         .agg((test & ~skipped).sum().alias("answers"), skipped.sum().alias("skipped"), pl.len(), pl.col("answered").max())
         .iter_rows()
     }  # fmt: skip
-    seconds, shares, flags = _compared(study, read, tasks)
+    seconds, shares, flags = _compared(study, read)
     reward = answer_reward(study)
     found = []
-    for number, one in answers.people.items():
+    for number, one in people.items():
         given, skips, rows, latest = done.get(number, (0, 0, 0, None))
-        bounds = wilson(one.controls_right, one.controls) if one.controls else None
         share, compared = shares.get(one.pseudonym, (None, 0))
         found.append(
             PersonFigures(
                 number, one.pseudonym, one.source, one.stage, one.reason, given, skips, one.controls, one.controls_right,
-                bounds.low if bounds else None, bounds.high if bounds else None, seconds.get(one.pseudonym), share, compared,
+                seconds.get(one.pseudonym), share, compared,
                 flags.get(one.pseudonym), one.flagged, None if reward is None else round(rows * reward, 6),
                 max(one.created, latest or 0, opened.get(number) or 0),
             )
@@ -276,14 +484,14 @@ def _people(
 _Compared: TypeAlias = tuple[dict[str, float | None], dict[str, tuple[float, int]], dict[str, SpeedFlag]]
 
 
-def _compared(study: ServedStudy, read: _Read | None, tasks: TaskColumns) -> _Compared:
+def _compared(study: ServedStudy, read: _Read | None) -> _Compared:
     """Median seconds, agreement with the others and its items, and suspicious speed, each by pseudonym."""
     if read is None:
         return {}, {}, {}
     judged = judged_annotators(read.responses, min_control_accuracy=0.0)
     seconds = dict(judged.select("annotator", "median_seconds").iter_rows())
     if read.same is None:  # programs are not compared with each other
-        return seconds, {}, _flags(study_work(read.responses), read.responses, tasks)
+        return seconds, {}, _flags(study, study_work(read.responses), read.responses)
     work, design = study_work(read.same), planned_settings(study).design
     asked = None if design is None else asked_by_design(read.same, design)
     beside = sharing(replace(work.work, by_design=asked))
@@ -295,11 +503,11 @@ def _compared(study: ServedStudy, read: _Read | None, tasks: TaskColumns) -> _Co
         for code, name in enumerate(work.annotators)
         if items[code]
     }
-    return seconds, shares, _flags(work, read.same, tasks)
+    return seconds, shares, _flags(study, work, read.same)
 
 
-def _flags(work: StudyWork, responses: Responses, tasks: TaskColumns) -> dict[str, SpeedFlag]:
-    lengths = responses.items.join(tasks.table.drop("id"), on="code", how="left", maintain_order="left")
+def _flags(study: ServedStudy, work: StudyWork, responses: Responses) -> dict[str, SpeedFlag]:
+    lengths = responses.items.join(study.asked.drop("id"), on="code", how="left", maintain_order="left")
     length = (
         responses.table.select("item")
         .join(lengths.select("item", "length"), on="item", how="left", maintain_order="left")["length"]

@@ -9,11 +9,10 @@ from typing import Final, Literal, TypeAlias
 
 from markupsafe import Markup, escape
 
-from merilo.bilingual import Language
 from merilo.site.served_study import ServedStudy
-from merilo.site.site_words import words
 from merilo.studies.platform_tasks import ANSWER, PATTERNS, media_kind
 from merilo.studies.study_tasks import StudyTask
+from merilo.text import Language, Text, markup
 
 FieldKind: TypeAlias = Literal["labels", "number", "text", "choices", "list", "letters", "program"]
 
@@ -106,7 +105,6 @@ def prompt_html(study: ServedStudy, task: StudyTask, language: Language) -> Mark
     named = {str(one): one for one in task.media}
     if not named:
         return escape(task.prompt)
-    said = words(language)
     html = Markup()
     for piece in re.split("(" + "|".join(map(re.escape, named)) + ")", task.prompt):
         if piece not in named:
@@ -116,9 +114,9 @@ def prompt_html(study: ServedStudy, task: StudyTask, language: Language) -> Mark
         address = f"/s/{study.key}/media/{name}"
         kind = media_kind(named[piece].path)
         if name not in study.media:
-            html += Markup("<strong>[{}]</strong>").format(said["no_media"])
+            html += Markup("<strong>[{}]</strong>").format(markup("The task's file was not found", language))
         elif kind == "image":
-            html += Markup('<img src="{}" alt="{}">').format(address, said["picture"])
+            html += Markup('<img src="{}" alt="{}">').format(address, markup("Picture of the task", language))
         elif kind == "audio":
             html += Markup('<audio controls preload="auto" src="{}"></audio>').format(address)
         else:
@@ -126,7 +124,7 @@ def prompt_html(study: ServedStudy, task: StudyTask, language: Language) -> Mark
     return html
 
 
-def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str, Text | None]:
     """Read the answer of a sent form.
 
     Args:
@@ -134,27 +132,29 @@ def answer_in(field: ItemField, form: Mapping[str, Sequence[str]]) -> tuple[str,
         form: name of a field of the form -> its values.
 
     Returns:
-        The answer, and what is wrong with it: the name of a text in `site_words`, or an empty text.
+        The answer, and what is wrong with it; `None` if nothing is.
     """
     values = [
         value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "") for value in form.get(ANSWER, ())
     ]
     if sum(map(len, values)) > LONGEST_ANSWER:
-        return "", "answer_too_long"
+        return "", Text("The answer is longer than 50,000 characters. Shorten it and send it again.")
     if field.kind == "choices":
         answer = ",".join(number for number in field.options if number in values)
     elif field.kind == "letters":
         numbers = [value.strip() for value in values]
         if len(numbers) != len(field.options) or not all(re.fullmatch(field.pattern, n) for n in numbers):
-            return "", "wrong_letters"
+            return "", Text("Each letter needs one number.")
         answer = ",".join(numbers)
     else:
         answer = values[0] if values else ""
         answer = answer.rstrip() if field.kind == "program" else answer.strip()
     if not answer.strip() or (field.kind == "labels" and answer not in field.options):
-        return "", "empty"
+        return "", Text("The answer is missing. Give an answer and send it again.")
     if field.kind in {"number", "list"} and not re.fullmatch(field.pattern, answer):
-        return "", "wrong_number" if field.kind == "number" else "wrong_list"
+        if field.kind == "number":
+            return "", Text("The answer must be a whole number, for example 12 or −5.")
+        return "", Text("The answer must be numbers separated by commas, for example 1,3.")
     if field.kind == "number":
         answer = re.sub("[−–]", "-", answer)
-    return answer, ""
+    return answer, None

@@ -1,4 +1,4 @@
-"""The figures of a study while somebody watches: computed once for all open dashboards, and sent to them when they change.
+"""The figures of a study while somebody watches, computed once for all open dashboards.
 
 Every study that is watched has one loop, which reads the counts every few seconds and computes the rest only after a change, at most a
 twentieth of the time. It runs in threads beside the event loop, starts with the first watcher and ends with the last one.
@@ -12,20 +12,24 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Thread
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from merilo.bilingual import Language
-from merilo.site.collected_figures import CollectedFigures, collected_figures
-from merilo.site.collected_responses import TaskColumns, task_columns
+from merilo.site.collected_figures import (
+    CollectedFigures,
+    collected_figures,
+    store_flags,
+)
+from merilo.site.database import snapshot
+from merilo.site.hidden_estimate import in_thread
 from merilo.site.overview_texts import overview_texts
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError
-from merilo.site.speed_flags import store_flags
-from merilo.site.study_figures import SiteCounts, StudyFigures, figures_at, read_counts, snapshot
+from merilo.site.study_figures import SiteCounts, StudyFigures, figures_at, read_counts
+from merilo.text import Language
 
 if TYPE_CHECKING:
     from merilo.site.annotation_site import AnnotationSite
+
 
 Result = TypeVar("Result")
 
@@ -56,7 +60,6 @@ class _Watched:
     """One study: its latest figures, and who waits for the next."""
 
     study: ServedStudy
-    tasks: TaskColumns | None = None
     counts: SiteCounts | None = None
     collected: CollectedFigures | None = None
     figures: StudyFigures | None = None
@@ -187,9 +190,7 @@ class LiveFigures:
             watched.next_look = time.monotonic() + REST * (time.monotonic() - started)
             if watched.collected is None or (compute and counts != watched.computed_for):
                 began = time.monotonic()
-                if watched.tasks is None:
-                    watched.tasks = task_columns(study)
-                watched.collected = collected_figures(connection, study, watched.tasks)
+                watched.collected = collected_figures(connection, study)
                 watched.computed_for = counts
                 watched.computations += 1
                 watched.next_computation = time.monotonic() + REST * (time.monotonic() - began)
@@ -214,40 +215,7 @@ def _rendered(watched: _Watched, language: Language) -> _Rendered | None:
         return None
     if known is None or known.figures is not figures:
         texts = overview_texts(figures, language)
-        data = json.dumps({"figures": figures.to_dict(), "shown": texts}, ensure_ascii=False)
+        data = json.dumps({"shown": texts}, ensure_ascii=False)
         known = _Rendered(figures, texts, f"event: figures\ndata: {data}\n\n".encode())
         watched.rendered[language] = known
     return known
-
-
-async def in_thread(work: Callable[[], Result]) -> Result:
-    """Run work beside the event loop. The server does not wait for it when it stops.
-
-    Args:
-        work: what to do.
-
-    Raises:
-        Exception: what the work raised.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Result] = loop.create_future()
-
-    def tell(result: Result | None, error: Exception | None) -> None:
-        if future.done():  # nobody waits any more
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]  # without an error there is a result
-
-    def run() -> None:
-        result, failed = None, None
-        try:
-            result = work()
-        except Exception as error:
-            failed = error
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(tell, result, failed)
-
-    Thread(target=run, name="site figures", daemon=True).start()
-    return await future

@@ -1,68 +1,77 @@
-"""The figures of a study as the texts of a page, in the author's language."""
+"""The figures of a study in the author's words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import ceil
+from typing import Final
 
-from merilo.bilingual import Language, counted, counted_en
-from merilo.site.collected_figures import CollectedAgreement, PersonFigures
-from merilo.site.overview_words import overview_words
-from merilo.site.speed_flags import SpeedFlag, parsed_flag
+from merilo.site.collected_figures import PersonFigures, parsed_flag
 from merilo.site.study_figures import StudyFigures
+from merilo.text import Language, Money, Text, formatted, joined
 
-#: Stages in the order in which people pass them.
-_STAGES = ("consent", "instruction", "training", "working", "refused", "stopped", "excluded")
+#: What a person does now.
+STAGES: Final[Mapping[str, Text]] = {
+    "consent": Text("has not agreed yet"),
+    "instruction": Text("reads the instruction"),
+    "training": Text("in training"),
+    "working": Text("answers tasks"),
+    "refused": Text("did not pass the training"),
+    "stopped": Text("stopped because of control items"),
+    "excluded": Text("excluded"),
+}
+
+#: How many people are at a stage, in the order in which people pass the stages.
+_AT_STAGE: Final[Mapping[str, Text]] = {
+    "consent": Text("have not agreed yet: {n:,}"),
+    "instruction": Text("reading the instruction: {n:,}"),
+    "training": Text("in training: {n:,}"),
+    "working": Text("answering: {n:,}"),
+    "refused": Text("did not pass the training: {n:,}"),
+    "stopped": Text("stopped: {n:,}"),
+    "excluded": Text("excluded: {n:,}"),
+}
+
+#: How a person came in.
+SOURCES: Final[Mapping[str, Text]] = {
+    "link": Text("personal link"),
+    "code": Text("code"),
+    "expert": Text("invitation of an expert"),
+    "prolific": Text("Prolific"),
+    "mturk": Text("Mechanical Turk"),
+    "platform": Text("platform"),
+}
+
+#: Why there is no agreement.
+_NO_AGREEMENT: Final[Mapping[str, Text]] = {
+    "": Text("not defined yet: no item has two answers, or all answers are equal"),
+    "no_answers": Text("not defined yet: there are no answers"),
+    "all_below": Text("not defined: everyone is below the threshold on control items"),
+    "programs": Text("not computed: the answers are programs"),
+}
+
+_NONE_YET: Final = Text("none yet")
+_UNKNOWN: Final = "–"
+
+#: The size of the chart's drawing.
+CHART: Final = (600, 160)
 
 
-def written(value: float, digits: int, language: Language) -> str:
-    """Write a number with a fixed number of digits, as the language does.
+def duration(hours: float) -> Text:
+    """Return a time of work with about two digits.
 
     Example:
-        >>> written(12345.678, 1, "en"), written(12345.678, 1, "ru"), written(1000, 0, "ru")
-        ('12,345.7', '12\u202f345,7', '1\u202f000')
-    """
-    text = f"{value:,.{digits}f}"
-    if language == "en":
-        return text
-    return text.replace(",", "\u202f").replace(".", ",").replace("-", "−")
-
-
-def duration(hours: float, language: Language) -> str:
-    """Write a time of work with about two digits.
-
-    Example:
-        >>> duration(0.5, "en"), duration(3.26, "en"), duration(100, "en")
+        >>> duration(0.5).en, duration(3.26).en, duration(100).en
         ('30 min', '3.3 h', '4 days')
     """
-    said = overview_words(language)
     if hours < 1:
-        return said["minutes"].format(written(ceil(hours * 60), 0, language))
+        return Text("{n:,} min", n=ceil(hours * 60))
+    if hours < 10:
+        return Text("{n:.1f} h", n=hours)
     if hours < 48:
-        return said["hours"].format(written(hours, 1 if hours < 10 else 0, language))
+        return Text("{n:.0f} h", n=hours)
     days = hours / 24
-    return said["days"].format(written(days, 1 if days < 4 else 0, language))
-
-
-def share(value: float, language: Language, digits: int = 1) -> str:
-    """Write a share in percent, without the sign."""
-    return written(100 * value, digits, language)
-
-
-def money(value: float | None, currency: str, language: Language) -> str:
-    """Write a sum of money; a word if the pay is not decided."""
-    if value is None:
-        return overview_words(language)["pay_undecided"]
-    return f"{written(value, 0 if value == int(value) else 2, language)} {currency}"
-
-
-def answers_counted(n: int, language: Language) -> str:
-    """Write a number of answers with its noun."""
-    number = written(n, 0, language)
-    if language == "en":
-        return counted_en(n, "answer", "answers").replace(str(n), number, 1)
-    return counted(n, "ответ", "ответа", "ответов").replace(str(n), number, 1)
+    return Text("{n:.1f} days", n=days) if days < 4 else Text("{n:,} {n:day|days}", n=round(days))
 
 
 def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
@@ -75,106 +84,101 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
     Returns:
         Name of an element of the page -> its text. `points` and `share` are numbers for the chart and the bar.
     """
-    said = overview_words(language)
-    counts, found = figures.counts, figures.collected
+    counts, found, left = figures.counts, figures.collected, figures.remaining
     done = counts.answered / counts.needed if counts.needed else 0.0
-    paid, kept, left = found.paid, found.collected, figures.remaining
-    unknown = said["none_yet"]
+    paid, kept, agreement = found.paid, found.collected, found.agreement
+    undecided = Text("the plan does not state the pay")
 
-    def number(value: int) -> str:
-        return written(value, 0, language)
+    def money(amount: float | None, without: Text) -> Text | Money:
+        return without if amount is None else Money(amount, figures.currency)
 
-    return {
-        "answered": said["of_share"].format(
-            number(counts.answered), number(counts.needed), share(done, language)
+    texts: dict[str, object] = {
+        "answered": Text(
+            "{done:,} of {needed:,} ({share:.1%})", done=counts.answered, needed=counts.needed, share=done
         ),
-        "complete": said["of"].format(number(counts.complete), number(counts.items)),
-        "in_hand": number(counts.in_hand),
-        "rate": _rate(figures, language),
-        "end": _end(figures, language),
-        "alpha": _alpha(found.agreement, language),
-        "low_agreement": unknown
-        if found.agreement.low_agreement is None
-        else said["low_agreement_text"].format(
-            share(found.agreement.low_agreement, language),
-            share(found.agreement.most_low_agreement, language, 0),
+        "complete": Text("{part:,} of {whole:,}", part=counts.complete, whole=counts.items),
+        "in_hand": Text("{n:,}", n=counts.in_hand),
+        "rate": _rate(figures),
+        "end": _end(figures),
+        "alpha": _NO_AGREEMENT[agreement.why]
+        if agreement.alpha is None
+        else Text("{value:.3f}", value=agreement.alpha),
+        "low_agreement": _NONE_YET
+        if agreement.low_agreement is None
+        else Text(
+            "{share:.1%} of the answered items; the plan allows {most:.0%}",
+            share=agreement.low_agreement,
+            most=agreement.most_low_agreement,
         ),
-        "counted": said["of"].format(number(found.agreement.counted), number(found.agreement.answers)),
-        "controls": said["controls_text"].format(
-            share(counts.controls_right / counts.controls, language),
-            number(counts.controls_right),
-            number(counts.controls),
+        "counted": Text("{part:,} of {whole:,}", part=agreement.counted, whole=agreement.answers),
+        "controls": Text(
+            "{share:.1%} ({right:,} of {controls:,})",
+            share=counts.controls_right / counts.controls,
+            right=counts.controls_right,
+            controls=counts.controls,
         )
         if counts.controls
-        else unknown,
-        "earned": money(figures.earned, figures.currency, language),
-        "hourly": unknown
-        if paid is None or paid.hourly is None
-        else money(paid.hourly, figures.currency, language),
-        "spent": unknown if paid is None or paid.hours is None else duration(paid.hours, language),
-        "median_seconds": unknown
+        else _NONE_YET,
+        "earned": money(figures.earned, undecided),
+        "hourly": money(paid.hourly if paid else None, _NONE_YET),
+        "spent": _NONE_YET if paid is None or paid.hours is None else duration(paid.hours),
+        "median_seconds": _NONE_YET
         if kept is None or kept.median_seconds is None
-        else said["seconds"].format(written(kept.median_seconds, 1, language)),
-        "remaining_pay": money(None, figures.currency, language)
-        if left.pay is None
-        else money(0.0, figures.currency, language)
-        if not left.answers
-        else said["remaining_text"].format(
-            money(left.pay, figures.currency, language), answers_counted(left.answers, language)
-        ),
-        "remaining_hours": unknown if left.hours is None else duration(left.hours, language),
-        "people": _people(figures, language),
-        "flagged": number(figures.flagged),
-        "share": f"{done:.4f}",
-        "points": chart_points(figures),
-        "chart_text": said["chart_text"].format(
-            answers_counted(counts.answered, language), number(counts.needed)
+        else Text("{seconds:,.1f} s", seconds=kept.median_seconds),
+        "remaining_pay": Text(
+            "{pay} for {n:,} {n:answer|answers} and the control items among them",
+            pay=money(left.pay, undecided),
+            n=left.answers,
+        )
+        if left.pay is not None and left.answers
+        else money(left.pay, undecided),
+        "remaining_hours": _NONE_YET if left.hours is None else duration(left.hours),
+        "people": _people(figures),
+        "flagged": Text("{n:,}", n=figures.flagged),
+        "chart_text": Text(
+            "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The upper edge is {most:,}.",
+            n=counts.answered,
+            most=counts.needed,
         ),
     }
+    shown = {name: formatted(text, "", language) for name, text in texts.items()}
+    return {**shown, "share": f"{done:.4f}", "points": chart_points(figures)}
 
 
-def _rate(figures: StudyFigures, language: Language) -> str:
-    said, rate = overview_words(language), figures.rate
+def _rate(figures: StudyFigures) -> Text:
+    rate = figures.rate
     if rate is None:
-        return said["no_rate"]
-    per_hour = written(rate.per_hour, 0, language)
-    recent = answers_counted(rate.answers, language)
-    return said["rate_text"].format(
-        per_hour, recent, said["minutes"].format(written(rate.minutes, 0, language))
+        return Text("not known yet: fewer than 10 answers in the last hour")
+    return Text(
+        "{rate:,.0f} an hour ({n:,} {n:answer|answers} in the last {minutes:.0f} min)",
+        rate=rate.per_hour,
+        n=rate.answers,
+        minutes=rate.minutes,
     )
 
 
-def _end(figures: StudyFigures, language: Language) -> str:
-    said = overview_words(language)
+def _end(figures: StudyFigures) -> Text:
     if not figures.counts.missing:
-        return said["end_reached"]
+        return Text("all answers are there")
     if figures.counts.paused:
-        return said["end_paused"]
+        return Text("the study is paused")
     if figures.rate is None:
-        return said["end_unknown"]
+        return Text("cannot be told yet: the speed is not known")
     if figures.end is None:
-        return said["end_vague"]
-    return said["end_text"].format(*(duration(hours, language) for hours in figures.end))
+        return Text("cannot be told: the speed varies too much")
+    expected, low, high = map(duration, figures.end)
+    return Text(
+        "in {expected}, if people go on as in this time; by the variation of the speed, between {low} and {high}",
+        expected=expected,
+        low=low,
+        high=high,
+    )
 
 
-def _alpha(agreement: CollectedAgreement, language: Language) -> str:
-    if agreement.alpha is None:
-        return overview_words(language)[f"alpha_{agreement.why or 'undefined'}"]
-    return written(agreement.alpha, 3, language)
-
-
-def _people(figures: StudyFigures, language: Language) -> str:
-    said, stages = overview_words(language), dict(figures.counts.stages)
-    parts = [
-        f"{said[f'stage_{stage}']}: {written(stages[stage], 0, language)}"
-        for stage in _STAGES
-        if stages.get(stage)
-    ]
-    return ", ".join(parts) or said["nobody"]
-
-
-#: The size of the chart's drawing.
-CHART = (600, 160)
+def _people(figures: StudyFigures) -> Text:
+    stages = dict(figures.counts.stages)
+    parts = [Text(text.english, n=stages[stage]) for stage, text in _AT_STAGE.items() if stages.get(stage)]
+    return joined(parts, ", ") if parts else Text("nobody yet")
 
 
 def chart_points(figures: StudyFigures) -> str:
@@ -187,69 +191,55 @@ def chart_points(figures: StudyFigures) -> str:
     return " ".join(f"{hours / longest * width:.1f},{height - n / most * height:.1f}" for hours, n in points)
 
 
-@dataclass(frozen=True, slots=True)
-class PersonRow:
-    """One row of the table of people: the person, and the texts of the cells by the names of the columns."""
-
-    person: PersonFigures
-    cells: Mapping[str, str]
-
-
-def person_row(person: PersonFigures, language: Language) -> PersonRow:
-    """Return the texts of a row of the table of people.
-
-    Args:
-        person: the person.
-        language: the language of the page.
-    """
-    said = overview_words(language)
-    unknown = "—" if language == "ru" else "–"
-
-    def known(value: float | None, text: Callable[[float], str]) -> str:
-        return unknown if value is None else text(value)
-
-    low, high = person.control_low, person.control_high
-    accuracy = person.control_accuracy
-    controls = (
-        unknown
-        if accuracy is None or low is None or high is None
-        else f"{share(accuracy, language, 0)} % ({share(low, language, 0)}–{share(high, language, 0)}); "
-        f"{said['of'].format(person.controls_right, person.controls)}"
-    )
-    agreement = known(
-        person.agreement,
-        lambda value: f"{share(value, language, 0)} % {_on_items(person.compared, language)}",
-    )
-    return PersonRow(
-        person,
-        {
-            "source": said.get(f"source_{person.source}", person.source),
-            "stage": said[f"person_{person.stage}"],
-            "answers": written(person.answers, 0, language),
-            "controls": controls,
-            "seconds": known(person.median_seconds, lambda value: written(value, 1, language)),
-            "agreement": agreement,
-            "flag": "" if person.flag is None else flag_text(person.flag, language),
-            "earned": known(person.earned, lambda value: written(value, 2, language)),
-        },
-    )
+def people_columns(currency: str) -> dict[str, Text]:
+    """Return the names and headings of the columns of the table of people."""
+    return {
+        "pseudonym": Text("Pseudonym"),
+        "source": Text("Came by"),
+        "stage": Text("State"),
+        "answers": Text("Answers"),
+        "controls": Text("Control items"),
+        "seconds": Text("Median, s"),
+        "agreement": Text("Agreement with others"),
+        "flag": Text("Speed"),
+        "earned": Text("Earned, {currency}", currency=currency),
+        "seen": Text("Last seen"),
+    }
 
 
-def _on_items(n: int, language: Language) -> str:
-    if language == "en":
-        return f"on {counted_en(n, 'item', 'items')}"
-    return f"по {counted(n, 'заданию', 'заданиям', 'заданиям')}"
+def person_cells(person: PersonFigures) -> dict[str, Text | str]:
+    """Return the texts of a row of the table of people, without its first and last column."""
+    controls: Text | str = _UNKNOWN
+    if person.control_accuracy is not None:
+        controls = Text(
+            "{accuracy:.0%} ({low:.0%}–{high:.0%}); {right} of {controls}",
+            accuracy=person.control_accuracy,
+            low=person.control_interval.low,
+            high=person.control_interval.high,
+            right=person.controls_right,
+            controls=person.controls,
+        )
+    agreement: Text | str = _UNKNOWN
+    if person.agreement is not None:
+        agreement = Text("{share:.0%} on {n:# item|# items}", share=person.agreement, n=person.compared)
+    seconds, earned = person.median_seconds, person.earned
+    return {
+        "source": SOURCES.get(person.source, person.source),
+        "stage": STAGES[person.stage],
+        "answers": Text("{n:,}", n=person.answers),
+        "controls": controls,
+        "seconds": _UNKNOWN if seconds is None else Text("{value:,.1f}", value=seconds),
+        "agreement": agreement,
+        "flag": "" if person.flag is None else flag_text(str(person.flag)),
+        "earned": _UNKNOWN if earned is None else Text("{value:,.2f}", value=earned),
+    }
 
 
-def flag_text(flag: SpeedFlag, language: Language) -> str:
-    """Return what a flag of suspicious speed says."""
-    said = overview_words(language)
-    if flag.characters_per_second is not None:
-        return said["flag_reading"].format(written(flag.characters_per_second, 0, language))
-    return said["flag_faster"].format(written(flag.times_faster, 1, language))
-
-
-def stored_flag_text(stored: str, language: Language) -> str:
-    """Return what a flag says that the database keeps."""
+def flag_text(stored: str) -> Text | str:
+    """Return what a flag of suspicious speed says that the database keeps."""
     flag = parsed_flag(stored)
-    return "" if flag is None else flag_text(flag, language)
+    if flag is None:
+        return ""
+    if flag.characters_per_second is not None:
+        return Text("{n:,.0f} characters a second: nobody reads so fast", n=flag.characters_per_second)
+    return Text("{times:,.1f} times faster than others", times=flag.times_faster)

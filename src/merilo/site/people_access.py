@@ -11,11 +11,27 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from merilo.bilingual import Language
 from merilo.errors import UsageError, argument
-from merilo.site.new_people import NewPeople
 from merilo.site.schema import FOREIGN, INVITATION, OWN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
+from merilo.text import Language
+
+
+class NewPeople:
+    """Draws pseudonyms and seeds that nobody can guess."""
+
+    def pseudonym(self, external: str) -> str:
+        """Return a new person's pseudonym, at most 24 characters.
+
+        Args:
+            external: the person's id at the place that they come from.
+        """
+        return f"p{secrets.token_hex(5)}"
+
+    def seed(self) -> int:
+        """Return the seed of a new person's random order."""
+        return secrets.randbits(62)
+
 
 #: Parameters of an address that hand over a person's id -> the platform's name in the database.
 PLATFORM_IDS: Final[Mapping[str, str]] = {

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b, sha256
+from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Final
 
-from merilo.bilingual import Language
+import polars as pl
+from sqlalchemy import Connection, insert, select
+
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item
@@ -18,15 +22,16 @@ from merilo.metrics.squad import alternatives, f1_points
 from merilo.people.platforms.export import json_text
 from merilo.people.spelling import canonical, key_of, rules_of
 from merilo.settings import AdaptiveDesign
-from merilo.site.equal_votes import EqualVotes
-from merilo.site.schema import FOREIGN, OWN
-from merilo.site.study_rules import StudyRules
+from merilo.site.assignment import RANKS, tasks_of_rules
+from merilo.site.schema import FOREIGN, OWN, STUDY, TASK
+from merilo.site.study_rules import StudyRules, vote_keys
 from merilo.studies.freezing import changes_since_freeze, read_frozen
 from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, needs_fixed_overlap, study_tasks
+from merilo.text import Language
 from merilo.wording import listed
 
 #: Control items that a person answers before they can be stopped.
@@ -91,6 +96,24 @@ class ServedStudy:
     def numbers(self) -> Mapping[str, int]:
         """The number of a task by its id."""
         return {task.id: number for number, task in enumerate(self.tasks)}
+
+    @cached_property
+    def asked(self) -> pl.DataFrame:
+        """What the baseline reads of every test and control item.
+
+        The columns are `task` (its number), `code` (its id), `id` (of the item in the dataset), `control` (the known answer of a control item)
+        and `length` (of the item's input texts).
+        """
+        asked = self.tasks[: self.training.start]
+        return pl.DataFrame(
+            {
+                "task": pl.Series(range(len(asked)), dtype=pl.Int32),
+                "code": [task.id for task in asked],
+                "id": [json_text(task.item) or "" for task in asked],
+                "control": pl.Series([task.known for task in asked], dtype=pl.String),
+                "length": pl.Series(self.lengths, dtype=pl.Float64),
+            }
+        )
 
     @cached_property
     def turns(self) -> list[tuple[int, int]]:
@@ -241,7 +264,7 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
         arm_name=arm,
         folder=folder,
         tasks=tasks,
-        rules=_rules(plan, group, made, EqualVotes.of(declared, plan.baseline.normalise, items)),
+        rules=_rules(plan, group, made, vote_keys(declared, plan.baseline.normalise, items)),
         instructions={language: _instruction(folder, arm, key, language, made.tests) for language in plan.languages},
         kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
         secret=made.ids.key,
@@ -264,7 +287,7 @@ def _type_of(item: Item, *, test: bool) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: EqualVotes) -> StudyRules:
+def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: Callable[[int, str], str | None]) -> StudyRules:
     fixed: frozenset[int] = frozenset()
     if arm.adaptive is not None:
         ids = [str(task.item) for task in made.tests]
@@ -283,7 +306,7 @@ def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: EqualVotes) -> StudyR
         time_limit=arm.time_limit,
         adaptive=arm.adaptive,
         fixed=fixed,
-        vote_key=votes.key,
+        vote_key=votes,
         dialogues=any(task.dialogue for task in made.tests),
     )
 
@@ -317,3 +340,44 @@ def _refuse_changed(folder: StudyFolder) -> None:
             f"the study was changed after the freeze: {changes[0]}{more}; restore it, or make a new study",
             file=folder.path,
         )
+
+
+#: Rows of one statement.
+_BLOCK: Final = 10_000
+
+
+def register(connection: Connection, study: ServedStudy, now: int) -> ServedStudy:
+    """Write a study and its tasks into the database; a study that is there already stays as it is.
+
+    Args:
+        connection: an open transaction that writes.
+        study: the study.
+        now: the time, in milliseconds since 1970.
+
+    Returns:
+        The study with its number in the database.
+
+    Raises:
+        DataError: the database holds answers to another version of the study.
+    """
+    found = connection.execute(select(STUDY.c.id, STUDY.c.content).where(STUDY.c.key == study.key)).first()
+    if found is not None:
+        if found.content != study.content:
+            raise DataError(
+                "the database holds this study with other items, overlap, time limit or controls: use another database, or restore the study",
+                file=study.folder.path,
+            )
+        return replace(study, rules=replace(study.rules, study=found.id))
+    number = connection.execute(
+        insert(STUDY).values(
+            key=study.key, name=study.title, arm=study.arm_name, folder=str(study.folder.path), content=study.content, created=now
+        )
+    ).inserted_primary_key  # fmt: skip
+    assert number is not None  # noqa: S101 - SQLAlchemy's type allows it for statements with several rows
+    registered = replace(study, rules=replace(study.rules, study=number[0]))
+    chance = Random(f"ranks {study.folder.plan.seed} {study.key}")  # noqa: S311 - an order that can be repeated
+    ranks = [chance.randrange(RANKS) for _ in study.tasks]
+    rows = tasks_of_rules(registered.rules, ranks, study.turns)
+    while block := list(islice(rows, _BLOCK)):
+        connection.execute(insert(TASK), block)
+    return registered

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
 from typing import Final
 
+from merilo.datasets.declaration import Dataset
+from merilo.items import Item
+from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.settings import AdaptiveOverlap
+from merilo.studies.instruction import SKIP_OWN
 
 _SCALE: Final = 2**64
 
@@ -99,3 +103,39 @@ class StudyRules:
     def _number(self, *words: object) -> int:
         text = " ".join(str(word) for word in (self.seed, *words))
         return int.from_bytes(blake2b(text.encode(), digest_size=8, person=b"merilo site").digest())
+
+
+_SKIPS: Final = frozenset(SKIP_OWN.values())
+
+
+def vote_keys(
+    dataset: Dataset, normalise: Sequence[str], items: Sequence[Item]
+) -> Callable[[int, str], str | None]:
+    """Return a function of a task's number and an answer that makes equal texts of equal votes, as the baseline will count them.
+
+    It returns `None` for a skip, which is no answer.
+
+    Args:
+        dataset: the dataset's declaration.
+        normalise: names of normalisation rules, as the plan has them.
+        items: the items of the test, by the numbers of their tasks.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> key = vote_keys(dataset("multiq"), (), [])
+        >>> key(0, " The  House. ") == key(0, "house")
+        True
+    """
+    rules, metric = rules_of(normalise), key_of(dataset)
+    kinds = tuple(str(item.meta.get("type") or "") for item in items)
+
+    def key(task: int, answer: str) -> str | None:
+        text = " ".join(answer.split())
+        if not text or text in _SKIPS:
+            return None
+        if not dataset.answers_as_typed:
+            text = unify([text], dataset.answer.labels)[text]
+        text = canonical(text, rules)
+        return text if metric is None else metric(text, kinds[task] if task < len(kinds) else "")
+
+    return key

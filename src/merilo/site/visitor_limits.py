@@ -18,8 +18,9 @@ from math import ceil
 from typing import Final, Generic, TypeVar
 
 from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from merilo.site.site_requests import RefusedRequestError
+from merilo.site.site_requests import LARGEST_FORM, Refusal, RefusedRequestError
 
 Who = TypeVar("Who", bound=Hashable)
 Entry = TypeVar("Entry")
@@ -147,7 +148,7 @@ class TooManyRequestsError(RefusedRequestError):
     """
 
     status: int = 429
-    word: str = "too_many"
+    word: Refusal = "too_many"
 
 
 class VisitorLimits:
@@ -258,3 +259,46 @@ def _keep_largest(table: OrderedDict[Who, Entry], who: Who, largest: int) -> Non
     table.move_to_end(who)
     while len(table) > largest:
         table.popitem(last=False)
+
+
+#: The most bytes of all forms that are being read or saved.
+LARGEST_WAITING: Final = 128_000_000
+
+#: Seconds after which a browser may send its form again.
+_AGAIN: Final = 5
+
+
+class WaitingBodies:
+    """Refuses forms while too many others are waiting.
+
+    Args:
+        app: the application.
+        largest: the most bytes of all forms together.
+    """
+
+    def __init__(self, app: ASGIApp, largest: int = LARGEST_WAITING) -> None:
+        self._app = app
+        self._largest = largest
+        self.size = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count what is kept of a form until its answer is sent."""
+        if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
+            await self._app(scope, receive, send)
+            return
+        held = 0
+
+        async def counted() -> Message:
+            nonlocal held
+            message = await receive()
+            more = max(0, min(len(message.get("body", b"")), LARGEST_FORM - held))
+            if self.size + more > self._largest:
+                raise TooManyRequestsError(seconds=_AGAIN)
+            held += more
+            self.size += more
+            return message
+
+        try:
+            await self._app(scope, counted, send)
+        finally:
+            self.size -= held

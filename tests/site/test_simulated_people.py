@@ -1,17 +1,13 @@
-"""The server of simulated people is a real process that ends with its work, on Ctrl-C, and with the process that started it."""
+"""The server of simulated people ends with its work and on Ctrl-C."""
 
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from ended_process import ended_process
 from study_people import bundled_study
 
-from merilo.api.simulated_study import collect_from_simulated_people
 from merilo.errors import InputError
-from merilo.site.simulated_people import SimulatedCrowd
+from merilo.site.simulated_people import SimulatedCrowd, collect_from_simulated_people
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 
@@ -51,16 +47,6 @@ def test_the_server_ends_when_the_simulation_is_interrupted(
     with pytest.raises(KeyboardInterrupt):
         collect_from_simulated_people(study.path, seed=1)
     assert not answers(served[0])
-
-
-def test_the_server_ends_when_its_parent_is_gone(study: StudyFolder) -> None:
-    command = [sys.executable, "-m", "merilo.site.simulated_server", str(study.path), "1"]
-    with ended_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        port = int(process.stdout.readline())
-        assert answers(port)
-        process.stdin.close()  # as when the parent is killed
-        assert process.wait(60) == 0
-    assert not answers(port)
 
 
 def test_a_study_that_is_not_frozen_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Serve a frozen study on the annotation site, invite people to it, collect its answers, and back up its database."""
+"""Serve frozen studies, invite people to them, collect their answers, and back up the database: what `merilo study` does with the site."""
 
 from __future__ import annotations
 
@@ -10,20 +10,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from merilo.api.site_estimate import shown_estimate
-from merilo.errors import MissingPartError, UsageError, argument
+import uvicorn
+from sqlalchemy import Engine
+
+from merilo.errors import UsageError, argument
+from merilo.site.annotation_site import AnnotationSite
+from merilo.site.answer_export import CollectedAnswers, collect_answers
+from merilo.site.app import make_app
+from merilo.site.author_actions import AuthorActions, Erasure, Exclusion, Reinstatement, find_people
+from merilo.site.author_session import ensure_password, set_password
+from merilo.site.bounded_http import BoundedHttp
+from merilo.site.database import (
+    DATABASE_VARIABLE,
+    back_up,
+    cookie_key,
+    database_url,
+    drop_remnants,
+    hold_settings,
+    keep_setting,
+    last_address,
+    open_database,
+    writing,
+)
+from merilo.site.served_study import ServedStudy, load_study, register
+from merilo.site.server_clock import site_clock
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
+from merilo.wording import listed, shortened
 
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from merilo.site.answer_export import CollectedAnswers
-    from merilo.site.served_study import ServedStudy
-
-__all__ = ["ServedArm", "back_up_site", "collect_site", "invite_to_site", "serve_study", "set_site_password"]
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +87,7 @@ def serve_study(
             given twice, or there are several studies and no database.
         DataError: a study was changed, or the database belongs to another version of it.
         InputError: a study is not frozen, or the database cannot be opened.
-        MissingPartError: the extra `site` is missing.
     """
-    require_site()
-    import uvicorn  # noqa: PLC0415 - an extra
-
-    from merilo.site.annotation_site import AnnotationSite  # noqa: PLC0415
-    from merilo.site.app import make_app  # noqa: PLC0415
-    from merilo.site.author_password import ensure_password  # noqa: PLC0415
-    from merilo.site.bounded_http import BoundedHttp  # noqa: PLC0415
-    from merilo.site.database import writing  # noqa: PLC0415
-    from merilo.site.server_clock import site_clock  # noqa: PLC0415
-    from merilo.site.study_registration import cookie_key, hold_settings, keep_setting  # noqa: PLC0415
-
     trusted = _proxies(proxy)
     with opened_studies(study, database, *further) as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
@@ -90,8 +95,8 @@ def serve_study(
             made = ensure_password(connection, clock.now())
         if made is not None:
             password_made(made)
-        site = AnnotationSite(engine, studies, clock, key, shown_estimate)
-        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests of strangers are no news
+        site = AnnotationSite(engine, studies, clock, key)
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # do not log malformed requests
 
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}"
@@ -139,11 +144,6 @@ def set_site_password(study: Path, password: str, *, database: str | None = None
     Raises:
         UsageError: the password is too short or too long.
     """
-    require_site()
-    from merilo.site.author_password import set_password  # noqa: PLC0415 - an extra
-    from merilo.site.database import database_url, open_database, writing  # noqa: PLC0415
-    from merilo.site.server_clock import site_clock  # noqa: PLC0415
-
     engine = open_database(database_url(open_study(study).path, database))
     try:
         with writing(engine) as connection:
@@ -177,22 +177,59 @@ def invite_to_site(
     Raises:
         UsageError: the group consists of experts and there are no names or no domains, or the plan has no such group or domain.
     """
-    require_site()
-    from merilo.site.author_actions import invite  # noqa: PLC0415 - an extra
-    from merilo.site.database import writing  # noqa: PLC0415
-    from merilo.site.server_clock import site_clock  # noqa: PLC0415
-
-    folder = open_study(study)
-    wanted = arm or ("experts" if experts and "experts" in folder.plan.arms else None)
-    name, _ = arm_of(folder, wanted)
-    with opened_studies(study, database) as (engine, studies), writing(engine) as connection:
-        served = next(one for one in studies if one.arm_name == name)
-        now = site_clock(connection).now()
-        names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
-        made = invite(
-            connection, served, names, now=now, actor="command line", domains=[*dict.fromkeys(domains)]
-        )
+    plan = open_study(study).plan
+    with _opened_arm(study, arm or ("experts" if experts and "experts" in plan.arms else None), database) as (
+        engine,
+        served,
+    ):
+        with writing(engine) as connection:
+            actions = AuthorActions(connection, served, site_clock(connection).now(), "command line")
+            names: list[str | None] = [*dict.fromkeys(experts)] or [None] * count
+            made = actions.invite(names, domains=[*dict.fromkeys(domains)])
         return [(one, f"/i/{code}") for one, code in made]
+
+
+def exclude_from_site(study: Path, person: str, *, reason: str, database: str | None = None) -> Exclusion:
+    """Exclude a person: their answers are not counted, and their items are given to others.
+
+    Args:
+        study: the study's folder.
+        person: the pseudonym, or the platform's id, or the expert's name.
+        reason: why; it is written into the audit log.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: there is no such person, or several, or no reason.
+    """
+    return _with_person(study, person, database, lambda actions, name: actions.exclude(name, reason))
+
+
+def reinstate_on_site(study: Path, person: str, *, database: str | None = None) -> Reinstatement:
+    """Reinstate an excluded person: their answers count again where the items have not been given to others.
+
+    Args:
+        study: the study's folder.
+        person: the pseudonym, or the platform's id, or the expert's name.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: there is no such person, or several.
+    """
+    return _with_person(study, person, database, AuthorActions.reinstate)
+
+
+def erase_from_site(study: Path, person: str, *, database: str | None = None) -> Erasure:
+    """Erase everything that the site knows about a person; their items are given to others.
+
+    Args:
+        study: the study's folder.
+        person: the pseudonym, or the platform's id, or the expert's name.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: there is no such person, or several.
+    """
+    return _with_person(study, person, database, AuthorActions.erase)
 
 
 def served_address(study: Path, database: str | None = None) -> str | None:
@@ -202,8 +239,6 @@ def served_address(study: Path, database: str | None = None) -> str | None:
         study: the study's folder.
         database: the database's address. Default: `site.db` in the study's folder.
     """
-    from merilo.site.study_registration import last_address  # noqa: PLC0415 - an extra
-
     with opened_studies(study, database) as (engine, _), engine.connect() as connection:
         return last_address(connection)
 
@@ -219,12 +254,8 @@ def collect_site(study: Path, *, arm: str | None = None, database: str | None = 
     Raises:
         UsageError: the plan has no such group.
     """
-    require_site()
-    from merilo.site.answer_export import collect_answers  # noqa: PLC0415 - an extra
-
-    name, _ = arm_of(open_study(study), arm)
-    with opened_studies(study, database) as (engine, studies), engine.connect() as connection:
-        return collect_answers(connection, next(one for one in studies if one.arm_name == name))
+    with _opened_arm(study, arm, database) as (engine, served), engine.connect() as connection:
+        return collect_answers(connection, served)
 
 
 def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None:
@@ -240,9 +271,6 @@ def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None
         InputError: there is no such database.
         OutputError: the copy cannot be written.
     """
-    require_site()
-    from merilo.site.database import back_up, database_url  # noqa: PLC0415 - an extra
-
     back_up(database_url(open_study(study).path, database), out)
 
 
@@ -251,16 +279,6 @@ def opened_studies(
     study: Path, database: str | None, *further: Path
 ) -> Iterator[tuple[Engine, list[ServedStudy]]]:
     """Open the database, with all groups of frozen studies registered in it."""
-    from merilo.site.database import (  # noqa: PLC0415 - an extra
-        DATABASE_VARIABLE,
-        database_url,
-        open_database,
-        writing,
-    )
-    from merilo.site.served_study import load_study  # noqa: PLC0415
-    from merilo.site.server_clock import site_clock  # noqa: PLC0415
-    from merilo.site.study_registration import register  # noqa: PLC0415
-
     if further and not (database or os.environ.get(DATABASE_VARIABLE)):
         raise UsageError(
             f"several studies need one database: give {argument('database')}, because site.db in a study's folder is for that study alone"
@@ -276,6 +294,36 @@ def opened_studies(
         yield engine, studies
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _opened_arm(study: Path, arm: str | None, database: str | None) -> Iterator[tuple[Engine, ServedStudy]]:
+    """Open the database of a study, and one of its groups."""
+    name, _ = arm_of(open_study(study), arm)
+    with opened_studies(study, database) as (engine, studies):
+        yield engine, next(one for one in studies if one.arm_name == name)
+
+
+def _with_person(
+    study: Path, person: str, database: str | None, act: Callable[[AuthorActions, str], Done | None]
+) -> Done:
+    """Do something with a person of any group of a study, in one transaction."""
+    with opened_studies(study, database) as (engine, studies):
+        with writing(engine) as connection:
+            found = [(one, name) for one in studies for name in find_people(connection, one, person)]
+            if len(found) > 1:
+                raise UsageError(
+                    f"is the id of {len(found)} people: give one of the pseudonyms {listed([name for _, name in found])}",
+                    field=argument("person"),
+                )
+            now = site_clock(connection).now()
+            done = next(
+                (act(AuthorActions(connection, one, now, "command line"), name) for one, name in found), None
+            )
+            if done is None:
+                raise UsageError(f"there is no '{shortened(person)}' in this study", field=argument("person"))
+        drop_remnants(engine)
+    return done
 
 
 def _refuse_repeated(loaded: list[ServedStudy]) -> None:
@@ -318,22 +366,3 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
     finally:
         listener.close()
-
-
-def require_site() -> None:
-    """Check that the extra `site` is installed.
-
-    Raises:
-        MissingPartError: it is not.
-    """
-    try:
-        import alembic  # noqa: F401, PLC0415
-        import argon2  # noqa: F401, PLC0415
-        import fastapi  # noqa: F401, PLC0415
-        import itsdangerous  # noqa: F401, PLC0415
-        import sqlalchemy  # noqa: F401, PLC0415
-        import uvicorn  # noqa: F401, PLC0415
-    except ModuleNotFoundError:
-        raise MissingPartError(
-            "the annotation site needs the extra 'site': pip install 'merilo[site]'"
-        ) from None
