@@ -125,11 +125,9 @@ class RunRecord:
         """Return the content of `run.json`."""
         return {
             "format": FORMAT,
-            "model": {**asdict(self.model), "args": dict(self.model.args)},
+            "model": asdict(self.model),
             "settings": self.settings.of_requests(),
-            "datasets": {
-                name: {**_plain(one), "hashes": dict(one.hashes)} for name, one in self.datasets.items()
-            },
+            "datasets": {name: asdict(one) for name, one in self.datasets.items()},
             "commands": [dict(one) for one in self.commands],
         }
 
@@ -265,14 +263,10 @@ def _without_password(value: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{_HIDDEN}@{parts.netloc.rpartition('@')[2]}"))
 
 
-def _plain(record: DatasetRecord) -> dict[str, Json]:
-    return {name: cast("Json", getattr(record, name)) for name in record.__slots__ if name != "hashes"}
-
-
 def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> DatasetRecord:
     free = {"samples", "limit", "hashes", "data", "title"}
     before, now = (
-        {key: value for key, value in _plain(one).items() if key not in free} for one in (old, new)
+        {key: value for key, value in asdict(one).items() if key not in free} for one in (old, new)
     )
     _refuse([f"{name}: {told}" for told in _differences(before, now)], run)
     if new.samples < old.samples:

@@ -160,7 +160,7 @@ def read_problems(path: Path) -> dict[str, Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The location of a problem in its file, for messages."""
+    """The location of a problem or a completion in its file, for messages."""
 
     file: Path
     row: int | None = None
@@ -168,6 +168,9 @@ class _Place:
 
     def error(self, message: str, field: str) -> DataError:
         return DataError(message, file=self.file, row=self.row, field=f"{self.prefix}{field}")
+
+    def unreadable(self, message: str) -> InputError:
+        return InputError(message, file=self.file, row=self.row)
 
     def text(self, value: Json, field: str) -> str:
         if not isinstance(value, str) or not value.strip():
@@ -377,7 +380,7 @@ def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Ge
         while line := _line(lines, path, row + 1):
             row += 1
             if line.strip():
-                yield _generation(line, row, path, problems)
+                yield _generation(line, _Place(path, row), problems)
 
 
 def _line(lines: BufferedReader | gzip.GzipFile, path: Path, row: int) -> bytes:
@@ -387,40 +390,39 @@ def _line(lines: BufferedReader | gzip.GzipFile, path: Path, row: int) -> bytes:
     return line.removeprefix(b"\xef\xbb\xbf") if row == 1 else line
 
 
-def _generation(line: bytes, row: int, path: Path, problems: Mapping[str, Problem]) -> Generation:
+def _generation(line: bytes, place: _Place, problems: Mapping[str, Problem]) -> Generation:
+    row = place.row or 0
     try:
         value: object = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
-        message = f"is not UTF-8 text (byte 0x{line[error.start]:02x}); convert the file first"
-        raise InputError(message, file=path, row=row) from None
+        raise place.unreadable(
+            f"is not UTF-8 text (byte 0x{line[error.start]:02x}); convert the file first"
+        ) from None
     except json.JSONDecodeError as error:
         ended = "" if line.endswith(b"\n") else ": the file ends in the middle of a row"
         if row == 1 and line.strip() in {b"[", b"{"}:
             ended = "; JSON Lines hold a whole object in every row"
-        raise InputError(f"is not a row of JSON ({error.msg}){ended}", file=path, row=row) from None
+        raise place.unreadable(f"is not a row of JSON ({error.msg}){ended}") from None
     except _TwiceError as error:
-        raise DataError("occurs twice in the row", file=path, row=row, field=str(error)) from None
+        raise place.error("occurs twice in the row", str(error)) from None
     except (ValueError, RecursionError):
-        message = "cannot be read as JSON (it is nested too deeply, or a number is too long)"
-        raise InputError(message, file=path, row=row) from None
+        raise place.unreadable(
+            "cannot be read as JSON (it is nested too deeply, or a number is too long)"
+        ) from None
     if not isinstance(value, dict):
-        message = f"must be an object with task_id and completion, not {shortened(repr(value))}"
-        raise InputError(message, file=path, row=row)
+        raise place.unreadable(f"must be an object with task_id and completion, not {shortened(repr(value))}")
     field = "task_id" if "task_id" in value else "id"
-    problem = _problem(value.get(field), field, row, path, problems)
+    problem = _problem(value.get(field), field, place, problems)
     completion = value.get("completion")
     if not isinstance(completion, str):
-        what = (
-            "missing" if "completion" not in value else shortened(json.dumps(completion, ensure_ascii=False))
-        )
-        raise DataError(
-            f"must be the text that the model wrote, but is {what}", file=path, row=row, field="completion"
-        )
+        shown = shortened(json.dumps(completion, ensure_ascii=False))
+        what = shown if "completion" in value else "missing"
+        raise place.error(f"must be the text that the model wrote, but is {what}", "completion")
     kept = completion if len(completion) <= LONGEST_COMPLETION else None
-    return Generation(row, problem, kept, len(completion), _annotator(value, row, path))
+    return Generation(row, problem, kept, len(completion), _annotator(value, place))
 
 
-def _annotator(value: Mapping[str, object], row: int, path: Path) -> str | None:
+def _annotator(value: Mapping[str, object], place: _Place) -> str | None:
     """Return the person who wrote a row, if it names one; a number is accepted as a name."""
     field = next((name for name in PERSON_FIELDS if name in value), None)
     if field is None:
@@ -428,7 +430,7 @@ def _annotator(value: Mapping[str, object], row: int, path: Path) -> str | None:
     name = value[field]
     if isinstance(name, bool) or not isinstance(name, int | str) or not str(name).strip():
         what = "empty" if name in (None, "") else f"not a name of a person: {shortened(repr(name))}"
-        raise DataError(f"is {what}", file=path, row=row, field=field)
+        raise place.error(f"is {what}", field)
     return str(name)
 
 
@@ -449,23 +451,17 @@ class _People:
         first = self._first = self._first or generation
         if (first.annotator is None) != (generation.annotator is None):
             named, nameless = (first, generation) if generation.annotator is None else (generation, first)
-            raise DataError(
-                f"is missing, but row {named.row} names a person; name one in all rows or in none",
-                file=self._path,
-                row=nameless.row,
-                field=PERSON_FIELDS[0],
-            )
+            message = f"is missing, but row {named.row} names a person; name one in all rows or in none"
+            raise _Place(self._path, nameless.row).error(message, PERSON_FIELDS[0])
         if generation.annotator is None:
             return
         problem = str(generation.problem.id)
         before = self._rows.setdefault((generation.annotator, problem), generation.row)
         if before != generation.row:
-            raise DataError(
+            raise _Place(self._path, generation.row).error(
                 f"{shortened(generation.annotator)} has a program for problem {shortened(problem)} in row {before} already; "
                 "keep one program per person and problem",
-                file=self._path,
-                row=generation.row,
-                field=PERSON_FIELDS[0],
+                PERSON_FIELDS[0],
             )
 
 
@@ -483,14 +479,13 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _problem(name: object, field: str, row: int, path: Path, problems: Mapping[str, Problem]) -> Problem:
+def _problem(name: object, field: str, place: _Place, problems: Mapping[str, Problem]) -> Problem:
     if name is None or isinstance(name, bool) or not isinstance(name, int | str):
         what = "missing" if name is None else f"not the id of a problem: {shortened(repr(name))}"
-        raise DataError(f"is {what}", file=path, row=row, field=field)
+        raise place.error(f"is {what}", field)
     problem = problems.get(str(name))
     if problem is None:
         near = get_close_matches(str(name)[:100], problems, n=1)
         hint = f", did you mean {near[0]!r}" if near else f"; the first is {next(iter(problems))!r}"
-        message = f"{shortened(repr(name))} is not one of the {len(problems)} problems{hint}"
-        raise DataError(message, file=path, row=row, field=field)
+        raise place.error(f"{shortened(repr(name))} is not one of the {len(problems)} problems{hint}", field)
     return problem
