@@ -9,7 +9,7 @@ from simulated_pool import simulated_pool
 
 from merilo.cli import main
 from merilo.people.audit.findings import FEWEST_EXPECTED
-from merilo.reports.quality import TESTS
+from merilo.reports.page import TESTS
 
 
 @pytest.fixture(scope="module")

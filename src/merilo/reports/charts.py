@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from merilo.text import Text, both_languages
+from merilo.text import LANGUAGES, Text, both_languages
 
 WIDTH: Final = 720
 
@@ -134,7 +134,7 @@ def page_environment() -> Environment:
     """Return the environment of all report pages.
 
     It has the templates of this package and escapes every value; an unknown name is an error. `_` is
-    `text.both_languages`, `both` shows an object with the texts `en` and `ru`.
+    `text.both_languages`, `text` a sentence, `both` shows an object with the texts `en` and `ru`.
     """
     environment = Environment(
         loader=PackageLoader("merilo.reports"),
@@ -144,7 +144,12 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "both": _both_texts}
-    environment.globals["_"] = both_languages
+    environment.globals |= {
+        "_": both_languages,
+        "text": Text,
+        "languages": LANGUAGES,
+        "own_name": Text("English", context="name of this language"),
+    }
     return environment
 
 

@@ -21,7 +21,7 @@ from merilo.reports.json_record import count_at, list_at, mapping_at, number_at,
 from merilo.reports.prose import adaptive_design, seconds, weighting
 from merilo.reports.text_escapes import latex, markdown, one_line
 from merilo.strict_json import Json
-from merilo.text import Money, formatted, percent
+from merilo.text import LANGUAGES, Money, Text, formatted, percent
 
 #: The source of the questions.
 SOURCE: Final = "Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML 2025, arXiv 2506.13776"
@@ -111,9 +111,8 @@ QUESTIONS: Final = {
     "5.4": "Is the code of the analysis public?",
 }
 
-_AI: Final = re.compile(
-    r"нейросет|языков\w+ модел|chatgpt|gpt|\bии\b|neural|\bai\b|\bllms?\b|language model", re.IGNORECASE
-)
+#: A pattern of rules that speak of AI tools, for each language.
+_AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context="pattern")
 
 #: Why a question after another has no answer of its own.
 _NONE: Final = "not applicable"
@@ -458,7 +457,7 @@ class StudyAnswers:
         self._add_planned("5.1.2", "yes" if files else None, ", ".join(files))
         if (median_time := self._record.cost.median_seconds_per_answer) is not None:
             self._add("5.1.3", seconds(median_time).en, "median time of an answer")
-        if any(_AI.search(rule.en) for rule in facts.conditions.restrictions):
+        if any(map(_is_about_ai, facts.conditions.restrictions)):
             self._add_planned(
                 "5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"
             )
@@ -484,6 +483,13 @@ class StudyAnswers:
             code
             or "the notebook of hb/ recomputes every value; the plan does not state where it is published",
         )
+
+
+def _is_about_ai(rule: Text) -> bool:
+    return any(
+        re.search(_AI.in_language(language), rule.in_language(language), re.IGNORECASE)
+        for language in LANGUAGES
+    )
 
 
 def _money(facts: BaselineFacts) -> str:

@@ -14,13 +14,13 @@ from merilo.baselines.dataset_items import items_of_pool
 from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.record import BASELINE_FILE, BaselineRecord
+from merilo.baselines.record import BASELINE_FILE, BaselineRecord, annotator_record
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
+from merilo.people.quality.annotators import AnnotatorQuality
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import ModelSections
 from merilo.reports.page import page
-from merilo.reports.quality import quality_table
 from merilo.strict_json import as_text
 
 
@@ -44,7 +44,7 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
         "responses": responses_with_fate(baseline),
         "annotators": baseline.annotators,
         "consensus": baseline.consensus,
-        "quality": quality_table(quality),
+        "quality": _quality_table(quality),
     }
     if baseline.model:
         said = {
@@ -98,3 +98,28 @@ def _without_gold(items: pl.DataFrame) -> list[Item]:
 
 def _of_dataset(baseline: Baseline, items: list[Item]) -> tuple[Item, ...] | None:
     return items_of_pool(baseline.dataset, items) if baseline.dataset else None
+
+
+def _quality_table(quality: StudyQuality) -> pl.DataFrame:
+    """Return the quality of annotators as a table, one row per annotator."""
+    rows = [dict(_flat(one)) for one in quality.people.annotators]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _flat(one: AnnotatorQuality) -> list[tuple[str, str | float | None]]:
+    cells: list[tuple[str, str | float | None]] = []
+    for name, value in annotator_record(one).to_json().items():
+        if isinstance(value, dict):
+            for inner, cell in value.items():
+                if isinstance(cell, list):
+                    low, high = (float(bound) if isinstance(bound, int | float) else None for bound in cell)
+                    cells += [(f"{name}_low", low), (f"{name}_high", high)]
+                elif inner == "ci95":
+                    cells += [(f"{name}_low", None), (f"{name}_high", None)]
+                else:
+                    cells.append((f"{name}_{inner}", cell if isinstance(cell, str | int | float) else None))
+        elif isinstance(value, list):
+            cells.append((name, " ".join(map(str, value))))
+        else:
+            cells.append((name, value))
+    return cells

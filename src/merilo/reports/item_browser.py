@@ -133,7 +133,6 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
         items=rows.height,
         shown=shown.height,
         outcomes=[(code, name, outcomes[code]) for code, (_, name) in _OUTCOMES.items() if outcomes[code]],
-        text=Text,
         facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
         models=[model.model for model in models],
         opposites=[model.opposite for model in models],

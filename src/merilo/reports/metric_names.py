@@ -66,8 +66,8 @@ def group_title(name: str) -> Text:
     """Return what a group of items is called in prose; a group that is not of the catalogue keeps its name.
 
     Example:
-        >>> group_title("correct.law").ru, group_title("honest").ru, group_title("anatomy").ru
-        ('правильно: закон', 'честность', 'anatomy')
+        >>> group_title("correct.law").en, group_title("honest").en, group_title("anatomy").en
+        ('correct: law', 'honest', 'anatomy')
     """
     parts = name.split(".")
     if _GROUPS.keys() >= set(parts):
@@ -81,8 +81,6 @@ def metric_title(name: str) -> Text:
     Example:
         >>> metric_title("acc").en, metric_title("acc.science").en, metric_title("pass@1").en
         ('accuracy', 'accuracy (science)', 'pass@1')
-        >>> metric_title("acc").ru, metric_title("acc.honest").ru, metric_title("correct.law").ru
-        ('точность', 'точность (честность)', 'правильно: закон')
     """
     base, _, group = name.partition(".")
     title = _TITLES.get(base)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
@@ -22,12 +23,11 @@ from merilo.baselines.quality import StudyQuality
 from merilo.baselines.record import BaselineRecord
 from merilo.baselines.sensitivity import SensitivityRow
 from merilo.baselines.warnings import STATUSES, majority_rule
-from merilo.bilingual import form
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution
 from merilo.people.audit.findings import VERDICTS
 from merilo.people.disagreement import MEASURES
-from merilo.people.quality.annotators import FLAGS
+from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
@@ -35,18 +35,29 @@ from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.metric_names import metric_title
 from merilo.reports.paper import arm_rows
-from merilo.reports.plan_record import plan_record
 from merilo.reports.prose import COEFFICIENTS, adaptive_overlap, comparison, methods
-from merilo.reports.quality import TESTS, people_to_look_at, sensitivity_grid
 from merilo.settings import Settings
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
-from merilo.studies.plan_types import INSTRUCTION_FILES
+from merilo.studies.plan_types import FROZEN_FILE, INSTRUCTION_FILES
 from merilo.text import LANGUAGES, Given, Text, joined
 
 #: The maximum number of rows of a table on the page; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
+
+#: The list of differences between a frozen plan and the present one, beside the plan in a published folder.
+CHANGES_FILE: Final = "changes.json"
+
+#: The questions of the tests.
+TESTS: Final = {
+    "disagrees": Text("agreement with the others"),
+    "one_answer": Text("one answer too often"),
+    "long_run": Text("one answer in a row"),
+    "drift": Text("learning and fatigue"),
+    "too_fast": Text("faster than the others"),
+    "unreadable": Text("faster than anyone can read"),
+}
 
 _WAYS: Final = (
     (Resolution.UNANIMOUS, "way-1", Text("All agree")),
@@ -91,6 +102,22 @@ _PROCEDURES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class PlanRecord:
+    """The record of a frozen plan.
+
+    Attributes:
+        date: the day on which the plan was frozen.
+        hash: the SHA-256 of the plan and of the files that it names.
+        changes: the later differences: the key or file, its frozen value, its present value (empty if there is none), and
+            whether it is a decision that should not have changed.
+    """
+
+    date: str
+    hash: str
+    changes: tuple[tuple[str, str, str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What annotators were asked.
 
@@ -132,7 +159,6 @@ def page(
         HTML without scripts and without links to anything outside itself.
     """
     environment = page_environment()
-    environment.filters["form"] = form
     segments, rule = _ways(baseline), majority_rule(baseline.decided.votes_needed)
     rendered = environment.get_template("report.html.j2").render(
         baseline=baseline,
@@ -171,14 +197,14 @@ def page(
         few_controls=FEW_CONTROLS,
         most_rows=MOST_ROWS,
         quality=quality,
-        flagged=people_to_look_at(quality) if quality else [],
+        flagged=_people_to_look_at(quality) if quality else [],
         flag_texts=FLAGS,
         test_names=TESTS,
-        grid=sensitivity_grid(_sensitivity(baseline, quality)) if quality and quality.sensitivity else None,
+        grid=_sensitivity_grid(_sensitivity(baseline, quality)) if quality and quality.sensitivity else None,
         procedures=_PROCEDURES,
         own_aggregator=_own_aggregator(baseline.settings),
         asked=_asked(baseline, attachments or {}),
-        frozen=plan_record(attachments),
+        frozen=_plan_record(attachments),
         arms=arm_rows(experts) if experts else (),
         arms_prose=comparison(experts or {}),
         methods=methods(record, plan),
@@ -358,3 +384,43 @@ def _rows(record: BaselineRecord) -> list[tuple[Text, int]]:
         for reason, n in record.responses.dropped.items()
     ]
     return [(name, n) for name, n in lines if n is not None]
+
+
+def _people_to_look_at(quality: StudyQuality) -> list[AnnotatorQuality]:
+    """Return the annotators with flags, ordered by the number of flags and then of answers, largest first."""
+    shown = [one for one in quality.people.annotators if one.flags]
+    return sorted(shown, key=lambda one: (-len(one.flags), -one.answers, one.annotator))
+
+
+def _sensitivity_grid(rows: Sequence[SensitivityRow]) -> tuple[list[str], list[list[SensitivityRow]]]:
+    """Return the names of the aggregators, and for each threshold the list of its rows."""
+    names = list(dict.fromkeys(row.aggregator for row in rows))
+    lines: dict[float, list[SensitivityRow]] = {}
+    for row in rows:
+        lines.setdefault(row.threshold, []).append(row)
+    return names, list(lines.values())
+
+
+def _plan_record(attachments: Mapping[str, bytes] | None) -> PlanRecord | None:
+    """Read the record from the files of a plan; `None` if the plan was not frozen.
+
+    Args:
+        attachments: the files of the plan by name, as `merilo report` collects them.
+    """
+    files = attachments or {}
+    if FROZEN_FILE not in files:
+        return None
+    frozen = json.loads(files[FROZEN_FILE])
+    changes = json.loads(files.get(CHANGES_FILE, b"[]"))
+    return PlanRecord(
+        str(frozen.get("date", "")),
+        str(frozen.get("hash", "")),
+        tuple(
+            (str(one["what"]), _text(one["frozen"]), _text(one["now"]), bool(one["decision"]))
+            for one in changes
+        ),
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

@@ -33,8 +33,8 @@ from merilo.reports.hb.verification import (
     manifest_file,
 )  # fmt: skip
 from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark, readme_with_section
+from merilo.reports.page import CHANGES_FILE
 from merilo.reports.paper import Format, paper_files
-from merilo.reports.plan_record import CHANGES_FILE
 from merilo.reports.prose import human_baseline_section
 from merilo.strict_json import Json, as_text, indented, parse_json
 from merilo.text import LANGUAGES, Language

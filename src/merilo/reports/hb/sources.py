@@ -19,7 +19,7 @@ from merilo.reports.hb.recomputation import Recomputed, recompute
 from merilo.reports.hb.withholding import experts_without_gold, gold_is_closed, withheld, without_gold
 from merilo.reports.json_record import list_at
 from merilo.reports.metadata_card import META_FILE
-from merilo.reports.plan_record import CHANGES_FILE
+from merilo.reports.page import CHANGES_FILE
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
 from merilo.studies.freezing import changes_since_freeze
