@@ -1,12 +1,10 @@
 """Adaptive overlap in the plan of a study: keys and faults, answers and pay, and what needs a fixed overlap."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import merilo
 from every import every
 
 from merilo.datasets import dataset
@@ -133,27 +131,15 @@ def test_a_study_is_created_with_adaptive_overlap_and_is_valid(
     assert (plan.arms["people"].overlap, plan.arms["people"].adaptive) == (5, AdaptiveOverlap(3, 5, 0.1))
     check = validate_study(tmp_path / "s")
     assert check.valid, check.problems
+    assert check.figures is not None
+    people = check.figures.arms["people"]
+    assert people.least_answers < people.answers < people.most_answers
+    freeze_plan(open_study(tmp_path / "s"), day="2026-01-12")
+    edited(tmp_path / "s", "start: 3", "start: 4")
+    (change,) = changes_since_freeze(tmp_path / "s")
+    assert (change.what, change.decision) == ("arms.people.adaptive.start", True)
     create_study(lcs_file, tmp_path / "t", StudyWishes(dataset="lcs", adaptive="3:7:0.2"))
     assert open_study(tmp_path / "t").plan.arms["people"].overlap == 7
-
-
-def test_the_command_takes_adaptive_overlap(lcs_file: Path, tmp_path: Path) -> None:
-    made = merilo(
-        "study",
-        "create",
-        lcs_file,
-        "--dataset",
-        "lcs",
-        "--adaptive",
-        "3:5",
-        "--out",
-        tmp_path / "s",
-        "--json",
-        "-",
-    )
-    figures = made.json["plan"]["arms"]["people"]
-    assert figures["least_answers"] < figures["answers"] < figures["most_answers"]
-    assert json.loads((tmp_path / "s" / "plan.json").read_text(encoding="utf-8"))["arms"]["people"] == figures
 
 
 @every("adaptive, overlap", [("3:5:0.1:4", 5), ("3", 5), ("3:7", 6)])
@@ -191,12 +177,3 @@ def test_more_votes_than_the_first_people_have_are_a_fault(lcs_file: Path, tmp_p
         "baseline.min_votes: is 4, but an item on which the first 3 people agree gets no further answers"
         in str(problem)
     )
-
-
-def test_the_overlap_is_a_decision_of_the_frozen_plan(lcs_file: Path, tmp_path: Path) -> None:
-    create_study(lcs_file, tmp_path / "s", StudyWishes(dataset="lcs", adaptive="3:5"))
-    freeze_plan(open_study(tmp_path / "s"), day="2026-01-12")
-    edited(tmp_path / "s", "start: 3", "start: 4")
-    (change,) = changes_since_freeze(tmp_path / "s")
-    assert change.decision
-    assert change.what == "arms.people.adaptive.start"
