@@ -11,7 +11,6 @@ from merilo.studies.known_answers import choose_controls, compare_controls, scre
 from merilo.studies.lookalikes import (
     LookalikeItem,
     check_lookalikes,
-    not_checked,
 )
 
 
@@ -51,6 +50,7 @@ def test_controls_that_look_different_are_found_by_what_tells_them(
     check = check_lookalikes(questions(150, 1), [different] * 20, seed=0)
     telling = {found.name for found in check.features if found.telling}
     assert {"all", feature} <= telling
+    assert any(f"can be distinguished from test items by {feature}: AUC" in text for text in check.warnings)
     if feature == "words":
         assert "звезда" in check.words
 
@@ -66,7 +66,9 @@ def test_too_few_controls_are_not_judged() -> None:
     check = check_lookalikes(questions(100, 1), questions(7, 2), seed=0)
     assert not check.checked
     assert check.alike
-    assert not_checked(check).endswith("was not checked: too few control items (7)")
+    assert check.warnings == [
+        "whether control items look like test items was not checked: too few control items (7)"
+    ]
 
 
 def test_controls_from_shots_of_generated_datasets_look_like_the_test() -> None:
@@ -104,6 +106,6 @@ def test_without_scikit_learn_the_check_is_left_out_and_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction", None)
     check = check_lookalikes(questions(100, 1), questions(20, 2), seed=0)
     assert not check.checked
-    assert not_checked(check).endswith(
+    assert check.warnings[0].endswith(
         "was not checked: scikit-learn is not installed (pip install 'merilo[studies]')"
     )

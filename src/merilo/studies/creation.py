@@ -38,7 +38,6 @@ from merilo.studies.known_answers import (
     spacing,
     wanted_controls,
 )
-from merilo.studies.lookalikes import not_checked
 from merilo.studies.plan_checks import metric_gaps, overlap_shortfalls
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.plan_file import AUTHOR_QUESTIONS, PUBLISHED, plan_text
@@ -391,21 +390,7 @@ def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str], *, p
             f"there are no solved items for controls: give {argument('controls', 'FILE')} with items with known answers"
         )
         return
-    check = known.controls.check
-    if not check.checked:
-        warnings.append(not_checked(check))
-    for feature in check.features:
-        if feature.telling:
-            words = (
-                f" (typical words: {', '.join(check.words)})"
-                if check.words and feature.name == "words"
-                else ""
-            )
-            what = "all features together" if feature.name == "all" else feature.name
-            warnings.append(
-                f"control items can be distinguished from test items by {what}: AUC {feature.auc:.2f} "
-                f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}] does not contain 0.5{words}"
-            )
+    warnings += known.controls.check.warnings
 
 
 def _subset_warnings(subset: ChosenSubset) -> list[str]:

@@ -100,10 +100,21 @@ class LookalikeCheck:
             return "scikit-learn is not installed (pip install 'merilo[studies]')"
         return f"too few control items ({self.controls})"
 
-
-def not_checked(check: LookalikeCheck) -> str:
-    """Say that control items were not compared with test items."""
-    return f"whether control items look like test items was not checked: {check.why_unchecked}"
+    @property
+    def warnings(self) -> list[str]:
+        """What the author should know, a sentence each."""
+        if not self.checked:
+            return [f"whether control items look like test items was not checked: {self.why_unchecked}"]
+        found = []
+        for feature in self.features:
+            if feature.telling:
+                what = "all features together" if feature.name == "all" else feature.name
+                words = f" (typical words: {', '.join(self.words)})" if self.words and what == "words" else ""
+                found.append(
+                    f"control items can be distinguished from test items by {what}: AUC {feature.auc:.2f} "
+                    f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}] does not contain 0.5{words}"
+                )
+        return found
 
 
 def check_lookalikes(

@@ -19,7 +19,6 @@ from merilo.strict_json import indented
 from merilo.studies.freezing import FrozenPlan, changes_since_freeze, freeze_plan
 from merilo.studies.item_fields import fields_of
 from merilo.studies.known_answers import compare_controls
-from merilo.studies.lookalikes import not_checked
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.plan_file import (
     CHECKLIST_NUMBERS,
@@ -247,17 +246,10 @@ class _Visit:
         if not controls:
             self.check.warnings.append(f"{section.file} has no control items")
         elif items and self.declared is not None:
-            checked = compare_controls(
+            compared = compare_controls(
                 [one.item for one in controls], [one.item for one in items], self.declared, seed=plan.seed
             )
-            if not checked.checked:
-                self.check.warnings.append(not_checked(checked))
-            telling = [feature for feature in checked.features if feature.telling]
-            self.check.warnings += [
-                f"control items can be distinguished from test items by {feature.name}: AUC {feature.auc:.2f} "
-                f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}]"
-                for feature in telling
-            ]
+            self.check.warnings += compared.warnings
 
     def _look_at_instruction(self) -> None:
         for language, name in self.study.plan.instruction.items():
