@@ -519,7 +519,7 @@ def _sides(kind: Kind, model: str) -> tuple[Text, Text]:
     if kind == "consensus":
         return Text("single answers of {model}", model=model), Text("the consensus of people")
     if kind == "single":
-        return Text("a single answer of {model}", model=model), Text("a single person")
+        return Text("a single answer of {model}", model=model), Text("a single person", context="side")
     mine = Text("the majority of several answers of {model} (maj@k)", model=model)
     return mine, Text("the majority of as many people")
 

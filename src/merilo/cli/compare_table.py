@@ -188,10 +188,10 @@ def _answers(column: _Column, cell: ModelCell | None, kinds: Sequence[str]) -> s
 
 
 def _interval(people: PeopleValue) -> str:
-    if people.low is None or people.high is None:
+    if people.interval is None:
         return ""
     alone = "" if people.over_annotators else f" {OVER_ITEMS_ALONE}"
-    return f"[{people.low:.3f}–{people.high:.3f}]{alone}"
+    return f"[{people.interval.low:.3f}–{people.interval.high:.3f}]{alone}"
 
 
 def _total(total: TableTotal) -> str:

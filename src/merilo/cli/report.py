@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from merilo.atomic_write import refuse_existing, write_text
+from merilo.baselines.record import BASELINE_FILE, METRICS_FILE
 from merilo.bilingual import Language, counted_en
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import ForceOption, JsonOption
@@ -112,7 +113,7 @@ def table(
     )
 
     studies = [read_study(folder) for folder in folders or []]
-    read = [one.summary for one in studies]
+    read = [one.folder / name for one in studies for name in (BASELINE_FILE, METRICS_FILE)]
     refuse_json(json_to, read)
     if out is not None:
         refuse_existing(out, force=force, needed=read)

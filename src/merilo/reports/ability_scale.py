@@ -14,7 +14,8 @@ from markupsafe import Markup, escape
 
 from merilo.baselines.ability_scale import AbilityScale, ModelLocation, ability_scale
 from merilo.errors import UsageError, argument
-from merilo.reports.comparison import Answers, models_beside, number, people_of
+from merilo.records import rounded
+from merilo.reports.comparison import Answers, models_beside, people_of
 from merilo.reports.estimates import interval_json
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.item_response import ItemModel
@@ -106,25 +107,25 @@ def scale_summary(scale: AbilityScale) -> dict[str, Json]:
         "model": fit.model,
         "unit": "logit; 0 is the average person",
         "answers": int(fit.answers.sum()),
-        "log_likelihood": number(fit.log_likelihood),
+        "log_likelihood": rounded(fit.log_likelihood),
         "iterations": fit.iterations,
         "converged": fit.converged,
         "warnings": [warning.en for warning in scale.warnings],
         "people": {
             "n": len(scale.baseline.annotators),
-            "spread": number(people.spread),
+            "spread": rounded(people.spread),
             "median": {
-                "ability": number(people.median),
+                "ability": rounded(people.median),
                 "ci95": interval_json(people.median_interval),
-                "expected_score": number(people.median_score),
+                "expected_score": rounded(people.median_score),
             },
             "best_tenth": {
-                "ability": number(people.best_tenth),
+                "ability": rounded(people.best_tenth),
                 "ci95": interval_json(people.best_tenth_interval),
-                "expected_score": number(people.best_tenth_score),
+                "expected_score": rounded(people.best_tenth_score),
             },
             "annotators": [
-                {"annotator": name, "ability": number(ability), "standard_error": number(error)}
+                {"annotator": name, "ability": rounded(ability), "standard_error": rounded(error)}
                 for name, ability, error in zip(
                     scale.baseline.annotators, fit.ability.tolist(), fit.ability_error.tolist(), strict=True
                 )
@@ -133,8 +134,8 @@ def scale_summary(scale: AbilityScale) -> dict[str, Json]:
         "models": [_model(scale, one) for one in scale.models],
         "items": {
             "n": int(asked.sum()),
-            "too_easy": number(float(told.too_easy[asked].mean())),
-            "too_hard": number(float(told.too_hard[asked].mean())),
+            "too_easy": rounded(float(told.too_easy[asked].mean())),
+            "too_hard": rounded(float(told.too_hard[asked].mean())),
             "misfits": [scale.baseline.names[place] for place in misfits(scale)],
             "each": [_item(scale, place) for place in np.flatnonzero(asked).tolist()],
         },
@@ -254,16 +255,16 @@ def _model(scale: AbilityScale, one: ModelLocation) -> dict[str, Json]:
     return {
         "model": one.model,
         "items": one.items,
-        "score": number(one.score),
-        "ability": number(found.ability),
-        "standard_error": number(found.error),
+        "score": rounded(one.score),
+        "ability": rounded(found.ability),
+        "standard_error": rounded(found.error),
         "ci95": interval_json(found.interval),
         "interval": found.interval.method,
-        "share_of_people_below": number(found.below),
+        "share_of_people_below": rounded(found.below),
         "share_of_people_below_ci95": interval_json(found.below_interval),
-        "expected_score": number(found.expected_score),
-        "infit": number(found.infit),
-        "infit_z": number(found.infit_z),
+        "expected_score": rounded(found.expected_score),
+        "infit": rounded(found.infit),
+        "infit_z": rounded(found.infit_z),
         "fails_unlike_people": _rows(scale, one, worse),
         "solves_unlike_people": _rows(scale, one, better),
     }
@@ -273,9 +274,9 @@ def _rows(scale: AbilityScale, one: ModelLocation, rows: Sequence[int]) -> list[
     return [
         {
             "id": scale.baseline.names[one.places[row]],
-            "score": number(float(one.scores[row])),
-            "expected": number(float(one.location.expected[row])),
-            "people": number(float(scale.information.share_right[one.places[row]])),
+            "score": rounded(float(one.scores[row])),
+            "expected": rounded(float(one.location.expected[row])),
+            "people": rounded(float(scale.information.share_right[one.places[row]])),
         }
         for row in rows[:LISTED]
     ]
@@ -287,11 +288,11 @@ def _item(scale: AbilityScale, place: int) -> dict[str, Json]:
     return {
         "id": scale.baseline.names[place],
         "answers": int(fit.answers[place]),
-        "right": number(float(fit.right[place])),
-        "difficulty": number(difficulty) if isfinite(difficulty) else None,
-        "standard_error": number(float(fit.difficulty_error[place])),
-        "discrimination": number(float(fit.discrimination[place])),
-        "information": number(float(told.information[place])),
-        "infit": number(float(fit.infit[place])),
-        "outfit": number(float(fit.outfit[place])),
+        "right": rounded(float(fit.right[place])),
+        "difficulty": rounded(difficulty) if isfinite(difficulty) else None,
+        "standard_error": rounded(float(fit.difficulty_error[place])),
+        "discrimination": rounded(float(fit.discrimination[place])),
+        "information": rounded(float(told.information[place])),
+        "infit": rounded(float(fit.infit[place])),
+        "outfit": rounded(float(fit.outfit[place])),
     }

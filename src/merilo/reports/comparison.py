@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -27,6 +26,7 @@ from merilo.models.run_folder import read_run
 from merilo.people.disagreement import Disagreement, Measure
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
+from merilo.records import rounded
 from merilo.reports.estimates import counted, interval_json
 from merilo.reports.planned_margin import chosen_margin
 from merilo.strict_json import Json
@@ -428,7 +428,7 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
         "standing": None
         if share is None
         else {
-            "share_of_people_below": number(share),
+            "share_of_people_below": rounded(share),
             "ci95": interval_json(interval),
             "interval": interval.method if interval else None,
             "people": comparison.people,
@@ -455,26 +455,26 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
 def _match_json(match: Match, model: str) -> dict[str, Json]:
     difference, crossed = match.difference, match.crossed
     return {
-        "people": number(difference.first),
-        "model": number(difference.second),
+        "people": rounded(difference.first),
+        "model": rounded(difference.second),
         "n": difference.n,
         "clusters": crossed.clusters if crossed else None,
         "like_beside_like": match.like,
-        "difference": number(difference.value),
+        "difference": rounded(difference.value),
         "ci95": interval_json(difference.interval),
         "interval": difference.interval.method,
         "ci95_items_and_annotators": interval_json(match.both),
         "interval_items_and_annotators": match.both.method if match.both else None,
-        "design_effect": number(crossed.design_effect) if crossed else None,
-        "cluster_design_effect": number(crossed.cluster_effect) if crossed else None,
-        "p": number(match.p, 9),
-        "p_holm": number(match.corrected, 9),
+        "design_effect": rounded(crossed.design_effect) if crossed else None,
+        "cluster_design_effect": rounded(crossed.cluster_effect) if crossed else None,
+        "p": rounded(match.p, 9),
+        "p_holm": rounded(match.corrected, 9),
         "test": crossed.method if crossed else f"{difference.test.method}, for these annotators",
-        "p_for_these_annotators": number(difference.test.p, 9),
+        "p_for_these_annotators": rounded(difference.test.p, 9),
         "test_for_these_annotators": difference.test.method,
         "model_better": difference.better,
         "model_worse": difference.worse,
-        "detectable_difference": None if match.detectable is None else number(match.detectable),
+        "detectable_difference": None if match.detectable is None else rounded(match.detectable),
         **_verdict_json(match, model),
     }
 
@@ -492,10 +492,10 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
             "margin_given": "after_the_data" if margin.planned is None else "in_the_frozen_plan",
             "plan_frozen": margin.planned,
             "ci90_items_and_annotators": interval_json(crossed.interval(0.9)),
-            "p_equivalent": number(crossed.p_within(margin.value), 9),
-            "p_equivalent_holm": number(verdict.p_equivalent or 0.0, 9),
-            "p_not_worse": number(crossed.p_above(-margin.value), 9),
-            "p_not_worse_holm": number(verdict.p_not_worse or 0.0, 9),
+            "p_equivalent": rounded(crossed.p_within(margin.value), 9),
+            "p_equivalent_holm": rounded(verdict.p_equivalent or 0.0, 9),
+            "p_not_worse": rounded(crossed.p_above(-margin.value), 9),
+            "p_not_worse_holm": rounded(verdict.p_not_worse or 0.0, 9),
             "items_needed": needed.items if needed else None,
             "annotators_needed": needed.annotators if needed else None,
         }
@@ -524,11 +524,11 @@ def _disagreement_json(one: ModelDisagreement) -> dict[str, Json] | None:
 def _distributions_json(found: Disagreement) -> dict[str, Json]:
     return {
         "items": found.items,
-        "people_per_item": number(found.people),
-        "samples_per_item": number(found.samples),
+        "people_per_item": rounded(found.people),
+        "samples_per_item": rounded(found.samples),
         **{name: _measure_json(one) for name, one in found.measures().items()},
         "calibration": [
-            {"items": one.items, "model_spread": number(one.model), "people_spread": number(one.people)}
+            {"items": one.items, "model_spread": rounded(one.model), "people_spread": rounded(one.people)}
             for one in found.calibration
         ],
     }
@@ -536,12 +536,7 @@ def _distributions_json(found: Disagreement) -> dict[str, Json]:
 
 def _measure_json(one: Measure) -> dict[str, Json]:
     return {
-        "value": number(one.value),
+        "value": rounded(one.value),
         "ci95": interval_json(one.interval),
-        "ceiling": None if one.ceiling is None else number(one.ceiling),
+        "ceiling": None if one.ceiling is None else rounded(one.ceiling),
     }
-
-
-def number(value: float, places: int = 6) -> float | None:
-    """Round a number; `None` if it is not finite."""
-    return round(value, places) if isfinite(value) else None

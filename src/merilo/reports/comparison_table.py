@@ -11,7 +11,7 @@ from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.baselines.model_verdicts import Outcome
 from merilo.datasets import dataset, names
 from merilo.metrics.total import total_score
-from merilo.reports.comparison import number
+from merilo.records import Span, rounded
 from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.human_table import KINDS
 from merilo.reports.text_escapes import latex, markdown
@@ -42,8 +42,7 @@ class PeopleValue:
         n: the number of items; `None` if the source does not give it.
         kind: `THIS_BASELINE`, or the provenance of the catalogue.
         source: the folder of the baseline, or the source of the published value.
-        low: the lower bound of the interval of record; `None` if there is none.
-        high: its upper bound.
+        interval: the interval of record; `None` if there is none.
         single: the mean score of a single person and its number of items.
         rejected: whether the baseline is rejected.
         simulated: whether its annotators are simulated.
@@ -54,8 +53,7 @@ class PeopleValue:
     n: int | None
     kind: str
     source: str
-    low: float | None = None
-    high: float | None = None
+    interval: Span | None = None
     single: tuple[float, int] | None = None
     rejected: bool = False
     simulated: bool = False
@@ -142,10 +140,10 @@ class TableTotal:
     def to_dict(self) -> dict[str, Json]:
         """Return the total as JSON."""
         return {
-            "value": None if self.value is None else number(self.value),
+            "value": None if self.value is None else rounded(self.value),
             "datasets": [*self.counted],
             "missing": [*self.missing],
-            "people_on_the_same": None if self.people is None else number(self.people),
+            "people_on_the_same": None if self.people is None else rounded(self.people),
         }
 
 
@@ -241,29 +239,29 @@ def _people_json(column: TableColumn) -> Json:
         return None
     single = people.single
     return {
-        "value": number(people.value),
-        "ci95": None
-        if people.low is None or people.high is None
-        else [number(people.low), number(people.high)],
-        "interval_over": None
-        if people.low is None
-        else "items and annotators"
-        if people.over_annotators
-        else "items",
+        "value": rounded(people.value),
+        "ci95": None if people.interval is None else [rounded(end) for end in people.interval],
+        "interval_over": _over(people),
         "n": people.n,
         "kind": people.kind,
         "source": people.source,
         "status": "rejected" if people.rejected else None if people.kind != THIS_BASELINE else "accepted",
         "simulated": people.simulated,
-        "single_person": None if single is None else {"value": number(single[0]), "n": single[1]},
-        "main_metrics": {name: number(value) for name, value in column.main.items()},
+        "single_person": None if single is None else {"value": rounded(single[0]), "n": single[1]},
+        "main_metrics": {name: rounded(value) for name, value in column.main.items()},
     }
+
+
+def _over(people: PeopleValue) -> str | None:
+    if people.interval is None:
+        return None
+    return "items and annotators" if people.over_annotators else "items"
 
 
 def _cell_json(cell: ModelCell) -> Json:
     majority = cell.match("majority")
     return {
-        "value": None if cell.value is None else number(cell.value),
+        "value": None if cell.value is None else rounded(cell.value),
         "n": cell.n,
         "samples": {"fewest": cell.samples[0], "most": cell.samples[1]},
         "beside_consensus": _verdict(cell.match("consensus")),
@@ -272,12 +270,12 @@ def _cell_json(cell: ModelCell) -> Json:
         if majority is None
         else {
             "k": [*cell.committee],
-            "value": number(majority.difference.second),
-            "people": number(majority.difference.first),
+            "value": rounded(majority.difference.second),
+            "people": rounded(majority.difference.first),
             "n": majority.difference.n,
             "beside_majority": _verdict(majority),
         },
-        "main_metrics": {name: number(value) for name, value in cell.main.items()},
+        "main_metrics": {name: rounded(value) for name, value in cell.main.items()},
         "reason": cell.reason or None,
     }
 
@@ -290,7 +288,7 @@ def _verdict(match: Match | None) -> Json:
         "verdict": outcome,
         "significant": match.verdict.significant,
         "tie": outcome in TIES,
-        "p_holm": number(match.corrected, 9),
+        "p_holm": rounded(match.corrected, 9),
         "n": match.difference.n,
     }
 
@@ -487,10 +485,10 @@ def _people(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
 
 def _interval(people: PeopleValue, language: Language) -> list[str]:
     """Return the interval of record; one over items alone has its name after it."""
-    if people.low is None or people.high is None:
+    if people.interval is None:
         return []
     alone = "" if people.over_annotators else f" {OVER_ITEMS_ALONE.in_language(language)}"
-    return [f"[{decimal(people.low, 3, language)}–{decimal(people.high, 3, language)}]{alone}"]
+    return [f"[{'–'.join(decimal(end, 3, language) for end in people.interval)}]{alone}"]
 
 
 def _single(people: PeopleValue | None, language: Language) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
 from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, dataset_key
 from merilo.baselines.model_comparison import compare as compare_models
+from merilo.baselines.record import BaselineRecord, MetricRecord, read_record
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument
 from merilo.models.run_folder import RunFolder, is_run, read_run
@@ -30,7 +31,6 @@ from merilo.reports.comparison_table import (
     main_metrics,
     published_value,
 )
-from merilo.reports.human_table import OwnStudy, read_study
 from merilo.reports.planned_margin import chosen_margin
 from merilo.runs.run_scores import scored_dataset
 from merilo.runs.run_sources import source_of
@@ -170,9 +170,9 @@ def _table(
     models: dict[str, dict[str, ModelCell]] = {name: {} for name in order}
     for key, crowd in crowds.items():
         result = results.get(key)
-        study = read_study(Path(crowd.folder))
+        record = read_record(Path(crowd.folder))
         main = _main_values(key, result) if result else {}
-        columns.append(_column(key, crowd, result, study))
+        columns.append(_column(key, crowd, result, record))
         for name, one in result.comparisons.items() if result else ():
             single = one.matches[0].difference
             models[name][key] = ModelCell(
@@ -217,36 +217,32 @@ def _committee(crowd: StoredBaseline) -> tuple[int, int]:
     return int(overlap[overlap > 0].min()), int(overlap.max())
 
 
-def _column(key: str, crowd: StoredBaseline, result: Comparison | None, study: OwnStudy) -> TableColumn:
+def _column(
+    key: str, crowd: StoredBaseline, result: Comparison | None, record: BaselineRecord
+) -> TableColumn:
     metric = result.metric if result else crowd.metric_name
-    own = study.figures.get(metric)
+    own = record.metrics.get(metric, MetricRecord())
     matches = result.models[0].tests.matches if result else ()
     single = next((one.difference for one in matches if one.kind == "single"), None)
     value: PeopleValue | None = None
-    if own is not None or matches:
+    if own.value is not None or matches:
         value = PeopleValue(
-            own.value if own else matches[0].difference.first,
-            own.n if own else matches[0].difference.n,
+            matches[0].difference.first if own.value is None else own.value,
+            matches[0].difference.n if own.value is None else own.n,
             THIS_BASELINE,
             shown(crowd.folder),
-            own.low if own else None,
-            own.high if own else None,
+            own.interval,
             (single.first, single.n) if single else None,
             crowd.status == "rejected",
-            study.simulated,
-            over_annotators=own.over_annotators if own else True,
+            record.simulated,
+            over_annotators=own.over_both is not None or own.value is None,
         )
     name = crowd.declaration.name
     title = dataset(name).title if name in names() else key
     in_total = key in names() and dataset(key).in_total
-    return TableColumn(key, title, metric, in_total, value, _own_main(key, study))
-
-
-def _own_main(key: str, study: OwnStudy) -> dict[str, float]:
-    """Return people's main metrics as the baseline gives them; empty if one is missing."""
     wanted = main_metrics(key)
-    known = {name: study.figures[name].value for name in wanted if name in study.figures}
-    return known if len(known) == len(wanted) else {}
+    main = {name: one.value for name in wanted if (one := record.metrics.get(name)) and one.value is not None}
+    return TableColumn(key, title, metric, in_total, value, main if len(main) == len(wanted) else {})
 
 
 def _main_values(key: str, result: Comparison) -> dict[str, dict[str, float]]:

@@ -6,20 +6,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from merilo.baselines.record import MetricRecord
+from merilo.baselines.record import BaselineRecord, MetricRecord, read_record
 from merilo.baselines.warnings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
-from merilo.errors import InputError
 from merilo.reports.charts import page_environment
 from merilo.reports.estimates import OVER_ITEMS_ALONE
-from merilo.reports.hb.verification import COSTS_FILE, METRICS_FILE
 from merilo.reports.text_escapes import latex, markdown
-from merilo.strict_json import Json, read_json
+from merilo.strict_json import Json
 from merilo.text import Language, Text, decimal
 from merilo.wording import shown
 
@@ -38,58 +36,12 @@ _STATUSES: Final[dict[str, Text]] = {
 
 _EMPTY: Final = "—"
 
-#: The files that hold the summary of a baseline, in a folder of `merilo baseline` or of `merilo report`.
-SUMMARIES: Final = ("baseline.json", METRICS_FILE)
 
-
-@dataclass(frozen=True, slots=True)
-class OwnFigure:
-    """One metric of the user's own study.
-
-    Attributes:
-        value: the metric of the consensus on all items with a consensus.
-        low: the lower bound of the interval of record.
-        high: the upper bound.
-        n: the number of items.
-        by_majority: the value and number of items by majorities only, which published tables give; `None` if it is the same.
-        over_annotators: whether the interval is over items and annotators; otherwise it is over items alone.
-    """
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    by_majority: tuple[float, int] | None
-    over_annotators: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class OwnStudy:
-    """The user's own study of a dataset.
-
-    Attributes:
-        folder: the folder as given.
-        summary: the file in it that holds the summary.
-        dataset: the dataset's name; empty if the study names none.
-        status: the status of the baseline, see `warnings.STATUSES`.
-        simulated: whether its annotators are simulated.
-        figures: mapping from metric to figure.
-        people: the number of annotators whose answers count.
-        alpha: Krippendorff's alpha; `None` if it is not defined.
-        cost: the total cost; `None` if it is not known.
-        currency: the currency of the cost.
-    """
+class OwnStudy(NamedTuple):
+    """The user's own study of a dataset: its folder as given, and the record in it."""
 
     folder: Path
-    summary: Path
-    dataset: str
-    status: str
-    simulated: bool
-    figures: Mapping[str, OwnFigure]
-    people: int | None
-    alpha: float | None
-    cost: float | None
-    currency: str | None
+    record: BaselineRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,77 +69,19 @@ class HumanRow:
     by_group: tuple[HumanFigure, ...] = ()
 
     @property
-    def own(self) -> OwnFigure | None:
+    def own(self) -> MetricRecord | None:
         """Return the study's value of this metric."""
-        return self.study.figures.get(self.metric) if self.study else None
+        own = self.study.record.metrics.get(self.metric) if self.study else None
+        return own if own and own.value is not None else None
 
 
 def read_study(folder: Path) -> OwnStudy:
-    """Read the values of a study.
-
-    Args:
-        folder: a folder of `merilo baseline --out` or `merilo report --out`.
+    """Read a study from a folder of `merilo baseline --out` or `merilo report --out`.
 
     Raises:
-        InputError: the folder holds no summary of a baseline.
+        InputError: the folder holds no record of a baseline.
     """
-    path = next((folder / name for name in SUMMARIES if (folder / name).is_file()), None)
-    if path is None:
-        raise InputError("is not a baseline folder: baseline.json is missing", file=folder)
-    content = read_json(path)
-    if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
-        raise InputError("is not the summary of a baseline", file=path)
-    # In a folder of merilo report, the cost is in a separate file.
-    costs = folder / COSTS_FILE
-    paid = read_json(costs) if path.name == METRICS_FILE and costs.is_file() else content
-    annotators, agreement = (_object(content.get(name)) for name in ("annotators", "agreement"))
-    cost = _object(_object(paid).get("cost"))
-    total, excluded = _count(annotators.get("total")), _count(annotators.get("excluded"))
-    currency = cost.get("currency")
-    return OwnStudy(
-        folder,
-        path,
-        str(content.get("dataset") or ""),
-        str(content.get("status")),
-        content.get("simulated") is True,
-        {
-            name: figure
-            for name, one in _object(content["metrics"]).items()
-            if (figure := _figure(_object(one))) is not None
-        },
-        None if total is None else total - (excluded or 0),
-        _float(agreement.get("krippendorff_alpha")),
-        _float(cost.get("total")),
-        currency if isinstance(currency, str) else None,
-    )
-
-
-def _object(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _float(value: Json) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _figure(content: Mapping[str, Json]) -> OwnFigure | None:
-    one = MetricRecord.of_json(dict(content))
-    if one.value is None:
-        return None
-    low, high = one.interval or (None, None)
-    majority = one.by_majority
-    return OwnFigure(
-        one.value,
-        low,
-        high,
-        one.n,
-        (majority.value, majority.n) if majority and majority.value is not None else None,
-        over_annotators=one.over_both is not None,
-    )
+    return OwnStudy(folder, read_record(folder))
 
 
 def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
@@ -212,7 +106,7 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
             for metric in declared.metrics
             if not declared.human or by_group or any(one.metric == metric for one in declared.human)
         ]
-        for at, study in enumerate([one for one in studies if one.dataset == name] or [None]):
+        for at, study in enumerate([one for one in studies if one.record.dataset == name] or [None]):
             rows += [
                 HumanRow(
                     name,
@@ -227,11 +121,12 @@ def human_rows(studies: Sequence[OwnStudy]) -> list[HumanRow]:
                 for position, metric in enumerate(metrics)
             ]
     for study in studies:
-        if study.dataset not in known:
-            title = study.dataset or study.folder.name
-            metrics = [*study.figures] or [""]
+        own = study.record.dataset or ""
+        if own not in known:
+            title = own or study.folder.name
+            metrics = [name for name, one in study.record.metrics.items() if one.value is not None] or [""]
             rows += [
-                HumanRow(study.dataset, title, metric, (), {}, study, not position)
+                HumanRow(own, title, metric, (), {}, study, not position)
                 for position, metric in enumerate(metrics)
             ]
     return rows
@@ -261,27 +156,30 @@ def table_json(rows: Sequence[HumanRow]) -> Json:
                 for one in row.published
             ],
             "published_by_group": {one.metric: one.value for one in row.by_group},
-            "own": None
-            if row.own is None or row.study is None
-            else {
-                "value": row.own.value,
-                "ci95": None if row.own.low is None else [row.own.low, row.own.high],
-                "interval_over": "items and annotators" if row.own.over_annotators else "items",
-                "n": row.own.n,
-                "by_majority_alone": None
-                if row.own.by_majority is None
-                else {"value": row.own.by_majority[0], "n": row.own.by_majority[1]},
-                "people": row.study.people,
-                "krippendorff_alpha": row.study.alpha,
-                "cost": row.study.cost,
-                "currency": row.study.currency,
-                "status": row.study.status,
-                "simulated": row.study.simulated,
-                "folder": shown(row.study.folder),
-            },
+            "own": _own_json(row.study, row.own) if row.study and row.own else None,
         }
         for row in rows
     ]
+
+
+def _own_json(study: OwnStudy, own: MetricRecord) -> dict[str, Json]:
+    record, alone = study.record, own.by_majority
+    return {
+        "value": own.value,
+        "ci95": None if own.interval is None else [*own.interval],
+        "interval_over": "items and annotators" if own.over_both else "items",
+        "n": own.n,
+        "by_majority_alone": {"value": alone.value, "n": alone.n}
+        if alone and alone.value is not None
+        else None,
+        "people": record.annotators.kept,
+        "krippendorff_alpha": record.agreement.krippendorff_alpha,
+        "cost": record.cost.total,
+        "currency": record.cost.currency,
+        "status": record.status,
+        "simulated": record.simulated,
+        "folder": shown(study.folder),
+    }
 
 
 #: The version of the benchmark that the published table describes.
@@ -322,31 +220,31 @@ def _cells(row: HumanRow, language: Language) -> list[str]:
     return [*cells, *_own_cells(row.study, row.own, language)]
 
 
-def _own_cells(study: OwnStudy, own: OwnFigure, language: Language) -> list[str]:
-    value = decimal(own.value, 3, language)
-    if own.by_majority is not None and own.by_majority[1] != own.n:
-        alone, n = own.by_majority
-        value += " " + Text("(by majorities: {alone:.3f}, n = {n})", alone=alone, n=n).in_language(language)
+def _own_cells(study: OwnStudy, own: MetricRecord, language: Language) -> list[str]:
+    record = study.record
+    value = decimal(own.value or 0.0, 3, language)
+    if alone := own.by_other_majority:
+        told = Text("(by majorities: {alone:.3f}, n = {n})", alone=alone.value, n=alone.n)
+        value += f" {told.in_language(language)}"
     remarks: list[Text] = [
-        *([Text("simulated")] if study.simulated else []),
-        *filter(None, [_STATUSES.get(study.status)]),
+        *([Text("simulated")] if record.simulated else []),
+        *filter(None, [_STATUSES.get(record.status)]),
     ]
     if remarks:
-        value += f" [{', '.join(one.ru if language == 'ru' else one.en for one in remarks)}]"
+        value += f" [{', '.join(one.in_language(language) for one in remarks)}]"
     bounds = _EMPTY
-    if own.low is not None and own.high is not None:
-        bounds = f"{decimal(own.low, 3, language)}–{decimal(own.high, 3, language)}"
-        if not own.over_annotators:
+    if own.interval:
+        bounds = "–".join(decimal(end, 3, language) for end in own.interval)
+        if not own.over_both:
             bounds += f" ({OVER_ITEMS_ALONE.in_language(language)})"
+    people, alpha, cost = record.annotators.kept, record.agreement.krippendorff_alpha, record.cost
     return [
         value,
         bounds,
         str(own.n),
-        _EMPTY if study.people is None else str(study.people),
-        _EMPTY if study.alpha is None else decimal(study.alpha, 2, language),
-        _EMPTY
-        if study.cost is None
-        else f"{decimal(study.cost, 2, language)} {study.currency or ''}".strip(),
+        _EMPTY if people is None else str(people),
+        _EMPTY if alpha is None else decimal(alpha, 2, language),
+        _EMPTY if cost.total is None else f"{decimal(cost.total, 2, language)} {cost.currency or ''}".strip(),
     ]
 
 

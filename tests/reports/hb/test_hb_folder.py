@@ -463,8 +463,12 @@ def test_the_notebook_passes_in_an_environment_with_only_merilo(hb: Path) -> Non
 
 def test_the_table_of_human_baselines_reads_the_folder(hb: Path) -> None:
     found = read_study(hb)
-    assert found.cost == json.loads((hb / "costs.json").read_text())["cost"]["total"] == pytest.approx(1.25)
-    assert found.figures["acc"].n == 8
+    assert (
+        found.record.cost.total
+        == json.loads((hb / "costs.json").read_text())["cost"]["total"]
+        == pytest.approx(1.25)
+    )
+    assert found.record.metrics["acc"].n == 8
 
 
 def test_plots_are_the_charts_of_the_page_in_one_language_each(hb: Path) -> None:
