@@ -33,7 +33,6 @@ LEVELS = {
     "items": 3,
     "records": 3,
     "strict_json": 2,
-    "parquet_files": 2,
     "files": 1,
     "atomic_write": 1,
     "plain_rows": 0,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo import files, parquet_files
+from merilo import files
 from merilo.errors import InputError
 
 CELL = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)
@@ -151,7 +151,7 @@ def test_a_damaged_parquet_file_is_a_table_or_refused_with_a_sentence(
         path = Path(folder) / "table.parquet"
         path.write_bytes(damaged[: data.draw(st.sampled_from([len(damaged), len(damaged) // 2, 3]))])
         with contextlib.suppress(InputError):  # any other exception, a panic too, fails the test
-            assert parquet_files.read_parquet(path, own=True).height >= 0
+            assert files.read_parquet(path, own=True).height >= 0
 
 
 def test_a_parquet_file_that_ends_its_reader_is_refused(
@@ -159,16 +159,16 @@ def test_a_parquet_file_that_ends_its_reader_is_refused(
 ) -> None:
     """Another process reads it first, and that one's end says nothing worse than that the file is damaged."""
     (tmp_path / "table.parquet").write_bytes(parquet)
-    assert parquet_files.read_parquet(tmp_path / "table.parquet").height == 500
-    monkeypatch.setattr(parquet_files, "_PROBE", "import os; os.abort()")
+    assert files.read_parquet(tmp_path / "table.parquet").height == 500
+    monkeypatch.setattr(files, "_PROBE", "import os; os.abort()")
     with pytest.raises(InputError, match=r"table\.parquet: is not a readable Parquet file \(it is damaged\)"):
-        parquet_files.read_parquet(tmp_path / "table.parquet")
+        files.read_parquet(tmp_path / "table.parquet")
 
 
 def test_a_missing_or_empty_parquet_file_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "empty.parquet").touch()
     for own in (True, False):
         with pytest.raises(InputError, match="no such file"):
-            parquet_files.read_parquet(tmp_path / "missing.parquet", own=own)
+            files.read_parquet(tmp_path / "missing.parquet", own=own)
         with pytest.raises(InputError, match="empty"):
-            parquet_files.read_parquet(tmp_path / "empty.parquet", own=own)
+            files.read_parquet(tmp_path / "empty.parquet", own=own)

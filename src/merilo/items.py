@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError
-from merilo.parquet_files import read_parquet
+from merilo.files import read_parquet
 from merilo.strict_json import Json, dumped, json_lines, read_json
 
 #: Identifies an item within its dataset.

@@ -18,9 +18,9 @@ from merilo.baselines.item_clusters import ItemClusters, fields_of, find_cluster
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import BASELINE_FILE, read_record
 from merilo.errors import DataError, InputError, argument
+from merilo.files import read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.plain_dataset import PlainDataset
-from merilo.parquet_files import read_parquet
 from merilo.people.collection_design import asked_by_design
 from merilo.people.decision import adaptive_votes_needed, votes_needed
 from merilo.people.gold import read_gold

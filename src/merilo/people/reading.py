@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
+from typing import Any
 
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
@@ -121,18 +122,10 @@ def read_responses(
     *,
     platform: Platform | None = None,
     dataset: str | Dataset | None = None,
-    item: str | Sequence[str] | None = None,
-    annotator: str | None = None,
-    answer: str | None = None,
-    control: str | None = None,
-    page: str | None = None,
-    started: str | None = None,
-    submitted: str | None = None,
-    seconds: str | None = None,
-    reward: str | None = None,
     encoding: str | None = None,
     recode: Mapping[str, str | None] | Sequence[str] = (),
     progress: Progress | None = None,
+    **columns: str | Sequence[str] | None,
 ) -> StudyResponses:
     """Read the responses of one study with the same readers as the command line.
 
@@ -142,21 +135,16 @@ def read_responses(
         platform: "toloka", "abc", "label-studio", "mturk" or "csv"; by default, detected by the column names.
         dataset: the dataset to whose labels answers are converted. `baseline` also converts them, and then reads the
             source again.
-        item: the column or columns that identify an item.
-        annotator: the column of the annotator's id.
-        answer: the column of the answer.
-        control: the column of control items' known answers.
-        page: the column of the page id, for items that were shown and paid together.
-        started: the column of the time when the page was opened.
-        submitted: the column of the time when the page was submitted.
-        seconds: the column of the time spent on the page, in seconds.
-        reward: the column of the reward for the page.
         encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
         recode: mapping from answer to its replacement (`None` drops the answer), or `FROM=TO` texts and files as on the
             command line.
         progress: called with the number of bytes read since the last call.
+        **columns: the columns by what they hold: `item` (one, or several that identify an item together), `annotator`, `answer`,
+            `control` (the known answer of a control item), `page` (the id of items that were shown and paid together), `started`,
+            `submitted`, `seconds` (spent on the page) and `reward` (for the page); see `Columns`.
 
     Raises:
+        TypeError: there is no such keyword argument.
         InputError: the source cannot be read in the expected format.
         UsageError: a column is missing, or several columns fit and none was chosen.
         DataError: the sources belong to different projects, or contain no answers.
@@ -178,17 +166,8 @@ def read_responses(
             field=argument("source"),
         )
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    columns = Columns(
-        answer=answer,
-        item=(item,) if isinstance(item, str) else tuple(item or ()),
-        annotator=annotator,
-        control=control,
-        page=page,
-        started=started,
-        submitted=submitted,
-        seconds=seconds,
-        reward=reward,
-    )
+    item = columns.pop("item", None) or ()
+    named: Any = {**columns, "item": (item,) if isinstance(item, str) else tuple(item)}
     return Origin(
         files=() if tables else tuple(Path(str(one)) for one in sources),
         tables=tuple(
@@ -196,7 +175,7 @@ def read_responses(
             for number, one in enumerate(tables, start=1)
         ),
         platform=platform,
-        columns=columns,
+        columns=Columns(**named),
         encoding=encoding,
         recode=recode_texts(recode),
         labels=declared.answer.labels if declared else (),

@@ -11,8 +11,7 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.files import Progress, Table, read_table, refuse_too_wide
-from merilo.parquet_files import read_parquet
+from merilo.files import Progress, Table, read_parquet, read_table, refuse_too_wide
 from merilo.people.platforms.export import Columns, Export, column, export_of_columns, text_columns
 from merilo.strict_json import Json, json_lines
 from merilo.wording import choices, listed, shown
