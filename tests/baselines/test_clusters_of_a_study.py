@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from command import merilo
 
-from merilo.baselines.expert_comparison import compare as between
+from merilo.baselines.expert_scores import compare as between
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.datasets import CATALOGUE, dataset
 from merilo.errors import DataError, UsageError

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import f1_score
 
-from merilo.baselines.expert_comparison import compare
-from merilo.baselines.expert_scores import LabelScores, score_experts, score_labels
+from merilo.baselines.expert_scores import LabelScores, compare, score_experts, score_labels
 from merilo.datasets import dataset
 from merilo.errors import UsageError
 from merilo.items import Item

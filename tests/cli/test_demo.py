@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from command import Outcome, merilo
 
-from merilo.site.simulated_people import collect_from_simulated_people
 from merilo.cli.demo import difficulty
 from merilo.people.simulation import SIMULATED_PREFIX
+from merilo.site.simulated_people import collect_from_simulated_people
 
 ITEMS = 24
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.baselines.expert_comparison import compare
+from merilo.baselines.expert_scores import compare
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument

@@ -327,7 +327,7 @@ def _experts(study: StudyFolder, arm: str, folder: OutFolder | None, json_to: st
     if json_to:
         emit_json(made.summary, json_to)
     if json_to != "-":
-        from merilo.cli.experts_table import show_baselines  # noqa: PLC0415 - the JSON needs no tables
+        from merilo.cli.experts import show_baselines  # noqa: PLC0415 - the JSON needs no tables
 
         show_baselines(made.summary, folder.path if folder else None)
     return 0

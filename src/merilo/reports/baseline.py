@@ -244,7 +244,7 @@ class BaselineResult:
         return text.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        from merilo.reports.notebook import baseline_html  # noqa: PLC0415 - needed only in notebooks
+        from merilo.reports.baseline_table import baseline_html  # noqa: PLC0415 - needed only in notebooks
 
         return baseline_html(self.without_quality)
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from merilo.atomic_write import guarded
 from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate
+from merilo.baselines.consensus_table import confusion_table, posterior_table
 from merilo.baselines.dataset_items import items_of_pool
-from merilo.baselines.model_tables import confusion_table, posterior_table
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.record import BASELINE_FILE, BaselineRecord, annotator_record

@@ -19,9 +19,8 @@ from merilo.baselines.estimates import Estimate, why_items_alone
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.quality import StudyQuality
+from merilo.baselines.quality import SensitivityRow, StudyQuality
 from merilo.baselines.record import BaselineRecord
-from merilo.baselines.sensitivity import SensitivityRow
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
 from merilo.people.aggregation import Resolution

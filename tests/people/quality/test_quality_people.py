@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from merilo.baselines.sensitivity import sensitivity
+from merilo.baselines.quality import sensitivity
 from merilo.people.aggregation import Consensus, majority
 from merilo.people.decision import PoolVotes
 from merilo.people.quality.annotators import pace, people_quality, repetition

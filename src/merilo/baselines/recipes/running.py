@@ -3,22 +3,204 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
-from merilo.baselines.expert_comparison import compare
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.recipes.question_answers import Answered, read_answers
+from merilo.baselines.expert_scores import compare
+from merilo.baselines.pipeline import Baseline, baseline, test_items
 from merilo.baselines.recipes.recipe import GOLD, KEPT, Recipe
 from merilo.baselines.recipes.scores import ITEM, RecipeGold, RecipeScorer, read_recipe_gold
-from merilo.errors import DataError, UsageError, argument
+from merilo.errors import DataError, MeriloError, UsageError, argument
 from merilo.metrics.detox import Rater
 from merilo.metrics.score import Score
-from merilo.settings import Repeats
+from merilo.people import platforms
+from merilo.people.platforms import Columns
+from merilo.people.spelling import unify
+from merilo.responses import INPUT_MARK, Responses
+from merilo.settings import DEFAULTS, Repeats, Settings
 from merilo.statistics.paired_tests import Difference
 from merilo.wording import listed
+
+_NUMBER = "\x1fnumber"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answers to one question.
+
+    Attributes:
+        made: the question's baseline.
+        table: the fields that the question shows, and the answer in a column named after the question (null without a
+            majority); items that are shown alike and have different answers are missing.
+        alike: these items, with further fields of the recipe's items that distinguish them, and the answer.
+        accepted: the labels that accept an item, in the spelling of the answers.
+    """
+
+    made: Baseline
+    table: pl.DataFrame
+    alike: pl.DataFrame
+    accepted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The content of a question's files: responses, item field -> column of shown and further fields, accepted labels."""
+
+    responses: Responses
+    columns: Mapping[str, str]
+    further: Mapping[str, str]
+    accepted: tuple[str, ...]
+
+
+def read_answers(
+    recipe: Recipe, exports: Mapping[str, Sequence[Path]], *, encoding: str | None, repeats: Repeats
+) -> dict[str, Answered]:
+    """Read the files of every question and compute its baseline.
+
+    Args:
+        recipe: the recipe.
+        exports: mapping from question to its files.
+        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
+        repeats: what happens to an annotator's second, different answer to an item.
+
+    Raises:
+        UsageError: a file lacks a field or the column of answers; the message names the question that the file fits.
+        InputError: a file cannot be read.
+        DataError: no annotator gave an answer that the recipe accepts, or two items have the same fields.
+    """
+    found = {}
+    for name in recipe.questions:
+        try:
+            read = _read(recipe, name, exports[name], encoding)
+        except MeriloError as error:
+            if (better := _fitting(recipe, name, exports[name], encoding)) is None:
+                raise
+            raise type(error)(
+                f"{error.marked}; the file fits question '{better}': check that the files are not swapped",
+                file=error.place.file,
+                row=error.place.row,
+                field=error.place.field,
+            ) from error
+        found[name] = _answered(recipe, name, read, exports[name][0], repeats)
+    return found
+
+
+def _fitting(recipe: Recipe, question: str, paths: Sequence[Path], encoding: str | None) -> str | None:
+    """Return another question whose fields and answers these files have."""
+    for other in recipe.questions:
+        if other != question:
+            try:
+                _read(recipe, other, paths, encoding)
+            except MeriloError:
+                continue
+            return other
+    return None
+
+
+def _read(recipe: Recipe, name: str, paths: Sequence[Path], encoding: str | None) -> _Read:
+    question, declared = recipe.questions[name], recipe.declared
+    called = {one: question.columns.get(one, one) for one in recipe.shown(name)}
+    plain = all(platforms.recognise(path, encoding) == "csv" for path in paths)
+    columns = Columns(answer=question.answer, item=tuple(called.values()) if plain else ())
+    labels = declared.answer.labels if declared else None
+    responses = platforms.read(list(paths), columns=columns, labels=labels or None, encoding=encoding)
+    fields = {one: _field(column, responses) for one, column in called.items()}
+    for one, column in fields.items():
+        if not column:
+            raise UsageError(
+                f"question '{name}' has no field '{called[one]}' (its fields: {listed(responses.fields)}); give its name in "
+                "the export in the recipe's 'columns'",
+                file=paths[0],
+            )
+    further = {
+        one: _field(question.columns.get(one, one), responses) for one in recipe.item if one not in called
+    }
+    responses = _without(responses, recipe.ignore)
+    return _Read(
+        responses,
+        fields,
+        {one: column for one, column in further.items() if column},
+        _accepted(question.accept, responses, paths[0], name),
+    )
+
+
+def _field(column: str, responses: Responses) -> str:
+    """Return a field's name in the responses; an empty text if they lack it."""
+    return next((name for name in (column, f"{INPUT_MARK}{column}") if name in responses.fields), "")
+
+
+def _without(responses: Responses, ignored: Sequence[str]) -> Responses:
+    """Drop the ignored fields; items that differ only in them become one item."""
+    kept = [name for name in responses.fields if name.removeprefix(INPUT_MARK) not in ignored]
+    if kept == responses.fields:
+        return responses
+    empty = pl.all_horizontal(pl.col(name).is_null() for name in kept)
+    blank = responses.items.filter(empty)["item"].to_list()
+    responses = responses.without(pl.col("item").is_in(blank), "empty_input")
+    items = (
+        responses.items.filter(~empty)
+        .select(kept)
+        .unique(maintain_order=True)
+        .with_row_index("item", offset=1)
+    )
+    number = responses.items.join(
+        items.rename({"item": _NUMBER}), on=kept, how="inner", nulls_equal=True
+    ).select("item", _NUMBER)
+    table = (
+        responses.table.join(number, on="item", how="left", maintain_order="left")
+        .with_columns(pl.col(_NUMBER).alias("item"))
+        .drop(_NUMBER)
+    )
+    return replace(responses, table=table, items=items)
+
+
+def _accepted(accept: Sequence[str], responses: Responses, path: Path, question: str) -> tuple[str, ...]:
+    """Return the accepted answers in the spelling of the collected answers."""
+    counted = responses.table["answer"].value_counts().sort(["count", "answer"], descending=[True, False])
+    counts = {str(text): int(n) for text, n in counted.iter_rows()}
+    found = []
+    for value in accept:
+        label = value if value in counts else unify([value], sorted(counts))[value]
+        if label not in counts:
+            given = listed([f"{text} ({n})" for text, n in counts.items()])
+            raise DataError(
+                f"question '{question}' accepts '{value}', but no response has this answer (answers: {given})",
+                file=path,
+            )
+        found.append(label)
+    return tuple(found)
+
+
+def _answered(recipe: Recipe, name: str, read: _Read, path: Path, repeats: Repeats) -> Answered:
+    """Compute a question's baseline, and its answers by the item's fields."""
+    shown = recipe.shown(name)
+    settings = Settings(
+        min_votes=recipe.questions[name].min_votes or recipe.min_votes,
+        min_control_accuracy=recipe.min_control_accuracy,
+        resolve=recipe.resolve,
+        max_low_agreement=1.0,
+        repeats=repeats,
+    )
+    made = baseline(read.responses, settings)
+    both = {**read.columns, **read.further}
+    items = test_items(made.responses).select(
+        pl.col("item").alias(_NUMBER), *(pl.col(column).alias(one) for one, column in both.items())
+    )
+    consensus = made.consensus.select(pl.col("item").alias(_NUMBER), pl.col("label").alias(name))
+    answers = items.join(consensus, on=_NUMBER, how="left", maintain_order="left").select(*both, name)
+    differ = pl.struct(shown).is_duplicated() & (pl.col(name).n_unique().over(shown) > 1)
+    alike = answers.filter(differ)
+    if alike.select(pl.struct(*both).is_duplicated().any()).item():
+        raise DataError(
+            f"two items of question '{name}' have the same {', '.join(shown)} and different answers: add distinguishing fields to "
+            "the question's 'shows', or ignore fields that do not belong to the item",
+            file=path,
+        )
+    table = answers.filter(~differ).select(*shown, name)
+    return Answered(made, table.unique(list(shown), keep="first", maintain_order=True), alike, read.accepted)
+
 
 _ALIKE = "\x1falike"
 
@@ -59,7 +241,7 @@ def run_recipe(
     gold: Path | None = None,
     rater: Rater | None = None,
     encoding: str | None = None,
-    repeats: Repeats,
+    repeats: Repeats = DEFAULTS["repeats"],
     seed: int = 0,
 ) -> RecipeResult:
     """Run a recipe.
