@@ -3,8 +3,6 @@
 import copy
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 from every import every
 from report_contents import CONTENT, STUDY
 
+from merilo import baseline
 from merilo.baselines.record import BaselineRecord
 from merilo.reports.metadata_card import readme_with_section
 from merilo.reports.prose import human_baseline_section
@@ -283,9 +282,8 @@ def test_published_pools_give_sections_with_their_published_figures(
     pools: Path, pool: str, told: tuple[str, ...]
 ) -> None:
     files = sorted(map(str, (pools / pool).glob("assignments*.tsv")))
-    arguments = [*files, "--dataset", pool, "--skills", str(pools / pool / "workerSkills.csv"), "--json", "-"]
-    made = subprocess.run([sys.executable, "-m", "merilo", "baseline", *arguments], capture_output=True, check=False)  # fmt: skip
-    text = russian(json.loads(made.stdout), platform="toloka")
+    made = baseline(files, dataset=pool, skills=pools / pool / "workerSkills.csv")
+    text = russian(made.to_dict(), platform="toloka")
     for sentence in told:
         assert sentence in text
 
