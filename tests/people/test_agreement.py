@@ -1,17 +1,37 @@
-"""Agreement beyond chance, against the reference implementation and by brute force."""
+"""Coefficients of agreement and their intervals, against references and brute force; agreement within groups."""
 
+import itertools
 import math
+import sys
 import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated_votes import small_votes
 
 from merilo.errors import UsageError
-from merilo.people.agreement import krippendorff_alpha
+from merilo.people.agreement import (
+    LeaveOneOut,
+    agreement_by,
+    alpha_of_numbers,
+    fleiss_kappa,
+    gwet_ac1,
+    interval_from_variances,
+    jackknife_intervals,
+    jackknife_variance,
+    krippendorff_alpha,
+    majority_sizes,
+    measure,
+)
 from merilo.people.votes import Votes
+from merilo.settings import Level
 
 
 @st.composite
@@ -88,3 +108,228 @@ def test_an_unknown_level_and_wrong_values_are_refused() -> None:
         krippendorff_alpha(votes, "interval", values=[1, 2, 3])
     with pytest.raises(UsageError, match="finite"):
         krippendorff_alpha(votes, "interval", values=[1, math.nan])
+
+
+def answers_of(votes: Votes) -> list[list[int]]:
+    """The labels that each item got, for items that got any."""
+    lists = [votes.label[votes.item == item].tolist() for item in range(votes.items)]
+    return [labels for labels in lists if labels]
+
+
+def pairs_and_shares(votes: Votes) -> tuple[float, list[float]]:
+    """Agreeing pairs by listing every pair of answers to one item, and the mean share of each label."""
+    agreeing = [
+        np.mean([a == b for a, b in itertools.permutations(labels, 2)])
+        for labels in answers_of(votes)
+        if len(labels) > 1
+    ]
+    shares = [
+        np.mean([labels.count(k) / len(labels) for labels in answers_of(votes)] or [0])
+        for k in range(votes.labels)
+    ]
+    return (float(np.mean(agreeing)) if agreeing else math.nan), shares
+
+
+@given(votes=small_votes())
+def test_fleiss_kappa_is_what_listing_every_pair_gives(votes: Votes) -> None:
+    observed, shares = pairs_and_shares(votes)
+    chance = sum(p * p for p in shares)
+    expected = (observed - chance) / (1 - chance) if chance < 1 - 1e-12 else math.nan
+    assert fleiss_kappa(votes) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@given(votes=small_votes())
+def test_gwets_ac1_is_what_listing_every_pair_gives(votes: Votes) -> None:
+    if votes.labels < 2:
+        assert math.isnan(gwet_ac1(votes))
+        return
+    observed, shares = pairs_and_shares(votes)
+    chance = sum(p * (1 - p) for p in shares) / (votes.labels - 1)
+    assert gwet_ac1(votes) == pytest.approx((observed - chance) / (1 - chance), abs=1e-12, nan_ok=True)
+
+
+def test_fleiss_own_example() -> None:
+    """Ten items, fourteen raters, five labels: kappa 0.210 (the table that textbooks repeat)."""
+    table = [
+        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+    ]  # fmt: skip
+    rows = [
+        (item, label) for item, counts in enumerate(table) for label, n in enumerate(counts) for _ in range(n)
+    ]
+    item, label = np.array(rows).T
+    votes = Votes(item, np.tile(np.arange(14), 10), label, 10, 14, 5)
+    assert fleiss_kappa(votes) == pytest.approx(0.20993, abs=1e-5)
+
+
+def test_ac1_stays_high_where_nearly_all_say_the_same_and_kappa_does_not() -> None:
+    table = np.zeros((100, 2), dtype=int)
+    table[0, 0] = table[1, 1] = 1
+    item, annotator = np.divmod(np.arange(200), 2)
+    votes = Votes(item, annotator, table.reshape(-1), 100, 2, 2)
+    assert fleiss_kappa(votes) < 0
+    assert gwet_ac1(votes) > 0.95
+
+
+def panel(seed: int, items: int = 120, annotators: int = 5, skill: float = 0.7) -> Votes:
+    rng = np.random.default_rng(seed)
+    item, annotator = np.divmod(np.arange(items * annotators), annotators)
+    truth = rng.integers(0, 3, items)
+    label = np.where(rng.random(item.size) < skill, truth[item], rng.integers(0, 3, item.size))
+    return Votes(item, annotator, label, items, annotators, 3)
+
+
+def without_each(votes: Votes, coefficient: Callable[[Votes], float]) -> list[np.ndarray]:
+    """The coefficient without each item, each annotator and each answer, by leaving them out one at a time."""
+    rows = np.arange(len(votes))
+    return [
+        np.array([coefficient(votes.where(codes != code)) for code in np.unique(codes)])
+        for codes in (votes.item, votes.annotator, rows)
+    ]
+
+
+@given(votes=small_votes(min_labels=2))
+def test_deletions_in_closed_form_are_those_of_leaving_out_one_at_a_time(votes: Votes) -> None:
+    study = LeaveOneOut.of(votes)
+    kappa, ac1 = study.kappas()
+    interval_level = partial(krippendorff_alpha, level="interval")
+    cases = [(study.alpha(), krippendorff_alpha), (kappa, fleiss_kappa), (ac1, gwet_ac1)]
+    if len(votes):
+        cases.append((alpha_of_numbers(votes, "interval", None), interval_level))
+    for found, coefficient in cases:
+        for mine, plain in zip(
+            (found.items, found.annotators, found.answers), without_each(votes, coefficient), strict=True
+        ):
+            defined = np.isfinite(plain)
+            assert mine[defined] == pytest.approx(plain[defined], abs=1e-9)
+            # Where one label remains the coefficient is not defined; nothing disagrees, so it counts as 1.
+            assert np.all(np.isnan(mine[~defined]) | (mine[~defined] == 1))
+
+
+@pytest.mark.parametrize("pairs", [1, 10, 1000])
+def test_annotators_are_deleted_in_pieces_as_at_once(pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = panel(4, items=30)
+    at_once = LeaveOneOut.of(votes).kappas()[0].annotators
+    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "PAIRS_AT_ONCE", pairs)
+    assert LeaveOneOut.of(votes).kappas()[0].annotators == pytest.approx(at_once, rel=1e-12)
+
+
+def test_the_jackknife_variance_of_a_mean_is_that_of_textbooks() -> None:
+    sample = np.random.default_rng(0).normal(size=30)
+    deleted = np.array([np.delete(sample, row).mean() for row in range(30)])
+    assert jackknife_variance(deleted) == pytest.approx(sample.var(ddof=1) / 30)
+    assert math.isnan(jackknife_variance(np.ones(1)))
+
+
+def test_the_interval_is_students_from_the_variances_with_half_an_annotator_who_answers_at_random() -> None:
+    # Worked by hand: 10 annotators, A = 0.5; the influence of the random annotator is -1.
+    found = interval_from_variances(0.5, (0.004, 0.009, 0.003), 100, 10)
+    shift = -0.5 / 10.5
+    people = (0.009 * 10 * 9 + 10 * shift**2 + 0.5 * (-1 - shift) ** 2) / (10.5 * 9.5)
+    reach = 2.2621571628 * math.sqrt(0.004 + people - 0.003)
+    assert found.low == pytest.approx(0.5 + shift - reach)
+    assert found.high == pytest.approx(0.5 + shift + reach)
+    assert found.method == "jackknife over items and annotators, t with 9 degrees of freedom"
+
+
+@pytest.mark.parametrize(("annotators", "low"), [(3, 0.0), (25, 0.84), (200, 0.95)])
+def test_unanimous_annotators_leave_room_for_others_who_disagree(annotators: int, low: float) -> None:
+    item, annotator = np.divmod(np.arange(100 * annotators), annotators)
+    found = jackknife_intervals(Votes(item, annotator, item % 2, 100, annotators, 2))
+    assert set(found) == {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1"}
+    for interval in found.values():
+        assert interval.low == pytest.approx(low, abs=0.01)
+        assert interval.high == 1
+
+
+def test_an_annotator_who_disagrees_with_all_others_widens_the_interval() -> None:
+    votes = panel(1, items=400, annotators=8)
+    careless = votes.annotator == 0
+    guesses = np.random.default_rng(3).integers(0, 3, int(careless.sum()))
+    label = votes.label.copy()
+    label[careless] = guesses
+    mixed = jackknife_intervals(replace(votes, label=label))["krippendorff_alpha"]
+    alike = jackknife_intervals(votes)["krippendorff_alpha"]
+    assert mixed.high - mixed.low > 1.5 * (alike.high - alike.low)
+
+
+def test_two_annotators_have_an_interval_over_items_alone() -> None:
+    found = jackknife_intervals(panel(2, annotators=2))["krippendorff_alpha"]
+    assert found.method == "jackknife over items alone, t with 119 degrees of freedom"
+
+
+def test_no_interval_from_one_item() -> None:
+    assert jackknife_intervals(Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 0, 1]]), 1, 3, 2)) == {}
+
+
+@pytest.mark.parametrize("level", ["ordinal", "interval"])
+def test_many_items_are_deleted_in_groups(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = panel(5, items=600, annotators=6)
+    one_at_a_time = jackknife_variance(alpha_of_numbers(votes, level, None).items)
+    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "VISITED", 1)
+    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "FEWEST_GROUPS", 60)
+    grouped = alpha_of_numbers(votes, level, None)
+    assert grouped.items.size == 60
+    assert grouped.annotators.size == 6
+    assert jackknife_variance(grouped.items) == pytest.approx(one_at_a_time, rel=0.4)
+
+
+def test_the_interval_covers_the_coefficient_of_other_annotators_and_items() -> None:
+    def drawn(seed: int, items: int, annotators: int, overlap: int) -> Votes:
+        """Answers of people of very different skill."""
+        rng = np.random.default_rng(seed)
+        item = np.repeat(np.arange(items), overlap)
+        start = rng.integers(0, annotators, items)
+        annotator = ((start[:, None] + np.arange(overlap)) % annotators).ravel()
+        skill = rng.beta(4, 2, annotators)
+        truth = rng.integers(0, 3, items)
+        label = np.where(rng.random(item.size) < skill[annotator], truth[item], rng.integers(0, 3, item.size))
+        return Votes(item, annotator, label, items, annotators, 3)
+
+    many = measure(drawn(0, 100_000, 500_000, 5), intervals=False)
+    covered: Counter[str] = Counter()
+    for seed in range(200):
+        for name, interval in jackknife_intervals(drawn(seed + 1, 100, 15, 5)).items():
+            covered[name] += interval.low <= getattr(many, name) <= interval.high
+    assert set(covered) == {"krippendorff_alpha", "fleiss_kappa", "gwet_ac1"}
+    assert all(182 <= count <= 199 for count in covered.values()), covered
+
+
+def test_free_answers_have_an_interval_without_a_table_of_items_by_labels() -> None:
+    rng = np.random.default_rng(0)
+    n = 30_000
+    item = np.repeat(np.arange(n), 3)
+    label = np.where(rng.random(3 * n) < 0.8, item, rng.integers(0, n, 3 * n))
+    votes = Votes(item, rng.permutation(3 * n) % 50, label, n, 50, n)
+    interval = jackknife_intervals(votes)["krippendorff_alpha"]
+    assert interval.low < krippendorff_alpha(votes) < interval.high
+
+
+def test_agreement_is_told_for_each_group() -> None:
+    votes = panel(1)
+    groups = ["law" if item % 3 == 0 else "medicine" if item % 3 == 1 else None for item in range(120)]
+    found = agreement_by(votes, groups, intervals=False)
+    assert list(found) == ["law", "medicine"]
+    law = votes.where(votes.item % 3 == 0)
+    assert found["law"].krippendorff_alpha == krippendorff_alpha(law)
+    assert found["law"].items == 40
+    assert sum(found["law"].majority_sizes.values()) == 40
+    with pytest.raises(UsageError, match="120 items"):
+        agreement_by(votes, groups[1:])
+
+
+def test_items_are_counted_by_the_size_of_their_majority() -> None:
+    votes = Votes(*np.array([[0, 0, 0, 1, 1, 1, 3], [0, 1, 2, 0, 1, 2, 0], [1, 1, 1, 0, 1, 1, 0]]), 4, 3, 2)
+    assert majority_sizes(votes) == {3: 1, 2: 1, 1: 1}
+    assert measure(votes, intervals=False).majority_sizes == {3: 1, 2: 1, 1: 1}
+
+
+@given(votes=small_votes())
+def test_anything_can_be_measured(votes: Votes) -> None:
+    found = measure(votes)
+    assert found.answers == len(votes)
+    assert sum(found.majority_sizes.values()) == found.items
+    for name, interval in found.intervals.items():
+        assert interval.low - 1e-9 <= getattr(found, name) <= interval.high + 1e-9
+        assert interval.high <= 1 + 1e-9
+        assert found.items > 1

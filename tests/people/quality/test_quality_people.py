@@ -1,21 +1,26 @@
-"""Quality measures of single annotators."""
+"""The quality of annotators: every check against brute force and simulated people."""
 
-from itertools import product
+import tracemalloc
+from itertools import permutations, product
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from merilo.baselines.quality import sensitivity
+from merilo.people import platforms
 from merilo.people.aggregation import Consensus, majority
 from merilo.people.decision import PoolVotes
-from merilo.people.quality.annotators import pace, people_quality, repetition
-from merilo.people.quality.controls import ExclusionRule, control_accuracy
-from merilo.people.quality.peers import drift, peer_agreement, sharing
-from merilo.people.quality.work import Work, work_of
+from merilo.people.quality.annotators import longest_run, pace, people_quality, repetition, run_probability
+from merilo.people.quality.controls import ExclusionRule, control_accuracy, judged_annotators
+from merilo.people.quality.peers import _doubled_ranks, _exact, drift, holm_of_tested, peer_agreement, sharing
+from merilo.people.quality.work import StudyWork, Work, study_work, work_of
 from merilo.people.votes import Votes, encode
+from merilo.responses import SCHEMA, Responses
 
 
 def votes_of(rows: list[tuple[int, int, int]], labels: int | None = None) -> Votes:
@@ -278,3 +283,116 @@ def test_thresholds_that_keep_the_same_people_share_one_computation() -> None:
     assert [row.answers for row in table] == [6, 6, 6, 4, 4, 4, 4, 2, 2, 2]
     assert [row.consensus for row in table] == [2, 2, 2, 0, 0, 0, 0, 2, 2, 2]  # two people who disagree tie
     assert calls == [6, 4, 2]
+
+
+def test_people_who_could_not_be_tested_do_not_count_into_holms_family() -> None:
+    with_gaps = holm_of_tested(np.array([0.02, np.nan, 0.2, np.nan]))
+    assert with_gaps[[0, 2]].tolist() == [0.04, 0.2]
+    assert np.isnan(with_gaps[[1, 3]]).all()
+
+
+@given(
+    run=st.integers(1, 6),
+    n=st.integers(0, 6),
+    weights=st.lists(st.integers(0, 5), min_size=1, max_size=3).filter(any),
+)
+@settings(max_examples=60, deadline=None)
+def test_chance_of_a_long_run_is_what_counting_all_sequences_gives(
+    run: int, n: int, weights: list[int]
+) -> None:
+    chances = np.array(weights) / sum(weights)
+    counted = 0.0
+    for sequence in product(range(len(weights)), repeat=n):
+        if longest_run(np.array(sequence, dtype=np.int32)) >= run:
+            counted += float(np.prod(chances[list(sequence)]))
+    assert run_probability(run, n, chances) == pytest.approx(counted, abs=1e-12)
+
+
+def test_a_long_run_among_twenty_thousand_open_answers_takes_no_table_of_all_of_them() -> None:
+    chances = np.full(20_000, 1 / 20_000)
+    tracemalloc.start()
+    found = run_probability(2, 3000, chances)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == pytest.approx(1 - (1 - 1 / 20_000) ** 2999)
+    assert peak < 5_000_000
+
+
+@given(
+    times=st.lists(st.integers(0, 3), min_size=2, max_size=6),
+    data=st.data(),
+)
+@settings(max_examples=60, deadline=None)
+def test_rank_sum_p_is_what_permuting_all_orders_gives(times: list[int], data: st.DataObject) -> None:
+    good = np.array(data.draw(st.lists(st.booleans(), min_size=len(times), max_size=len(times))))
+    ranks = stats.rankdata(times)
+    middle = good.sum() * (len(times) + 1) / 2
+    seen = abs(ranks[good].sum() - middle)
+    shuffles = [abs(ranks[np.array(order)].sum() - middle) for order in set(permutations(good.tolist()))]
+    doubled = _doubled_ranks(np.array(times, dtype=float))
+    assert (doubled / 2).tolist() == ranks.tolist()
+    p = _exact(tuple(doubled.tolist()), int(good.sum()), int(doubled[good].sum()))
+    assert p == pytest.approx(np.mean([far >= seen - 1e-9 for far in shuffles]))
+
+
+def study(pools: Path, pool: str) -> tuple[Responses, StudyWork]:
+    responses = platforms.read(sorted((pools / pool).glob("*.tsv")))
+    return responses, study_work(responses)
+
+
+@pytest.mark.parametrize(
+    ("pool", "people", "below_half"),
+    [("bps", 24, 3), ("lcs", 29, 3), ("rwsd", 155, 5), ("ruworldtree", 191, 41)],
+)
+def test_the_published_numbers_of_people_are_found(
+    pools: Path, pool: str, people: int, below_half: int
+) -> None:
+    responses, work = study(pools, pool)
+    quality = people_quality(work.work, work.annotators)
+    assert sum(one.controls.answers > 0 for one in quality.annotators) == people
+    assert sum(one.excluded_by is not None for one in quality.annotators) == below_half
+    judged = judged_annotators(responses, min_control_accuracy=0.5)
+    by_name = {one.annotator: one for one in quality.annotators}
+    for row in judged.iter_rows(named=True):
+        one = by_name[row["annotator"]]
+        assert (one.controls.right, one.controls.answers) == (row["controls_correct"], row["controls"])
+        assert (one.excluded_by is not None) == row["excluded"]
+
+
+def test_seconds_of_a_page_count_once_and_lengths_are_those_of_the_texts(pools: Path) -> None:
+    responses, work = study(pools, "bps")
+    assert work.work.page is not None
+    assert work.work.characters is not None
+    assert np.unique(work.work.page).size == 250
+    first = responses.items.row(0, named=True)
+    (text,) = (first[name] for name in responses.fields)
+    place = responses.table["item"].to_list().index(first["item"])
+    assert work.work.characters[place] == len(text)
+
+
+def test_the_turns_of_a_dialogue_stand_in_their_order(pools: Path) -> None:
+    _, work = study(pools, "rutie")
+    one = work.work.votes.annotator == 0
+    assert (np.diff(work.work.votes.item[one][np.argsort(work.work.order[one])]) > 0).all()
+
+
+def test_answers_without_time_or_page_stand_in_the_order_of_their_rows() -> None:
+    table = pl.DataFrame(
+        {
+            "item": [1, 2, 1],
+            "respondent": ["ann", "ann", "bob"],
+            "answer": ["x", "y", "x"],
+            "is_control": [False] * 3,
+        },
+        schema_overrides={name: SCHEMA[name] for name in ("item",)},
+    )
+    table = table.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in table.columns
+    ).select(list(SCHEMA))
+    items = pl.DataFrame({"item": [1, 2], "question": ["?", None]}, schema_overrides={"item": pl.UInt32})
+    work = study_work(Responses(table, items, 3, {})).work
+    assert work.order.tolist() == [0, 1, 2]
+    assert work.page is not None
+    assert np.unique(work.page).size == 3
+    assert work.seconds is not None
+    assert np.isnan(work.seconds).all()
