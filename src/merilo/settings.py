@@ -12,7 +12,18 @@ from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +39,7 @@ GROUPS: Final = "Groups, clusters and agreement"
 INPUT: Final = "Input"
 EXPERTS: Final = "Expert test"
 ESTIMATE: Final = "The estimate"
+COMPARISON: Final = "Comparison"
 PEOPLE: Final = "The people"
 CONTROLS: Final = "Control items"
 PROMPT: Final = "Prompt"
@@ -198,7 +210,7 @@ class CheckedSettings:
         """Return settings with some values chosen, as keyword arguments of the library give them.
 
         Args:
-            chosen: name of a setting -> value; a sequence of texts stands for a tuple.
+            chosen: name of a setting -> value; a sequence of texts stands for a tuple, and so does a single text.
             settings: the other values; by default, the defaults.
 
         Raises:
@@ -217,6 +229,9 @@ class CheckedSettings:
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list | tuple) else value for name, value in chosen.items()
         }
+        for name, value in values.items():
+            if isinstance(value, str) and get_origin(type_of(name, cls)) is tuple:
+                values[name] = (value,)
         return replace(settings or cls(), **values)
 
     def parameters(self) -> dict[str, Json]:
@@ -419,6 +434,26 @@ class ExpertSettings(CheckedSettings):
         "What decides an item: more than half of the remaining answers, or most votes.", EXPERTS)] = "majority"
     domain: Annotated[Text | None, Help(
         "The field that holds the domain: an input field, or a column or meta field of --gold.", EXPERTS)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonSettings(CheckedSettings):
+    """How people are compared with models; `help_of` tells what each one means."""
+
+    metric: Annotated[str | None, Help(
+        "A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.", COMPARISON)] = None
+    margin: Annotated[float | None, Help(
+        "The largest difference that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the study's "
+        "frozen plan, if there is one.", COMPARISON)] = None
+    force: Annotated[Flag, Help("If the items differ, compare on those that both answered.", INPUT)] = False
+    min_answers: Annotated[Count, Help(
+        "Annotators with fewer answers are left out of the model's percentile rank among annotators.", INPUT)] = 10
+    by: Annotated[tuple[Text, ...], Help(
+        "Compare the distributions of labels for each value of this field of the items too (may be repeated).", COMPARISON, "FIELD")] = ()
+    cluster: Annotated[str | None, Help(
+        "A field of the items, such as a text: items with the same value form a cluster, which every interval and test takes into "
+        "account. Default: the baseline's.", COMPARISON, "FIELD")] = None
+    seed: Annotated[Whole, Help("The random seed of permutations and bootstrap resamples.", COMPARISON)] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -16,15 +16,15 @@ from merilo.atomic_write import refuse_existing, write_text
 from merilo.baselines.model_answers import BASELINE_FILE, run_outcomes, split_arguments
 from merilo.baselines.record import read_record
 from merilo.cli.output import emit_json, refuse_json, say, working
+from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import INPUT, OUTPUT
 from merilo.errors import UsageError
-from merilo.reports.comparison import ITEM_COLUMNS, ComparisonSettings, baseline_warnings, compare
+from merilo.reports.comparison import ITEM_COLUMNS, baseline_warnings, compare
 from merilo.reports.comparison_table import comparison_latex, comparison_markdown
 from merilo.reports.dataset_comparisons import DatasetComparisons, compare_datasets, on_one_dataset
 from merilo.reports.text_escapes import csv_cell
+from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json, as_text
-
-COMPARISON: Final = "Comparison"
 
 app = typer.Typer(add_completion=False)
 
@@ -32,17 +32,12 @@ Form: TypeAlias = Literal["table", "markdown", "latex", "html"]
 
 
 @app.command()
+@takes_settings(of=ComparisonSettings)
 def people_against_models(
     paths: Annotated[list[Path], typer.Argument(metavar="BASELINE... RUN...", help="Human baselines (folders written by 'merilo baseline --out') and models: runs of 'merilo run', files of answers (id, answer, and sample if there are several per item; CSV, TSV, JSON or JSONL), or logs of lm-eval, Inspect, HELM or a batch.")],
     *,
     data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.", rich_help_panel=INPUT)] = None,
-    metric: Annotated[str | None, typer.Option(help="A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.", rich_help_panel=COMPARISON)] = None,
-    margin: Annotated[float | None, typer.Option(help="The largest difference that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the study's frozen plan, if there is one.", rich_help_panel=COMPARISON)] = None,
-    force: Annotated[bool, typer.Option("--force", help="If the items differ, compare on those that both answered.", rich_help_panel=INPUT)] = False,
-    min_answers: Annotated[int, typer.Option(min=1, help="Annotators with fewer answers are left out of the model's percentile rank among annotators.", rich_help_panel=INPUT)] = 10,
-    by: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Compare the distributions of labels for each value of this field of the items too (may be repeated).", rich_help_panel=COMPARISON)] = None,
-    cluster: Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items, such as a text: items with the same value form a cluster, which every interval and test takes into account. Default: the baseline's.", rich_help_panel=COMPARISON)] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of permutations and bootstrap resamples.", rich_help_panel=COMPARISON)] = 0,
+    settings: ComparisonSettings,
     form: Annotated[Form | None, typer.Option("--format", help="The form of the table over all datasets; html is a page in both languages.", rich_help_panel=OUTPUT)] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this new file. Default: standard output.", rich_help_panel=OUTPUT)] = None,
     items_to: Annotated[Path | None, typer.Option("--items", metavar="FILE", help="Write the items on which people or a model alone are right: a new file, .csv, .json or .jsonl.", rich_help_panel=OUTPUT)] = None,
@@ -51,8 +46,7 @@ def people_against_models(
 ) -> int:  # fmt: skip
     """Compare people with models on the same items: a table over all datasets, verdicts, and with --details the tests.
 
-    Exit status 1: a model's items are not those of the baseline, and --force was
-    not given.
+    Exit status 1: a model's items are not those of the baseline, and --force was not given.
     """
     baselines, models = split_arguments(paths)
     if not models:
@@ -63,10 +57,9 @@ def people_against_models(
         refuse_existing(file, force=False, needed=needed)
     if items_to is not None and items_to.suffix.lower() not in _ITEM_FORMS:
         raise UsageError("takes a file that ends in .csv, .json or .jsonl", field="--items")
-    settings = ComparisonSettings(metric, margin, force, min_answers, tuple(by or ()), cluster, seed)
     one = len(baselines) == 1 and form is None and out is None
     one = one and (
-        metric is not None or not read_record(baselines[0]).settings(baselines[0])[1].answer.criteria
+        settings.metric is not None or not read_record(baselines[0]).settings(baselines[0])[1].answer.criteria
     )
     with working("Comparing people with models"):
         if one:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, answer_record
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
@@ -25,12 +25,12 @@ from merilo.metrics.plain_dataset import with_metric
 from merilo.models.run_folder import read_run
 from merilo.people.disagreement import Disagreement, Measure
 from merilo.people.frames import Frame, is_frame, polars_of, records_of
-from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS
 from merilo.records import rounded
 from merilo.reports.estimates import counted, interval_json
 from merilo.reports.planned_margin import chosen_margin
+from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
-from merilo.wording import choices, listed, shown
+from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
     from merilo.reports.baseline import BaselineResult
@@ -43,47 +43,6 @@ KINDS: Final = {
     "single": ("a single person", "a single answer"),
     "majority": ("the majority of people", "the majority of as many answers"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonSettings:
-    """How people are compared with models.
-
-    Attributes:
-        metric: a metric that fits the answers; by default, the baseline's main metric.
-        margin: the largest difference that counts as none, in (0, 1); with it, equivalence with people is tested. By
-            default, `baseline.margin` of the frozen plan of the baseline's study, if there is one.
-        force: if the items differ, compare on the items that both answered.
-        min_answers: annotators with fewer answers are left out of the model's percentile rank.
-        by: fields of the items: the distributions of labels are compared for each of their values too.
-        cluster: the field of the items that form a cluster if they have the same value, such as a text; every interval and
-            test takes clusters into account. By default, that of the baseline.
-        seed: random seed for permutations and bootstrap resamples.
-    """
-
-    metric: str | None = None
-    margin: float | None = None
-    force: bool = False
-    min_answers: int = MIN_ANSWERS
-    by: tuple[str, ...] = ()
-    cluster: str | None = None
-    seed: int = 0
-
-    @classmethod
-    def of(cls, chosen: Mapping[str, Any], settings: ComparisonSettings | None = None) -> ComparisonSettings:
-        """Return settings with some values chosen by name.
-
-        Raises:
-            UsageError: there is no such setting.
-        """
-        known = [one.name for one in fields(cls)]
-        for name in chosen:
-            if name not in known:
-                raise UsageError(f"there is no setting '{name}' ({choices(name, known)})")
-        if "by" in chosen:
-            by = chosen["by"]
-            chosen = {**chosen, "by": (by,) if isinstance(by, str) else tuple(by)}
-        return replace(settings or cls(), **chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from merilo.errors import DataError, InputError, MeriloError, UsageError, argume
 from merilo.models.run_folder import RunFolder, is_run, read_run
 from merilo.reports.comparison import (
     Comparison,
-    ComparisonSettings,
     answers_by_dataset,
     compared,
     comparison_warnings,
@@ -34,6 +33,7 @@ from merilo.reports.comparison_table import (
 from merilo.reports.planned_margin import chosen_margin
 from merilo.runs.run_scores import scored_dataset
 from merilo.runs.run_sources import source_of
+from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
 from merilo.text import Text
 from merilo.wording import shown

@@ -15,8 +15,9 @@ from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
 from merilo.errors import DataError, UsageError
 from merilo.reports.ability_scale import scale_summary
-from merilo.reports.comparison import ComparedModel, Comparison, ComparisonSettings, compared
+from merilo.reports.comparison import ComparedModel, Comparison, compared
 from merilo.reports.item_browser import ModelAnswers, model_answers
+from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
 
 
