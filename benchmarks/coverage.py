@@ -48,9 +48,9 @@ from post_stratified_coverage import table as whole_dataset
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.estimates import Estimate, estimate_metrics
 from merilo.baselines.steps import Decided, Screened
+from merilo.datasets.declaration import Answer, Dataset, undeclared
 from merilo.items import Item
 from merilo.metrics.classification import label_figures
-from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.worth import OF_LABELS, NamedPart, points
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
@@ -201,7 +201,7 @@ class World:
     """
 
     name: str
-    dataset: PlainDataset
+    dataset: Dataset
     kinds: tuple[Item, ...]
     share: FloatArray
     texts: tuple[str, ...]
@@ -242,7 +242,7 @@ def of_labels(
     wrong = np.tile(share, (k, 1)) * (1 - np.eye(k))
     wrong = (1 - ATTRACTED) * wrong / wrong.sum(axis=1, keepdims=True) + ATTRACTED * np.roll(np.eye(k), 1, 1)
     texts = tuple(map(str, range(k)))
-    dataset = PlainDataset("", (metric,), PlainAnswer("label", texts))
+    dataset = undeclared(metric)
     kinds = tuple(Item(label, "", "", text) for label, text in enumerate(texts))
     return World(
         name,
@@ -269,7 +269,7 @@ def of_texts(name: str, ability: float, *, units: int = 200) -> World:
     other = np.hstack([1 - np.eye(k), 1 - np.eye(k)])
     wrong = 0.5 * np.hstack([np.zeros((k, k)), np.eye(k)]) + 0.5 * other / other.sum(axis=1, keepdims=True)
     kinds = tuple(Item(label, "", "", text) for label, text in enumerate(full))
-    dataset = PlainDataset("", ("f1",), PlainAnswer("text"))
+    dataset = undeclared("f1")
     return World(
         name, dataset, kinds, np.full(k, 1 / k), texts, np.arange(k), wrong, ability, 0.8, units, 5, 24
     )
@@ -289,7 +289,7 @@ def of_exam(name: str, ability: float, *, units: int, overlap: int = 5, people: 
     for row, (right, _, _) in enumerate(rules):
         wrong[row, right + 1 : {0: 3, 3: 6, 6: 10}[right]] = 1.0
     wrong /= wrong.sum(axis=1, keepdims=True)
-    dataset = PlainDataset("", ("grade_norm",), PlainAnswer("text"))
+    dataset = Dataset(name="", title="", metrics=("grade_norm",), answer=Answer(kind="text"))
     right_labels = np.array([right for right, _, _ in rules])
     share = np.full(30, 1 / 30)
     return World(

@@ -31,8 +31,8 @@ from populations import POPULATIONS, Population, answered
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import decision_rule, two_ways
 from merilo.baselines.expert_scores import score_experts
+from merilo.datasets.declaration import undeclared
 from merilo.items import Item
-from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
@@ -120,7 +120,7 @@ def drawn(crowd: Crowd, design: Design, rng: np.random.Generator) -> Study:
 def scorer_of(study: Study, encoding: Encoding, items: range) -> ConsensusScorer:
     """Return the scorer of accuracy on these items."""
     known = {item: Item(item, "", "", str(study.right[item])) for item in items}
-    return ConsensusScorer.of(PlainDataset("", ("acc",), PlainAnswer()), encoding, known)
+    return ConsensusScorer.of(undeclared(), encoding, known)
 
 
 def of_pool(

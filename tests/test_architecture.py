@@ -26,7 +26,7 @@ LEVELS = {
     "people": 6,
     "sandbox": 6,
     "metrics": 5,
-    "datasets": 5,
+    "datasets": 4,
     "statistics": 4,
     "answer_tables": 4,
     "responses": 3,

@@ -10,7 +10,7 @@ from command import merilo
 from merilo.baselines.baseline_reader import read_stored_baseline
 from merilo.baselines.model_answers import read_samples
 from merilo.baselines.model_disagreement import model_disagreement
-from merilo.metrics.plain_dataset import PlainAnswer
+from merilo.datasets.declaration import Answer
 from merilo.people.disagreement import disagreement
 from merilo.people.votes import encode
 
@@ -80,9 +80,9 @@ def test_an_unknown_field_of_groups_is_refused(study: Path) -> None:
 def test_labels_of_a_declared_dataset_have_a_distribution_and_numbers_have_none(study: Path) -> None:
     crowd = read_stored_baseline(study / "people")
     model = read_samples(study / "sampled.jsonl", crowd)
-    choice = replace(crowd.declaration, answer=PlainAnswer("choice", labels=("A", "B", "C")))
+    choice = replace(crowd.declaration, answer=Answer(kind="choice", labels=("A", "B", "C")))
     assert model_disagreement(replace(crowd, declaration=choice), model).found is not None
-    number = replace(crowd.declaration, answer=PlainAnswer("integer"))
+    number = replace(crowd.declaration, answer=Answer(kind="integer"))
     refused = model_disagreement(replace(crowd, declaration=number), model)
     assert refused.found is None
     assert refused.reason == "answers are free, not labels of a closed set"

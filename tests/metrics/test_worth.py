@@ -1,6 +1,7 @@
 """Contributions of answers to a metric, against numerical derivatives of scikit-learn's metrics, and against the scorer."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef
 
+from merilo.datasets.declaration import Answer, Dataset, undeclared
 from merilo.items import Item
 from merilo.metrics import scoring
 from merilo.metrics.exam import VARIANT_ITEMS
-from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset, undeclared
 from merilo.metrics.worth import TASK, NamedPart, Worth, parts, worth
 
 STEP = 1e-6
@@ -149,7 +150,9 @@ def test_without_weight_there_is_no_score() -> None:
         assert found(metric, ["a", "b"], ["a", "a"], np.zeros(2)).value == 0
 
 
-EXAM = PlainDataset("", ("grade_norm",), PlainAnswer("text"), "grade_norm.task{id_task}")
+EXAM = Dataset(
+    name="", title="", metrics=("grade_norm",), answer=Answer(kind="text"), extra="grade_norm.task{id_task}"
+)
 #: Task -> the points of a correct answer, its type, a correct answer, a partly correct answer, a wrong answer.
 RULES = {
     "16": (2, "multiple_choice_options_within_text", "1,2", "1,3", "4,5"),
@@ -257,8 +260,12 @@ criteria_sheets = st.lists(
 def test_every_criterion_of_every_question_has_the_scorers_value(
     rows: list[tuple[str, str, str, str]],
 ) -> None:
-    dataset = PlainDataset(
-        "", ("mcc",), PlainAnswer("criteria", criteria=("virtue", "law")), "{question}.{criterion}"
+    dataset = Dataset(
+        name="",
+        title="",
+        metrics=("mcc",),
+        answer=Answer(kind="criteria", labels=("0", "1"), criteria=("virtue", "law")),
+        extra="{question}.{criterion}",
     )
     items = [
         Item(row, "", "", {"virtue": virtue, "law": law}, {"question": question})
@@ -289,7 +296,7 @@ def test_every_criterion_of_every_question_has_the_scorers_value(
 def test_groups_have_the_scorers_names_items_and_values(
     sheet: list[tuple[str, str, float]], metric: str
 ) -> None:
-    dataset = PlainDataset("", (metric,), PlainAnswer("label", tuple("abcd")), metric + ".{domain}")
+    dataset = replace(undeclared(metric), extra=metric + ".{domain}")
     items = [
         Item(row, "", "", true, {"domain": "odd" if row % 2 else "even"})
         for row, (true, _, _) in enumerate(sheet)

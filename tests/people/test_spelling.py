@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.datasets import dataset
+from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError
-from merilo.metrics.plain_dataset import PlainDataset, undeclared
 from merilo.people.spelling import (
     RULES,
     SETS,
@@ -219,11 +219,6 @@ def test_every_rule_is_documented() -> None:
         assert f"`{name}` " in page
 
 
-def plain(name: str) -> PlainDataset:
-    declared = dataset(name)
-    return PlainDataset(declared.name, declared.metrics, declared.answer, declared.extra)
-
-
 def study(answers: list[str], control: str | None = None) -> Responses:
     rows = {
         "item": [1] * len(answers),
@@ -247,18 +242,18 @@ def study(answers: list[str], control: str | None = None) -> Responses:
 @pytest.mark.parametrize("name", ["rumultiar", "simplear", "rumodar", "lcs", "bps"])
 @pytest.mark.parametrize("typed", ["007", "+7", "7", "7.0", "\u00a07", "\u202f7 "])
 def test_a_number_is_one_answer_however_it_is_written(name: str, typed: str) -> None:
-    assert spelled_as_compared(study([typed]), plain(name)).table["answer"].to_list() == ["7"]
+    assert spelled_as_compared(study([typed]), dataset(name)).table["answer"].to_list() == ["7"]
 
 
 def test_the_minus_of_typography_is_a_minus() -> None:
     assert (
-        spelled_as_compared(study(["\u22125", "-5"]), plain("rumultiar")).table["answer"].to_list()
+        spelled_as_compared(study(["\u22125", "-5"]), dataset("rumultiar")).table["answer"].to_list()
         == ["-5"] * 2
     )
 
 
 def test_free_texts_take_the_spelling_that_most_people_used() -> None:
-    found = spelled_as_compared(study(["Пушкин", "пушкин.", "Пушкин", "ПУШКИН", "Гоголь"]), plain("chegeka"))
+    found = spelled_as_compared(study(["Пушкин", "пушкин.", "Пушкин", "ПУШКИН", "Гоголь"]), dataset("chegeka"))
     assert found.table["answer"].to_list() == ["Пушкин"] * 4 + ["Гоголь"]
     assert found.renamed == {"ПУШКИН": "Пушкин", "пушкин.": "Пушкин"}
 
@@ -275,18 +270,18 @@ def test_free_texts_take_the_spelling_that_most_people_used() -> None:
     ],
 )
 def test_the_exam_compares_sets_sequences_and_words(kind: str, typed: str, kept: str) -> None:
-    assert spelled_as_compared(study([typed]), plain("use"), {1: kind}).table["answer"].to_list() == [kept]
+    assert spelled_as_compared(study([typed]), dataset("use"), {1: kind}).table["answer"].to_list() == [kept]
 
 
 def test_words_of_the_exam_are_equal_by_their_letters() -> None:
-    key = key_of(plain("use"))
+    key = key_of(dataset("use"))
     assert key is not None
     assert key("Все-таки", "text") == key("всетаки", "text") != key("всётаки", "text")
 
 
 def test_a_control_item_accepts_every_alternative_of_its_known_answer() -> None:
     found = spelled_as_compared(
-        study(["лев толстой", "Чехов"], control="Толстой;Лев Толстой"), plain("multiq")
+        study(["лев толстой", "Чехов"], control="Толстой;Лев Толстой"), dataset("multiq")
     )
     right = (found.table["answer"] == found.table["control"]).to_list()
     assert right == [True, False]

@@ -11,8 +11,8 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import model_scores, people_scores
+from merilo.datasets.declaration import undeclared
 from merilo.errors import DataError, UsageError
-from merilo.metrics.plain_dataset import undeclared
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.item_location import (

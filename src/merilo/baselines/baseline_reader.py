@@ -17,10 +17,10 @@ from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import BASELINE_FILE, read_record
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_parquet
 from merilo.items import Item, read_split
-from merilo.metrics.plain_dataset import PlainDataset
 from merilo.people.collection_design import asked_by_design
 from merilo.people.decision import adaptive_votes_needed, votes_needed
 from merilo.people.gold import read_gold
@@ -73,7 +73,7 @@ class StoredBaseline:
     names: tuple[str, ...]
     gold: tuple[str, ...]
     items: tuple[Item, ...]
-    declaration: PlainDataset
+    declaration: Dataset
     consensus: tuple[str | None, ...]
     votes: Votes
     labels: tuple[str, ...]
@@ -249,7 +249,7 @@ class _Tables:
 
 
 def _crowd(
-    tables: _Tables, items: Mapping[int, Item], declaration: PlainDataset, settings: Settings
+    tables: _Tables, items: Mapping[int, Item], declaration: Dataset, settings: Settings
 ) -> StoredBaseline:
     """Build the baseline on the items with gold, given by number."""
     folder = tables.source

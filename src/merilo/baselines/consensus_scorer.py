@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from merilo.datasets.declaration import Dataset
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
-from merilo.metrics.scoring import Declared, Scores, score
+from merilo.metrics.scoring import Scores, score
 from merilo.metrics.worth import TASK, NamedPart, Worth, parts, points, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.votes import Encoding, Votes
@@ -31,7 +31,7 @@ class ConsensusScorer:
         clusters: mapping from item number to the code of its cluster; `None` if items are independent.
     """
 
-    dataset: Declared
+    dataset: Dataset
     items: tuple[Item, ...]
     codes: NDArray[np.int64]
     labels: tuple[str, ...]
@@ -40,7 +40,7 @@ class ConsensusScorer:
     @classmethod
     def of(
         cls,
-        dataset: Declared,
+        dataset: Dataset,
         encoding: Encoding,
         gold: Mapping[int, Item],
         clusters: Mapping[ItemId, int] | None = None,
@@ -80,7 +80,7 @@ class ConsensusScorer:
             return {}
         if self.dataset.answer.kind == "criteria":
             return dict(self.scores(consensus).extra)
-        only = PlainDataset(self.dataset.name, self.dataset.metrics, self.dataset.answer)
+        only = replace(self.dataset, extra=None, cluster=None)
         return dict(score(only, self.items, answers, clusters=self.clusters).main)
 
     def on(self, numbers: Collection[int]) -> ConsensusScorer:
@@ -96,7 +96,7 @@ class ConsensusScorer:
             return None
         dataset = self.dataset
         if dataset.answer.kind != "criteria":
-            dataset = PlainDataset(dataset.name, dataset.metrics[:1], dataset.answer)
+            dataset = replace(dataset, metrics=dataset.metrics[:1], extra=None, cluster=None)
         return next(iter(score(dataset, self.items, answers, clusters=self.clusters).all().values()), None)
 
     def parts(self) -> tuple[list[NamedPart], list[NamedPart]]:
@@ -120,7 +120,7 @@ class ConsensusScorer:
         given = self.answers(consensus)
         items = [self.items[row] for row in part.rows]
         filled: dict[int | str, Given] = {item.id: given.get(item.id, self._given("")) for item in items}
-        only = PlainDataset(self.dataset.name, (part.metric,), self.dataset.answer)
+        only = replace(self.dataset, metrics=(part.metric,), extra=None, cluster=None)
         return score(only, items, filled).main[part.name].value
 
     def pairs(self, votes: Votes, *consensus: Consensus) -> Pairs:

@@ -12,7 +12,7 @@ from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.scoring import RATED, Declared, explain
+from merilo.metrics.scoring import RATED, explain
 from merilo.people.gold import Gold, is_id
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
@@ -55,7 +55,7 @@ def texts(items: pl.DataFrame, fields: Iterable[str], *, number: str = "item") -
 
 
 def item_points(
-    declared: Declared, items: Sequence[Item], answers: Mapping[ItemId, Given]
+    declared: Dataset, items: Sequence[Item], answers: Mapping[ItemId, Given]
 ) -> dict[int, float]:
     """Return each answer's points, from 0 to 1, by the dataset's first metric that scores single items.
 

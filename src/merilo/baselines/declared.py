@@ -8,10 +8,9 @@ from typing import Final
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.item_clusters import ItemClusters
-from merilo.datasets.declaration import METRICS, Dataset, is_metric
+from merilo.datasets.declaration import METRICS, Dataset, is_metric, undeclared, with_metric
 from merilo.errors import UsageError, argument
 from merilo.items import Item
-from merilo.metrics.plain_dataset import PlainDataset, undeclared, with_metric
 from merilo.metrics.scoring import RATED
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
@@ -38,7 +37,7 @@ def settings_for(dataset: Dataset | None, settings: Settings) -> Settings:
     return replace(settings, dataset=dataset.name, labels=labels, open_answers=not labels)
 
 
-def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
+def declared(dataset: Dataset | None, settings: Settings) -> Dataset:
     """Return the dataset as the scorer uses it, with the metric of the settings first.
 
     Args:
@@ -54,12 +53,12 @@ def declared(dataset: Dataset | None, settings: Settings) -> PlainDataset:
         raise UsageError(
             f"{argument('alternatives')} cannot be given: {dataset.title} declares the separator of its gold answers"
         )
-    plain = PlainDataset(dataset.name, dataset.metrics, dataset.answer, dataset.extra)
+    plain = replace(dataset, cluster=None)  # the clusters are those of the study
     return plain if settings.metric is None else with_metric(plain, settings.metric)
 
 
 def consensus_scorer(
-    dataset: PlainDataset, pool: PoolVotes, gold: Gold | None, clusters: ItemClusters | None = None
+    dataset: Dataset, pool: PoolVotes, gold: Gold | None, clusters: ItemClusters | None = None
 ) -> ConsensusScorer | None:
     """Return the scorer of a study's consensus; `None` without gold, or if the metrics need more than the answers."""
     if gold is None or gold.withheld or set(dataset.metrics) <= set(RATED):
@@ -77,7 +76,7 @@ def _with_outputs(item: Item, text: str) -> Item:
     return Item(item.id, item.instruction, item.inputs, text, item.meta)
 
 
-def without_scorer(dataset: PlainDataset, gold: Gold | None) -> dict[str, str]:
+def without_scorer(dataset: Dataset, gold: Gold | None) -> dict[str, str]:
     """Return the metrics that cannot be computed despite gold, as a mapping from metric to reason."""
     if gold is None or gold.withheld:
         return {}

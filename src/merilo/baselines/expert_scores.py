@@ -16,10 +16,10 @@ from merilo.baselines.item_clusters import ItemClusters, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.steps import test_items
 from merilo.datasets import Dataset
+from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, score
 from merilo.people.aggregation import Consensus, Resolution
@@ -259,12 +259,12 @@ def score_labels(
 
 def _scored_items(
     responses: Responses, gold: Gold | None, declared: Dataset | None
-) -> tuple[Dataset | PlainDataset, list[Item]]:
+) -> tuple[Dataset, list[Item]]:
     """Return the declaration by which labels are scored, and the items with gold."""
     right = gold.answers.select("item", "gold").iter_rows() if gold else ()
     meta, inputs = metas(gold), texts(responses.items, responses.fields)
     items = [Item(int(n), "", inputs[int(n)], str(text), meta.get(int(n), {})) for n, text in right]
-    return declared or PlainDataset("the study", ("acc",), PlainAnswer()), items
+    return declared or undeclared(name="the study"), items
 
 
 def _require_labels(declared: Dataset) -> None:

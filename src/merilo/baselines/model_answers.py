@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import Final
 
 from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.baseline_reader import StoredBaseline
@@ -19,7 +19,6 @@ from merilo.datasets.program_literals import program_golds
 from merilo.errors import DataError, InputError, UsageError
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
-from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.scoring import gold_label
 from merilo.metrics.worth import NamedPart, parts
 from merilo.models.answer_extraction import OUTCOMES
@@ -166,8 +165,8 @@ def _part_of_people(crowd: StoredBaseline, part: NamedPart) -> StoredBaseline:
     own = crowd.on(part.rows)
     gold = tuple(gold_label(item, part.criterion) for item in own.items)
     items = tuple(replace(item, outputs=label) for item, label in zip(own.items, gold, strict=True))
-    form = PlainAnswer("choice", tuple(crowd.declaration.answer.labels))
-    declaration = PlainDataset(crowd.declaration.name, (part.metric,), form, part.name)
+    form = Answer(kind="choice", labels=crowd.declaration.answer.labels)
+    declaration = replace(crowd.declaration, metrics=(part.metric,), answer=form, extra=part.name)
     return replace(own, gold=gold, items=items, declaration=declaration)
 
 
@@ -218,11 +217,11 @@ def _declared(crowd: StoredBaseline) -> Dataset:
     if plain.name in CATALOGUE:
         return CATALOGUE[plain.name]
     labels = plain.answer.labels or tuple(sorted(set(crowd.gold)))
-    kind = plain.answer.kind if plain.answer.kind in get_args(AnswerKind) else "choice"
+    kind: AnswerKind = "choice" if plain.answer.kind == "label" else plain.answer.kind
     if kind == "choice" and not 2 <= len(labels) <= _MOST_LABELS:
         kind = "text"
     answer = Answer(
-        kind=cast("AnswerKind", kind),
+        kind=kind,
         labels=labels if kind in {"choice", "criteria"} else (),
         criteria=plain.answer.criteria,
         alternatives=plain.answer.alternatives if kind == "text" else None,

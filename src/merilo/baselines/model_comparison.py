@@ -19,9 +19,9 @@ from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, by_criterion
 from merilo.baselines.model_verdicts import FEWEST_ANNOTATORS, ComparisonVerdict, Margin, verdicts
 from merilo.bilingual import counted_en
+from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
-from merilo.metrics.plain_dataset import undeclared, with_metric
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.models.harness_logs.harness_answers import LogMapping
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, answer_difference

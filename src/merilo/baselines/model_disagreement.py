@@ -12,9 +12,9 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
+from merilo.datasets.declaration import undeclared
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
-from merilo.metrics.plain_dataset import undeclared
 from merilo.metrics.worth import OF_LABELS, TASK, NamedPart, points
 from merilo.people.disagreement import LEAST, Disagreement, disagreement
 from merilo.statistics.arrays import FloatArray

@@ -35,7 +35,6 @@ from merilo.baselines.steps import (
 from merilo.baselines.suspect_controls import ControlCheck, SuspectControl, check_controls
 from merilo.baselines.warnings import BaselineWarning, Status
 from merilo.datasets.declaration import Dataset
-from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
 from merilo.people import cost
 from merilo.people.aggregation import Fit, Resolution
@@ -87,7 +86,7 @@ class Baseline:
 
     settings: Settings
     dataset: Dataset | None
-    declaration: PlainDataset
+    declaration: Dataset
     cleaned: Cleaned
     screened: Screened
     decided: Decided

@@ -22,8 +22,8 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.suspect_controls import SuspectControl
+from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
 from merilo.errors import InputError
-from merilo.metrics.plain_dataset import PlainDataset, declaration_json, read_declaration_json
 from merilo.metrics.score import Score
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
@@ -537,7 +537,7 @@ class BaselineRecord(Record):
         """Return the number of items of the study and of the dataset from which they were sampled, if they are a sample."""
         return (self.population.sampled, self.population.items) if self.population else None
 
-    def settings(self, file: Path | None = None) -> tuple[Settings, PlainDataset]:
+    def settings(self, file: Path | None = None) -> tuple[Settings, Dataset]:
         """Return the settings by which the items were decided, and the dataset's declaration.
 
         Args:

@@ -24,8 +24,8 @@ from merilo.baselines.warnings import (
     warnings_on_exclusion,
     warnings_on_variants,
 )
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.metrics.plain_dataset import PlainDataset
 from merilo.people import aggregation, cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement, measure, on_scale
@@ -138,7 +138,7 @@ def test_items(responses: Responses) -> pl.DataFrame:
 def clean(
     responses: Responses,
     gold: Gold | None,
-    declaration: PlainDataset,
+    declaration: Dataset,
     settings: Settings,
     cluster: str | None = None,
 ) -> Cleaned:
@@ -164,7 +164,7 @@ def clean(
 
 
 def comparable(
-    responses: Responses, declaration: PlainDataset, settings: Settings, types: Mapping[int, str]
+    responses: Responses, declaration: Dataset, settings: Settings, types: Mapping[int, str]
 ) -> tuple[Responses, Normalisation]:
     """Bring equal answers to one spelling and resolve repeated answers.
 
@@ -206,7 +206,7 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
 
 
 def decide_items(
-    cleaned: Cleaned, screened: Screened, declaration: PlainDataset, settings: Settings
+    cleaned: Cleaned, screened: Screened, declaration: Dataset, settings: Settings
 ) -> Decided:
     """Decide every item by the settings, and also by majority only, as in the published procedure."""
     pool = screened.pool

@@ -9,8 +9,8 @@ import polars as pl
 from merilo.baselines.decision_rule import decision_rule, two_ways
 from merilo.baselines.declared import consensus_scorer
 from merilo.baselines.steps import Cleaned, Screened, decide_items, screen, with_quality
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.metrics.plain_dataset import PlainDataset
 from merilo.metrics.score import Score
 from merilo.people.quality.controls import (
     ControlHealth,
@@ -74,7 +74,7 @@ class ControlCheck:
 def check_controls(
     cleaned: Cleaned,
     screened: Screened,
-    declaration: PlainDataset,
+    declaration: Dataset,
     settings: Settings,
     skills: pl.DataFrame | None,
 ) -> ControlCheck:

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from merilo.datasets.program_literals import program_golds
+from merilo.errors import UsageError
 from merilo.items import Item
+from merilo.strict_json import Json
 
-AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria"]
+if TYPE_CHECKING:
+    AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria", "label"]
+else:
+    # Files cannot declare "label", the kind of answers to a dataset that has no declaration.
+    AnswerKind = Literal["choice", "integer", "text", "program", "criteria"]
 Provenance: TypeAlias = Literal["measured", "literature", "official statistics", "by definition"]
 
 #: The knowledge skills, which determine the required annotators.
@@ -24,6 +30,9 @@ EXPERT_SKILL: Final = "Expert domain knowledge"
 #: The possible names of a dataset's metrics; `pass@k` takes any k.
 METRICS: Final = ("acc", "em", "f1", "f1_macro", "mcc", "grade_norm", "j", "sta", "sim", "fl")
 
+#: Metrics that need only the labels of the answer and of the gold answer.
+LABEL_METRICS: Final = ("acc", "em", "f1_macro", "mcc", "f1")
+
 #: Kind of answer -> the metrics that can be computed from such answers.
 _COMPUTED: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
     "choice": ("acc", "em", "f1_macro", "mcc"),
@@ -31,6 +40,14 @@ _COMPUTED: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
     "text": ("acc", "em", "f1", "grade_norm", "j", "sta", "sim", "fl"),
     "program": ("pass@k",),
     "criteria": ("mcc",),
+    "label": LABEL_METRICS,
+}
+#: Kind of answer -> the metrics that fit a dataset which declares others.
+_FITTING: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
+    "label": LABEL_METRICS,
+    "choice": ("acc", "em", "f1_macro", "mcc"),
+    "integer": ("acc", "em"),
+    "text": ("f1", "em", "acc"),
 }
 #: Used by Pydantic if a declaration is read from a file: unknown fields are errors.
 _STRICT: Final = {"extra": "forbid"}
@@ -43,7 +60,8 @@ class Answer:
     """The form of an answer to an item.
 
     Attributes:
-        kind: one of few labels; an integer; free text; a program; or one label per criterion.
+        kind: one of few labels; an integer; free text; a program; one label per criterion; or a label of a dataset without
+            a declaration.
         labels: the labels of a choice, or of each criterion.
         criteria: the keys of `outputs`, if it is a dictionary of criteria.
         alternatives: the separator between alternative answers in a gold text.
@@ -214,3 +232,93 @@ def is_metric(name: str) -> bool:
         (True, True, False)
     """
     return name in METRICS or _PASS_AT.fullmatch(name) is not None
+
+
+def undeclared(metric: str = "acc", alternatives: str | None = None, *, name: str = "") -> Dataset:
+    """Return a declaration for labels without a declared dataset.
+
+    Args:
+        metric: one of `LABEL_METRICS`.
+        alternatives: the separator between alternative answers in a gold text; answers are then free texts.
+        name: what the dataset is called in messages.
+
+    Raises:
+        UsageError: the metric needs more than labels.
+
+    Example:
+        >>> undeclared("f1", ";").answer.kind
+        'text'
+    """
+    if metric not in LABEL_METRICS:
+        raise UsageError(
+            f"the metric '{metric}' needs a dataset; without a dataset, choose from: {', '.join(LABEL_METRICS)}"
+        )
+    if alternatives is not None and metric not in _FITTING["text"]:
+        raise UsageError(f"{metric} takes one gold answer per item, but alternatives were given")
+    kind: AnswerKind = "text" if metric == "f1" or alternatives is not None else "label"
+    return Dataset(
+        name=name, title=name, metrics=(metric,), answer=Answer(kind=kind, alternatives=alternatives)
+    )
+
+
+def with_metric(dataset: Dataset, metric: str) -> Dataset:
+    """Return the dataset with this metric as its main metric.
+
+    Raises:
+        UsageError: the metric does not fit the dataset's answers; the message names those that do.
+    """
+    fitting = tuple(dict.fromkeys((*dataset.metrics, *_FITTING.get(dataset.answer.kind, ()))))
+    if metric not in fitting:
+        raise UsageError(
+            f"the metric '{metric}' does not fit the answers of {dataset.name} (choose from: {', '.join(fitting)})"
+        )
+    return replace(dataset, metrics=tuple(dict.fromkeys((metric, *dataset.metrics))))
+
+
+def declaration_json(dataset: Dataset) -> dict[str, Json]:
+    """Return what scoring uses of a declaration as JSON; `read_declaration_json` reads it back."""
+    answer = dataset.answer
+    return {
+        "name": dataset.name,
+        "metrics": list(dataset.metrics),
+        "extra": dataset.extra,
+        "answer": {
+            "kind": answer.kind,
+            "labels": list(answer.labels),
+            "criteria": list(answer.criteria),
+            "alternatives": answer.alternatives,
+        },
+    }
+
+
+def read_declaration_json(content: Json) -> Dataset | None:
+    """Read what `declaration_json` wrote; `None` if the content is not such a declaration."""
+    answer = content.get("answer") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(answer, dict):
+        return None
+    name, metrics, extra = str(content.get("name") or ""), content.get("metrics"), content.get("extra")
+    kind = next((known for known in _COMPUTED if known == answer.get("kind")), None)
+    alternatives = answer.get("alternatives")
+    if not isinstance(metrics, list) or kind is None:
+        return None
+
+    def texts(key: str) -> tuple[str, ...]:
+        value = answer.get(key)
+        return tuple(map(str, value)) if isinstance(value, list) else ()
+
+    try:
+        form = Answer(
+            kind=kind,
+            labels=texts("labels"),
+            criteria=texts("criteria"),
+            alternatives=alternatives if isinstance(alternatives, str) else None,
+        )
+        return Dataset(
+            name=name,
+            title=name,
+            metrics=tuple(map(str, metrics)),
+            answer=form,
+            extra=extra if isinstance(extra, str) else None,
+        )
+    except ValueError:
+        return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
+from merilo.datasets.declaration import Answer
 from merilo.strict_json import Json
 from merilo.text import Text
 
@@ -13,26 +14,6 @@ Generations: TypeAlias = "tuple[tuple[str | None, ...], ...]"
 
 #: An answer to one item: a text; one label per criterion; or the results of generated programs.
 Given: TypeAlias = "str | Mapping[str, str] | Generations"
-
-
-class AnswerForm(Protocol):
-    """The form of an answer: the part of `merilo.datasets.Answer` that metrics use."""
-
-    @property
-    def kind(self) -> str:
-        """One of "choice", "integer", "text", "program", "criteria"."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels of a choice, or of every criterion."""
-
-    @property
-    def criteria(self) -> tuple[str, ...]:
-        """The keys of an answer of kind "criteria"."""
-
-    @property
-    def alternatives(self) -> str | None:
-        """The separator between alternative answers in a gold text."""
 
 
 class _AnswerError(ValueError):
@@ -51,7 +32,7 @@ class AnswerContentError(_AnswerError):
     """The answer has the right type, but its content cannot be read."""
 
 
-def read_answer(form: AnswerForm, value: Json) -> Given:
+def read_answer(form: Answer, value: Json) -> Given:
     """Read one answer strictly.
 
     Args:
@@ -101,7 +82,7 @@ def kind_of(value: Json) -> Text:
     return Text("null")
 
 
-def _criteria(form: AnswerForm, value: Json) -> Mapping[str, str]:
+def _criteria(form: Answer, value: Json) -> Mapping[str, str]:
     if not isinstance(value, dict):
         raise AnswerTypeError(Text("expected a dictionary of criteria, not {kind}", kind=kind_of(value)))
     if missing := [name for name in form.criteria if name not in value]:

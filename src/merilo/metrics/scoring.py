@@ -10,12 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, argument
 from merilo.items import Item, ItemId
 from merilo.metrics import classification, exam, pass_at_k, squad
-from merilo.metrics.answers import AnswerForm, Generations, Given
+from merilo.metrics.answers import Generations, Given
 from merilo.metrics.cluster_fields import clusters_for, shared_clusters
 from merilo.metrics.detox import Rater, j_scores
 from merilo.metrics.detox import judge as judge_detox
@@ -32,36 +33,6 @@ CRITERION: Final = "{criterion}"
 NO_RATER: Final = (
     f"needs the three classifiers of ruDetox: the extra merilo[hf], and {argument('rudetox_models')}"
 )
-
-
-class Declared(Protocol):
-    """The part of a dataset's declaration that the scorer uses; `merilo.datasets.Dataset` satisfies it."""
-
-    @property
-    def name(self) -> str:
-        """The dataset's name."""
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Names of metrics, the main one first."""
-
-    @property
-    def extra(self) -> str | None:
-        """The name of the metric by group, fields in braces: `acc.{domain}`."""
-
-    @property
-    def cluster(self) -> str | None:
-        """The field of `inputs` or `meta` that items of one cluster share; `None` if items are independent."""
-
-    @property
-    def answer(self) -> AnswerForm:
-        """The form of an answer."""
-
-    def group(self, item: Item) -> str | None:
-        """Return the name of the metric of the item's group."""
-
-    def results(self, item: Item) -> Sequence[str]:
-        """Return the expected `str(result)` for each test of a programming problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +63,7 @@ class Scores:
 
 
 def score(
-    dataset: Declared,
+    dataset: Dataset,
     items: Sequence[Item],
     answers: Mapping[ItemId, Given],
     *,
@@ -151,7 +122,7 @@ def score(
     return Scores(main, _group_scores(dataset, sheet, items, answers, seed), missing)
 
 
-def explain(dataset: Declared, item: Item, answer: Given, *, rater: Rater | None = None) -> list[Judgement]:
+def explain(dataset: Dataset, item: Item, answer: Given, *, rater: Rater | None = None) -> list[Judgement]:
     """Explain how one item's answer is judged by each metric that is computed item by item.
 
     Macro F1 and MCC depend on all items together; for them the comparison of the answer with the gold answer is
@@ -193,7 +164,7 @@ class _Sheet:
     @classmethod
     def of(
         cls,
-        dataset: Declared,
+        dataset: Dataset,
         items: Sequence[Item],
         answers: Mapping[ItemId, Given],
         clusters: Mapping[ItemId, Hashable] | None = None,
@@ -237,7 +208,7 @@ def has_gold(item: Item) -> bool:
     return any(outputs) if isinstance(outputs, list) else outputs is not None
 
 
-def _require_gold(dataset: Declared, items: Sequence[Item]) -> None:
+def _require_gold(dataset: Dataset, items: Sequence[Item]) -> None:
     kind = {"criteria": dict, "program": list | str}.get(dataset.answer.kind, str | int)
     for item in items:
         if kind is not dict and isinstance(item.outputs, str):
@@ -252,7 +223,7 @@ def _require_gold(dataset: Declared, items: Sequence[Item]) -> None:
             )
 
 
-def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str | None = None) -> Score:
+def _score(dataset: Dataset, metric: str, sheet: _Sheet, seed: int, name: str | None = None) -> Score:
     """Compute one metric on a sheet, with the group's name if one is given."""
     if metric.startswith("pass@"):
         counts = [
@@ -279,7 +250,7 @@ def _score(dataset: Declared, metric: str, sheet: _Sheet, seed: int, name: str |
     return replace(found, name=name or found.name, clusters=shared_clusters(sheet.clusters))
 
 
-def _lacking(dataset: Declared, items: Sequence[Item]) -> str:
+def _lacking(dataset: Dataset, items: Sequence[Item]) -> str:
     """List the missing tasks of the first variants, as the end of a sentence."""
     lacking = {
         name: tasks for name, tasks in exam.incomplete_variants(exam_items(dataset, items)).items() if tasks
@@ -294,7 +265,7 @@ def _passed(generations: Generations, gold: Sequence[str]) -> tuple[int, int]:
     return len(generations), sum(pass_at_k.is_right(results, gold) for results in generations)
 
 
-def _rated(dataset: Declared, sheet: _Sheet, rater: Rater | None, seed: int) -> dict[str, Score]:
+def _rated(dataset: Dataset, sheet: _Sheet, rater: Rater | None, seed: int) -> dict[str, Score]:
     if rater is None or not set(dataset.metrics) & set(RATED):
         return {}
     ratings = rater.rate([str(item.inputs) for item in sheet.items], sheet.texts)
@@ -313,7 +284,7 @@ def _shortage(sheet: _Sheet, k: int) -> str | None:
     return f"needs {k} generations for every problem; item {few[0][0]!r} has {few[0][1]}"
 
 
-def _criteria_scores(dataset: Declared, sheet: _Sheet, seed: int) -> dict[str, Score]:
+def _criteria_scores(dataset: Dataset, sheet: _Sheet, seed: int) -> dict[str, Score]:
     """Compute MCC for each question and criterion."""
     scores: dict[str, Score] = {}
     for group, rows in groups(dataset, sheet.items).items():
@@ -341,7 +312,7 @@ def gold_label(item: Item, criterion: str | None = None) -> str:
     return str(label)
 
 
-def groups(dataset: Declared, items: Sequence[Item]) -> dict[str, list[int]]:
+def groups(dataset: Dataset, items: Sequence[Item]) -> dict[str, list[int]]:
     """Map the name of each group's metric to the positions of its items, sorted by name.
 
     Items that lack the field of the groups are in no group; if their answer has criteria, they are in one group.
@@ -358,7 +329,7 @@ def groups(dataset: Declared, items: Sequence[Item]) -> dict[str, list[int]]:
 
 
 def _group_scores(
-    dataset: Declared,
+    dataset: Dataset,
     sheet: _Sheet,
     items: Sequence[Item],
     answers: Mapping[ItemId, Given],
@@ -378,12 +349,12 @@ def _group_scores(
     }
 
 
-def exam_items(dataset: Declared, items: Sequence[Item]) -> list[exam.ExamItem]:
+def exam_items(dataset: Dataset, items: Sequence[Item]) -> list[exam.ExamItem]:
     """Convert items to the form used by the exam's rules; errors are those of `exam_item`."""
     return [exam_item(dataset, item) for item in items]
 
 
-def exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
+def exam_item(dataset: Dataset, item: Item) -> exam.ExamItem:
     """Convert an item to the form used by the exam's rules.
 
     Raises:
@@ -400,7 +371,7 @@ def exam_item(dataset: Declared, item: Item) -> exam.ExamItem:
         raise DataError(f"item {item.id!r} of {dataset.name}: {error}") from error
 
 
-def metric_names(dataset: Declared, items: Sequence[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def metric_names(dataset: Dataset, items: Sequence[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the main and extra metrics for a complete set of answers to these items.
 
     Raises:

@@ -13,10 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from merilo.datasets.declaration import Dataset
 from merilo.items import Item
 from merilo.metrics import classification, exam, squad
 from merilo.metrics.pass_at_k import PASSED
-from merilo.metrics.scoring import CRITERION, Declared, exam_item, exam_items, gold_label, groups
+from merilo.metrics.scoring import CRITERION, exam_item, exam_items, gold_label, groups
 from merilo.statistics.arrays import FloatArray, IntArray
 
 #: Metrics that are a mean over items.
@@ -78,7 +79,7 @@ class Worth:
     alike: float
 
 
-def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[NamedPart], list[NamedPart]]:
+def parts(dataset: Dataset, items: Sequence[Item]) -> tuple[list[NamedPart], list[NamedPart]]:
     """Return the main and extra scores that `merilo.metrics.scoring.score` gives, with their items.
 
     Metrics that need more than an answer's text (programs, classifiers) are left out.
@@ -115,14 +116,14 @@ def parts(dataset: Declared, items: Sequence[Item]) -> tuple[list[NamedPart], li
     return main, [NamedPart(name, metric, tuple(rows)) for name, rows in groups(dataset, items).items()]
 
 
-def _sat_rows(dataset: Declared, items: Sequence[Item]) -> tuple[int, ...]:
+def _sat_rows(dataset: Dataset, items: Sequence[Item]) -> tuple[int, ...]:
     """Return the positions of the items of complete exam variants."""
     complete = exam.complete_variants(exam_items(dataset, items))
     inside = {item.id for members in complete.values() for item in members}
     return tuple(row for row, item in enumerate(items) if item.id in inside)
 
 
-def points(dataset: Declared, part: NamedPart, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
+def points(dataset: Dataset, part: NamedPart, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
     """Return the points of each answer under a metric that is a mean over items.
 
     Args:
@@ -150,7 +151,7 @@ def points(dataset: Declared, part: NamedPart, items: Sequence[Item], answers: S
 
 
 def worth(
-    dataset: Declared,
+    dataset: Dataset,
     part: NamedPart,
     items: Sequence[Item],
     *,
@@ -175,7 +176,7 @@ def worth(
         Mathematical Statistics 18, 309-348.
 
     Example:
-        >>> from merilo.metrics.plain_dataset import undeclared
+        >>> from merilo.datasets.declaration import undeclared
         >>> items = [Item(1, "", "", "a"), Item(2, "", "", "b")]
         >>> answers, weight = ["a", "b", "b"], np.array([0.5, 0.5, 1.0])
         >>> part, place = NamedPart("acc", "acc", (0, 1)), np.array([0, 0, 1])

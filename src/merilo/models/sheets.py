@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from merilo.answer_tables import read_answer_records
-from merilo.datasets import Dataset
+from merilo.datasets import Answer, Dataset
 from merilo.errors import DataError, InputError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
     AnswerContentError,
-    AnswerForm,
     AnswerTypeError,
     Given,
     read_answer,
@@ -114,7 +113,7 @@ def read_sheet_or_log(path: Path, declared: Dataset, items: Sequence[Item]) -> S
     return sheet
 
 
-def match(sheet: Sheet, items: Sequence[Item], form: AnswerForm) -> Matched:
+def match(sheet: Sheet, items: Sequence[Item], form: Answer) -> Matched:
     """Match answers to items.
 
     Args:
@@ -148,7 +147,7 @@ def match(sheet: Sheet, items: Sequence[Item], form: AnswerForm) -> Matched:
     return Matched(given, tuple(item.id for item in items if item.id not in given), tuple(unknown))
 
 
-def _of_form(form: AnswerForm, answer: Json) -> Json:
+def _of_form(form: Answer, answer: Json) -> Json:
     """Undo the file format's encoding of an answer."""
     if form.kind in {"criteria", "program"} and isinstance(answer, str) and answer.lstrip()[:1] in {"{", "["}:
         return parse_json(answer, file="answer")

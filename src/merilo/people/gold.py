@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import polars as pl
 
+from merilo.datasets.declaration import Answer
 from merilo.errors import DataError, InputError, argument
 from merilo.garbage_collection import collecting_later
 from merilo.items import Item, ItemId, id_of
-from merilo.metrics.answers import AnswerForm
 from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
 from merilo.people.spelling import Normalisation, canonical, unify
 from merilo.responses import INPUT_MARK
@@ -164,7 +164,7 @@ def read_gold(
     column: str | None = None,
     labels: Sequence[str] = (),
     encoding: str | None = None,
-    form: AnswerForm | None = None,
+    form: Answer | None = None,
     alternatives: str | None = None,
 ) -> Gold:
     """Read gold answers and join them to a pool's items, with white space folded.

@@ -16,9 +16,9 @@ from typing import Final
 
 import polars as pl
 
+from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError
 from merilo.metrics.exam import letters
-from merilo.metrics.scoring import Declared
 from merilo.metrics.squad import f1_points, normalised
 from merilo.responses import Responses
 
@@ -296,7 +296,7 @@ _UNTYPED: Final = ""
 
 def spelled_as_compared(
     responses: Responses,
-    dataset: Declared,
+    dataset: Dataset,
     types: Mapping[int, str] | None = None,
     *,
     min_control_score: float = 1.0,
@@ -354,7 +354,7 @@ def spelled_as_compared(
     return replace(responses, table=table.drop("kind"), renamed=renamed)
 
 
-def key_of(dataset: Declared) -> Callable[[str, str], str] | None:
+def key_of(dataset: Dataset) -> Callable[[str, str], str] | None:
     """Return a function of answer and question type that gives equal keys to answers that the metric treats as equal.
 
     Returns:
@@ -432,7 +432,7 @@ def _respelled(table: pl.DataFrame, changed: Mapping[tuple[str, str], str]) -> p
     return table
 
 
-def _matching_controls(table: pl.DataFrame, dataset: Declared, least: float) -> pl.DataFrame:
+def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> pl.DataFrame:
     """Replace the known answer of a control item by the given answer if that answer counts as right."""
     columns = ["kind", "answer", "control"]
     pairs = table.filter("is_control").select(columns).drop_nulls().unique(maintain_order=True)

@@ -20,8 +20,8 @@ from merilo.baselines.model_disagreement import (
 )
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.record import cluster_record
+from merilo.datasets.declaration import with_metric
 from merilo.errors import DataError, UsageError, argument
-from merilo.metrics.plain_dataset import with_metric
 from merilo.models.run_folder import read_run
 from merilo.people.disagreement import Disagreement, Measure
 from merilo.people.frames import Frame, is_frame, polars_of, records_of

@@ -12,13 +12,13 @@ import polars as pl
 from merilo.baselines.dataset_items import item_points, metas, texts
 from merilo.baselines.recipes.recipe import GOLD, Recipe, ScoreStep
 from merilo.datasets import Dataset
+from merilo.datasets.declaration import Answer, undeclared
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.detox import Rater
-from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
 from merilo.metrics.score import Score
-from merilo.metrics.scoring import NO_RATER, RATED, Declared, score
+from merilo.metrics.scoring import NO_RATER, RATED, score
 from merilo.people.gold import read_gold
 from merilo.people.gold_file import records
 from merilo.responses import INPUT_MARK
@@ -186,7 +186,9 @@ class RecipeScorer:
             return Scored({}, (f"J of the {kept} {NO_RATER}",))
         if not pairs.height:
             return Scored({}, ("J is not defined, because no pair was kept",))
-        declared = self.recipe.declared or PlainDataset(self.recipe.name, RATED, PlainAnswer())
+        declared = self.recipe.declared or Dataset(
+            name=self.recipe.name, title=self.recipe.name, metrics=RATED, answer=Answer(kind="text")
+        )
         items = [Item(number, "", toxic) for number, toxic, _ in pairs.iter_rows()]
         answers = {number: text for number, _, text in pairs.iter_rows()}
         return Scored(score(declared, items, answers, rater=self.rater, seed=self.seed).all())
@@ -218,7 +220,7 @@ class RecipeScorer:
 
     def _sheet(
         self, metric: str | None, question: str, criterion: str, table: pl.DataFrame
-    ) -> tuple[Declared, list[Item], dict[ItemId, Given]]:
+    ) -> tuple[Dataset, list[Item], dict[ItemId, Given]]:
         """Return the declaration, items and answers for one question and one column of gold answers."""
         known = table.drop_nulls([question, gold_column(criterion)])
         given, right = known[question].to_list(), known[gold_column(criterion)].to_list()
@@ -228,5 +230,5 @@ class RecipeScorer:
             Item(number, "", inputs[number], one, self.gold.meta.get(number, {}))
             for number, one in zip(numbers, right, strict=True)
         ]
-        by = self.recipe.declared or PlainDataset(self.recipe.name, (metric or "acc",), PlainAnswer())
+        by = self.recipe.declared or undeclared(metric or "acc", name=self.recipe.name)
         return by, items, dict(zip(numbers, given, strict=True))

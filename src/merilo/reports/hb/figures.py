@@ -28,6 +28,9 @@ _FIRST: Final = (
 #: Keys that hold no figures: the declaration of the dataset, and how the result was made.
 NO_FIGURES: Final = ("declaration", "provenance")
 
+#: A sentence that says what the figures beside it say; a later version may word it in another way.
+SENTENCE: Final = "verdict_sentence"
+
 #: What identifies an object in a list, so that a figure keeps its name if the order changes.
 _NAMES: Final = ("annotator", "item", "model", "metric", "stratum")
 
@@ -112,7 +115,8 @@ def figures_of(content: Mapping[str, Json]) -> dict[str, Json]:
 def _leaves(value: Json, name: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}")
+            if key != SENTENCE:
+                yield from _leaves(inner, f"{name}.{key}")
     elif isinstance(value, list) and value:
         names = [_name_in_list(one, place) for place, one in enumerate(value)]
         unique = len(set(names)) == len(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from merilo.reports.hb.figures import NO_FIGURES, TOLERANCE
+from merilo.reports.hb.figures import NO_FIGURES, SENTENCE, TOLERANCE
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.hb.verification import COST_KEYS, DETAILS_KEY
 from merilo.strict_json import Json, indented
@@ -29,7 +29,7 @@ _COMPARE: Final = f"""\
 def differing(published, recomputed, name):
     \"\"\"The names of the figures that differ by more than one unit of the sixth decimal place.\"\"\"
     if isinstance(published, dict) and isinstance(recomputed, dict):
-        keys = {{**published, **recomputed}}
+        keys = [key for key in {{**published, **recomputed}} if key != "{SENTENCE}"]
         pairs = {{key: (published.get(key, "absent"), recomputed.get(key, "absent")) for key in keys}}
     elif isinstance(published, list) and isinstance(recomputed, list) and len(published) == len(recomputed):
         pairs = dict(enumerate(zip(published, recomputed)))
