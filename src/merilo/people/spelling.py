@@ -317,8 +317,8 @@ def spelled_as_compared(
         The responses; `renamed` maps each changed answer to its new spelling.
 
     Example:
-        >>> from merilo.metrics.plain_dataset import PlainAnswer, PlainDataset
-        >>> numbers = PlainDataset("", ("em",), PlainAnswer("integer"))
+        >>> from merilo.datasets.declaration import Answer, Dataset
+        >>> numbers = Dataset(name="", title="", metrics=("em",), answer=Answer(kind="integer"))
         >>> key_of(numbers)("+007", "")
         '7'
     """
