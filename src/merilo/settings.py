@@ -407,6 +407,15 @@ class ProgramSettings(CheckedSettings):
     unsafe_no_sandbox: Annotated[Flag, Help(
         "Run without a sandbox. The programs can then do anything that you can.", SANDBOX)] = False
 
+    def __post_init__(self) -> None:
+        super(ProgramSettings, self).__post_init__()
+        if self.ray is not None and not self.ray.strip():
+            raise UsageError("must be an address, auto or local", field=argument("ray"))
+        if self.unsafe_no_sandbox and self.backend != "auto":
+            raise UsageError(
+                f"'{self.backend}' is a sandbox, but {argument('unsafe_no_sandbox')} asks for none; give one of them",
+                field=argument("backend"))
+
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
 DEFAULTS: Final[dict[str, Any]] = {

@@ -90,9 +90,10 @@ def test_verdicts_are_the_same_on_every_python(
 
 
 RUNNER = """
+from merilo.sandbox.backends import backend
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Program
-with Pool.open(1, python={python!r}, limits=Limits(wall_seconds=2)) as pool:
+with Pool(1, backend=backend(python={python!r}), limits=Limits(wall_seconds=2)) as pool:
     print(ascii({{one.id: (one.outcome.value, one.texts, one.error) for one in pool.run({programs!r})}}))
 """
 
@@ -243,9 +244,10 @@ def test_bounds_that_are_lower_already_are_kept() -> None:
     """The scoring process may have low limits itself; programs cannot get higher limits."""
     jail_or_skip()
     code = (
-        "from merilo.sandbox.pool import Pool\nfrom merilo.sandbox.program import Limits, Program\n"
+        "from merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
+        "from merilo.sandbox.program import Limits, Program\n"
         "source = 'import resource\\ndef f():\\n    return [resource.getrlimit(n) for n in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)]'\n"
-        "with Pool.open(1, limits=Limits(open_files=64, file_bytes=2 ** 20)) as pool:\n"
+        "with Pool(1, backend=backend(), limits=Limits(open_files=64, file_bytes=2 ** 20)) as pool:\n"
         "    print(*[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
     )
     done = subprocess.run(
@@ -263,9 +265,10 @@ def test_no_group_of_roots_is_a_programs() -> None:
     if os.geteuid() != 0:
         pytest.skip("this is an ordinary user")
     code = (
-        "import os\nfrom merilo.sandbox.pool import Pool\nfrom merilo.sandbox.program import Program\n"
+        "import os\nfrom merilo.sandbox.backends import backend\nfrom merilo.sandbox.pool import Pool\n"
+        "from merilo.sandbox.program import Program\n"
         "source = 'import os\\ndef f():\\n    return os.getgroups()'\n"
-        "with Pool.open(1) as pool:\n    print(len(os.getgroups()), *[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
+        "with Pool(1, backend=backend()) as pool:\n    print(len(os.getgroups()), *[e.texts[0] for e in pool.run([Program('1', source, 'f', ({},))])])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -458,7 +461,7 @@ def test_a_virtual_environment_stands_for_the_python_below_it() -> None:
 
 def test_the_jail_works_where_the_pool_is_told_nothing() -> None:
     jail_or_skip()
-    with Pool.open() as pool:
+    with Pool(backend=backend()) as pool:
         assert is_healthy(pool)
 
 

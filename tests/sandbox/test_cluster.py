@@ -16,13 +16,14 @@ from merilo.sandbox.job import Job, Step, run_job
 from merilo.sandbox.ledger import Ending, open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits, Outcome, Program
+from merilo.settings import ProgramSettings
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),  # Ray's
 ]  # fmt: skip
 
-JAILS = Jails(Limits(wall_seconds=5.0), ray="already connected")
+JAILS = Jails(Limits(wall_seconds=5.0), ProgramSettings(ray="already connected"))
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +56,14 @@ def programs(count: int) -> list[Program]:
 
 def test_an_address_without_a_cluster_is_a_sentence():
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'merilo[ray]'")
-    jails = Jails(Limits(), ray="127.0.0.1:1")
+    jails = Jails(Limits(), ProgramSettings(ray="127.0.0.1:1"))
     with pytest.raises(UsageError, match=r"no Ray cluster answers at '127\.0\.0\.1:1'"), jails.open():
         pass
 
 
 def test_an_empty_address_is_a_sentence():
     with pytest.raises(UsageError, match="ray: must be an address, auto or local"):
-        Jails(Limits(), packages=Path(), ray=" ")
+        ProgramSettings(packages=Path(), ray=" ")
 
 
 def test_a_job_on_a_cluster_ends_as_it_does_on_one_machine(cluster, tmp_path):

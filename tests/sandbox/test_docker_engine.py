@@ -19,6 +19,7 @@ from merilo.sandbox.doctor import examine
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
+from merilo.settings import ProgramSettings
 
 SOURCES = Path(merilo.__file__).parent.parent
 PATIENCE = 30.0
@@ -147,7 +148,7 @@ def test_an_image_that_is_not_to_be_had_is_named() -> None:
 
 def test_a_result_names_the_python_of_the_image_not_the_machines() -> None:
     asked = ".".join(map(str, sys.version_info[:2]))
-    described = Jails(Limits(), backend="docker", python=asked).described()
+    described = Jails(Limits(), ProgramSettings(backend="docker", python=asked)).described()
     assert (described["jail"], f"python:{described['python']}") == ("docker", IMAGE)
-    described = Jails(Limits(), backend="docker").described()
+    described = Jails(Limits(), ProgramSettings(backend="docker")).described()
     assert described["python"] == "3.12-slim"

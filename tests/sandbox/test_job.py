@@ -18,6 +18,7 @@ from merilo.sandbox.ledger import Ending, open_ledger
 from merilo.sandbox.problems import count_completions, read_problems
 from merilo.sandbox.program import Limits
 from merilo.sandbox.results import tally_job, write_generations, write_outputs
+from merilo.settings import ProgramSettings
 
 EXAMPLES = Path(examples.__path__[0])
 
@@ -238,7 +239,7 @@ def _key(line: bytes) -> str:
 @pytest.mark.parametrize("python", [found.version for found in available()])
 def test_verdicts_do_not_depend_on_the_python_that_runs_merilo(tmp_path, data, python):
     path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text, _, _ in ENDINGS])
-    jails = Jails(JAILS.limits, python=python)
+    jails = Jails(JAILS.limits, ProgramSettings(python=python))
     assert [line["result"] for line in Judged(data, path, jails=jails).generations] == [
         result for _, result, _ in ENDINGS
     ]

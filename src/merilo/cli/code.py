@@ -17,6 +17,7 @@ from merilo.cli.output import emit_json, refuse_json, say
 from merilo.cli.procedure_options import takes_settings
 from merilo.errors import UsageError
 from merilo.runs.program_scores import refuse_places, score_programs
+from merilo.sandbox.backends import backend as choose_backend
 from merilo.sandbox.doctor import Attempt, examine
 from merilo.sandbox.job import Step
 from merilo.sandbox.pool import Pool
@@ -123,7 +124,7 @@ def doctor(
     """
     limits = Limits(wall_seconds=2.0, memory_bytes=256 << 20)
     findings: list[Attempt] = []
-    with Pool.open(1, limits=limits, name=backend, python=python, packages=packages) as pool:
+    with Pool(1, backend=choose_backend(backend, python=python, packages=packages), limits=limits) as pool:
         for finding in examine(pool):
             if json_to != "-":
                 family = "" if findings and findings[-1].family == finding.family else f"{finding.family}\n"

@@ -236,14 +236,8 @@ def score_programs(
     rows, items = Path(completions), Path(data)
     folder, submission = (None if path is None else Path(path) for path in (out, outputs))
     library = None if given.packages is None else Path(given.packages)
-    jails = Jails(
-        limits=Limits(wall_seconds=given.timeout, memory_bytes=given.memory << 20),
-        backend=given.backend,
-        python=given.python,
-        packages=library,
-        unsafe_no_sandbox=given.unsafe_no_sandbox,
-        ray=given.ray,
-    )
+    given = replace(given, packages=library)
+    jails = Jails(Limits(wall_seconds=given.timeout, memory_bytes=given.memory << 20), given)
     refuse_places([rows, items], library, folder, submission)
     problems = read_problems(items)
     census = count_completions(rows, problems)

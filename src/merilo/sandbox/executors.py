@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self
 
@@ -21,6 +20,7 @@ from merilo.sandbox.backends import Backend, NoJail, backend
 from merilo.sandbox.job import Executor
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Execution, Limits, Program
+from merilo.settings import ProgramSettings
 from merilo.strict_json import Json
 from merilo.wording import shown
 
@@ -281,35 +281,15 @@ def _knock(address: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Jails:
-    """Settings for running programs, independent of the number of workers.
+    """How programs are run, independent of the number of workers.
 
     Attributes:
         limits: what one program may use.
-        backend: the kind of jail: "bubblewrap", "docker", "auto".
-        python: the Python for the programs: a version, a path, or Merilo's own.
-        packages: a folder of packages that programs may import.
-        unsafe_no_sandbox: run without a jail.
-        ray: the address of a Ray cluster, "auto" or "local"; if not given, only this machine runs programs.
-
-    Raises:
-        UsageError: two options contradict each other.
+        settings: the kind of jail, its Python and packages, and the cluster.
     """
 
     limits: Limits
-    backend: str = "auto"
-    python: str | None = None
-    packages: Path | None = None
-    unsafe_no_sandbox: bool = False
-    ray: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.ray is not None and not self.ray.strip():
-            raise UsageError("must be an address, auto or local", field=argument("ray"))
-        if self.unsafe_no_sandbox and self.backend != "auto":
-            raise UsageError(
-                f"'{self.backend}' is a sandbox, but {argument('unsafe_no_sandbox')} asks for none; give one of them",
-                field=argument("backend"),
-            )
+    settings: ProgramSettings = field(default_factory=ProgramSettings)
 
     def described(self) -> dict[str, Json]:
         """Return the settings that may change a verdict.
@@ -321,18 +301,18 @@ class Jails:
             MissingPartError: no jail works on this machine.
             UsageError: two options contradict each other.
         """
-        if self.ray is None:
+        if self.settings.ray is None:
             with closing(self._backend()) as found:
                 jail, python = found.name, found.python
         else:
-            jail = NoJail.name if self.unsafe_no_sandbox else self.backend
-            python = self.python or platform.python_version()
+            jail = NoJail.name if self.settings.unsafe_no_sandbox else self.settings.backend
+            python = self.settings.python or platform.python_version()
         return {
             "wall_seconds": self.limits.wall_seconds,
             "memory_bytes": self.limits.memory_bytes,
             "jail": jail,
             "python": shown(python),
-            "packages": None if self.packages is None else shown(self.packages.resolve()),
+            "packages": None if self.settings.packages is None else shown(self.settings.packages.resolve()),
         }
 
     def pool(self, workers: int) -> Pool:
@@ -341,10 +321,10 @@ class Jails:
 
     def _backend(self) -> Backend:
         return backend(
-            self.backend,
-            python=self.python,
-            packages=self.packages,
-            unsafe_no_sandbox=self.unsafe_no_sandbox,
+            self.settings.backend,
+            python=self.settings.python,
+            packages=self.settings.packages,
+            unsafe_no_sandbox=self.settings.unsafe_no_sandbox,
         )
 
     @contextmanager
@@ -359,10 +339,10 @@ class Jails:
             MissingPartError: no jail works on this machine, or Ray is not installed.
             UsageError: no cluster answers at the address.
         """
-        if self.ray is None:
+        if self.settings.ray is None:
             count = workers or len(os.sched_getaffinity(0))
             with self.pool(max(1, count // 2) if quiet else count) as pool:
                 yield pool
         else:
-            with Cluster(self.ray, self.pool, workers, quiet=quiet) as cluster:
+            with Cluster(self.settings.ray, self.pool, workers, quiet=quiet) as cluster:
                 yield cluster

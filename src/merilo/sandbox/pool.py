@@ -12,12 +12,11 @@ import selectors
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from merilo.errors import MissingPartError, UsageError, argument
-from merilo.sandbox.backends import Backend, backend
+from merilo.sandbox.backends import Backend
 from merilo.sandbox.inside.codec import NotPlainError
 from merilo.sandbox.program import CallResult, Check, Execution, Limits, Outcome, Program
 from merilo.sandbox.worker_process import (
@@ -89,21 +88,6 @@ class Pool:
         self._false_starts = 0
         self._running = False
         self.python = ""
-
-    @classmethod
-    def open(
-        cls,
-        workers: int | None = None,
-        *,
-        limits: Limits | None = None,
-        name: str = "auto",
-        python: str | None = None,
-        packages: Path | None = None,
-        unsafe_no_sandbox: bool = False,
-    ) -> Self:
-        """Open a pool on a backend chosen by name; takes the arguments of `merilo.sandbox.backends.backend`."""
-        chosen = backend(name, python=python, packages=packages, unsafe_no_sandbox=unsafe_no_sandbox)
-        return cls(workers, backend=chosen, limits=limits)
 
     def __enter__(self) -> Self:
         return self
