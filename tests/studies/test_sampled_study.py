@@ -12,6 +12,7 @@ from study_people import NAMES, answered, visits
 
 from merilo.datasets import dataset
 from merilo.items import Item, Split
+from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_folder import open_study
 from merilo.studies.subset_choice import choose_subset
 
@@ -63,7 +64,7 @@ def test_the_baseline_has_the_dataset_s_figure_by_the_weights_of_the_study(study
     assert found["population"]["fields"] == ["domain"]
     assert (found["population"]["items"], found["population"]["sampled"]) == (400, 30)
     assert (found["population"]["smallest_weight"], found["population"]["largest_weight"]) == (4.0, 30.0)
-    rows = list(csv.DictReader((study / "baseline" / "consensus.csv").open()))
+    rows = list(csv.DictReader((study / "baseline" / "consensus.csv").read_text("utf-8").splitlines()))
     domain = {row["id"]: "".join(one for one in row["id"] if not one.isdigit()) for row in rows}
     points: dict[str, list[bool]] = {}
     for row in rows:
@@ -100,7 +101,9 @@ def test_strata_are_those_by_which_items_were_drawn_evenly() -> None:
         for n in range(400)
     ]  # fmt: skip
     chosen = choose_subset(
-        Split("test", tuple(items)), dataset("rummlu"), seed=0, per_domain=4, fields=["domain", "level"]
+        Split("test", tuple(items)),
+        dataset("rummlu"),
+        StudyWishes(per_domain=4, field=("domain", "level")),
     )
     weights = {(one.stratum, round(one.weight, 6)) for one in chosen.weights}
     assert weights == {

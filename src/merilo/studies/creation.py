@@ -199,15 +199,7 @@ def _create(
 ) -> CreatedStudy:
     """Make the folder of a study; it is written to `place` if that is moved to `out` later."""
     try:
-        subset = choose_subset(
-            source.split,
-            source.declared,
-            seed=wishes.seed,
-            size=wishes.size,
-            whole=wishes.all_items,
-            fields=wishes.field,
-            per_domain=wishes.per_domain,
-        )
+        subset = choose_subset(source.split, source.declared, wishes)
     except DataError as error:
         if error.place.file:
             raise
@@ -245,11 +237,8 @@ def _create(
             text = write_instruction(
                 language,
                 source.declared,
+                plan,
                 task=None if source.project else card_text(folder, language),
-                restrictions=plan.restrictions,
-                arms=plan.arms,
-                controls=plan.controls,
-                training=plan.training,
                 examples=_rendered(known.examples.items, source.declared),
                 beside_models=not source.project,
             )

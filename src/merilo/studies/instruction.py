@@ -16,7 +16,7 @@ from merilo.datasets.rendering import group, prompts, template
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
-from merilo.studies.plan_types import Arm, ControlsPlan, Restriction, TrainingPlan
+from merilo.studies.plan_types import ControlsPlan, Restriction, Study, TrainingPlan
 from merilo.studies.study_folder import StudyItem
 from merilo.studies.study_tasks import one_answer
 from merilo.text import LANGUAGES, Language, Text
@@ -131,12 +131,9 @@ def card_text(folder: Path, language: str) -> str | None:
 def write_instruction(
     language: Language,
     declared: Dataset,
+    plan: Study,
     *,
     task: str | None,
-    restrictions: Sequence[Restriction],
-    arms: Mapping[str, Arm],
-    controls: ControlsPlan | None,
-    training: TrainingPlan | None,
     examples: Sequence[StudyItem],
     beside_models: bool = True,
 ) -> str:
@@ -145,11 +142,8 @@ def write_instruction(
     Args:
         language: "ru" or "en".
         declared: the dataset.
+        plan: the plan, whose rules, time limit, control items and training are told.
         task: the description of the task from the dataset's card; by default, Merilo's own for datasets of the catalogue.
-        restrictions: the rules for annotators.
-        arms: the groups of annotators.
-        controls: the control items, which are mentioned if there are any.
-        training: the training items, which are mentioned if there are any.
         examples: solved items.
         beside_models: whether models are asked the same items; people alone judge the pairs of ruDetox.
     """
@@ -163,7 +157,7 @@ def write_instruction(
             )
         )
     parts += [Text("## How to answer"), _answering(language, declared, known)]
-    limits = sorted({arm.time_limit for arm in arms.values() if arm.time_limit is not None})
+    limits = sorted({arm.time_limit for arm in plan.arms.values() if arm.time_limit is not None})
     if limits:
         seconds = int(limits[0]) if limits[0] == int(limits[0]) else limits[0]
         parts.append(
@@ -181,12 +175,12 @@ def write_instruction(
         if beside_models
         else Text("Please follow these rules:")
     )
-    rules = [rule for one in restrictions if (rule := one.text(language))]
+    rules = [rule for one in plan.restrictions if (rule := one.text(language))]
     parts.append(
         "\n".join(f"- {rule}" for rule in rules)
         or Text("- Answer on your own, without help from other people.")
     )
-    parts += _checks(controls, training)
+    parts += _checks(plan.controls, plan.training)
     solved = [_example(number, one, declared, language) for number, one in enumerate(examples, start=1)]
     shown = _unfolded([len(one.prompt) for one in examples])
     if solved:

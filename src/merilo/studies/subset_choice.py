@@ -15,7 +15,7 @@ from merilo.items import Item, Split
 from merilo.people.experts.sampling import sample_questions, value_of
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
-from merilo.studies.plan_types import DrawnSubset
+from merilo.studies.plan_types import DrawnSubset, StudyWishes
 from merilo.studies.study_folder import ItemWeight
 
 #: Datasets of up to so many items are asked whole.
@@ -80,39 +80,26 @@ class ChosenSubset:
         return max(self.shares, key=lambda share: abs(share.deviation), default=None)
 
 
-def choose_subset(
-    split: Split,
-    declared: Dataset,
-    *,
-    seed: int,
-    size: int | None = None,
-    whole: bool = False,
-    fields: Sequence[str] = (),
-    per_domain: int | None = None,
-) -> ChosenSubset:
+def choose_subset(split: Split, declared: Dataset, wishes: StudyWishes) -> ChosenSubset:
     """Choose all items of a dataset of up to 3,000, otherwise a representative sample.
 
     Args:
         split: the dataset's test.
         declared: its declaration.
-        seed: the random seed.
-        size: the number of items to draw; by default, all of up to 3,000, otherwise 1,000.
-        whole: whether all items are chosen, also of a larger dataset.
-        fields: the fields to keep; by default, every field that can be kept.
-        per_domain: the number of items of each domain, which is the first field: the guide's draw for experts.
+        wishes: the author's decisions on the size, the fields and the number of items of each domain.
 
     Raises:
         UsageError: the options contradict each other, no item has a field, or the size is larger than the dataset.
         DataError: an item lacks a field that the draw needs, or its prompt names a field that it does not have.
     """
-    n = len(split.items)
-    if whole and (size is not None or per_domain is not None):
+    n, size, per_domain, fields = len(split.items), wishes.size, wishes.per_domain, wishes.field
+    if wishes.all_items and (size is not None or per_domain is not None):
         raise UsageError(f"{argument('all_items')} excludes {argument('size')} and {argument('per_domain')}")
     if size is not None and per_domain is not None:
         raise UsageError(f"give {argument('size')} or {argument('per_domain')}, not both")
     if size is not None and not 1 <= size <= n:
         raise UsageError(f"{argument('size')} takes a number from 1 to {n}, the items of the dataset")
-    wanted = size or (n if whole or n <= LARGEST_WHOLE else DEFAULT_SIZE)
+    wanted = size or (n if wishes.all_items or n <= LARGEST_WHOLE else DEFAULT_SIZE)
     draws = per_domain is not None or wanted < n
     if draws and (split.lengths or "grade_norm" in declared.metrics):
         what = "dialogues" if split.lengths else "complete variants of the exam"
@@ -135,16 +122,18 @@ def choose_subset(
             raise UsageError(
                 f"{argument('per_domain')} needs the field of the domain: give {argument('field', 'NAME')}"
             )
-        sample = sample_questions(split.items, per_domain, domain=names[0], fields=names[1:], seed=seed)
+        sample = sample_questions(
+            split.items, per_domain, domain=names[0], fields=names[1:], seed=wishes.seed
+        )
         ids = {item.id for item in sample.items}
         places = [place for place, item in enumerate(split.items) if item.id in ids]
         short = dict(sample.short)
         design = [_as_field(name, [str(value_of(item, name)) for item in split]) for name in names]
     elif draws and kept:
-        places = draw_balanced(kept, wanted, seed=seed)
+        places = draw_balanced(kept, wanted, seed=wishes.seed)
     elif draws:
         same = KeptField("all", ("all",), (0,) * n)
-        places = draw_balanced([same], wanted, seed=seed)
+        places = draw_balanced([same], wanted, seed=wishes.seed)
     else:
         places = list(range(n))
     section = DrawnSubset(
