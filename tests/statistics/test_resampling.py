@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from merilo.statistics.resampling import random_signs, resampled_means
+from merilo.statistics.intervals import random_signs, resampled_means
 
 
 @pytest.mark.parametrize("distinct", [2, 5, 500], ids=["right and wrong", "few values", "many values"])

@@ -16,8 +16,7 @@ from merilo.errors import DataError
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
 from merilo.statistics.distributions import at_most, quantile_of, student_quantile
-from merilo.statistics.intervals import Interval
-from merilo.statistics.resampling import random_signs
+from merilo.statistics.intervals import Interval, random_signs
 
 #: Random permutations drawn when there are too many to enumerate.
 PERMUTATIONS: Final = 10_000

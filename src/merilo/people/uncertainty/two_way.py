@@ -24,8 +24,7 @@ from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.crossed_difference import SharedPart, heavy_tails
 from merilo.statistics.distributions import limited_freedom, student_quantile
-from merilo.statistics.intervals import RESAMPLES, Interval, wilson_form
-from merilo.statistics.resampling import resampled_means
+from merilo.statistics.intervals import RESAMPLES, Interval, resampled_means, wilson_form
 
 #: With fewer annotators no interval over annotators is reported, because they cannot show how much annotators differ.
 LEAST_ANNOTATORS: Final = 3
