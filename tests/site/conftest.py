@@ -18,6 +18,21 @@ from merilo.studies.study_folder import StudyFolder
 MIGRATED = "migrated"
 
 
+#: Modules about concurrency and storage, which run on PostgreSQL in every `make test`; others do so in `make test-all`.
+ON_POSTGRESQL = {"test_assignment", "test_interleavings", "test_lost_database"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        kind = getattr(item, "callspec", None) and item.callspec.params.get("database")
+        if (
+            kind == "postgresql"
+            and item.path.parent == Path(__file__).parent
+            and item.path.stem not in ON_POSTGRESQL
+        ):
+            item.add_marker(pytest.mark.thorough)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for all tests of a process."""

@@ -103,6 +103,7 @@ def test_the_way_from_the_code_to_the_thanks(frozen: Frozen) -> None:
     check.passed(30)
 
 
+@pytest.mark.thorough
 def test_pages_without_javascript(frozen: Frozen) -> None:
     check = AccessibilityCheck()
     folder = frozen("simplear", experts=True)
@@ -123,6 +124,7 @@ def test_pages_without_javascript(frozen: Frozen) -> None:
     check.passed(1)
 
 
+@pytest.mark.thorough
 def test_every_kind_of_answer(tmp_path: Path, frozen: Frozen) -> None:
     check = AccessibilityCheck()
     splits = examples(dataset("use"))

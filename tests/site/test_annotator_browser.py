@@ -103,6 +103,7 @@ def shape(page: str) -> str:
     return re.sub(r"Задание \d+|Выполнено \d+|progress value=\"\d+\"|[0-9a-f]{12}", "", page)
 
 
+@pytest.mark.thorough
 def test_the_whole_way_by_keyboard_alone_at_phone_width_in_russian(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
@@ -131,6 +132,7 @@ def test_the_whole_way_by_keyboard_alone_at_phone_width_in_russian(frozen: Froze
     assert [one[:2] for one in answers(folder)[:3]] == [("answered", "0")] * 3
 
 
+@pytest.mark.thorough
 def test_an_answer_outlives_a_lost_connection_and_is_taken_once(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
@@ -158,6 +160,7 @@ def test_an_answer_outlives_a_lost_connection_and_is_taken_once(frozen: Frozen) 
     assert answers(folder)[0] == ("answered", "1", None)
 
 
+@pytest.mark.thorough
 def test_the_way_works_without_javascript_and_shows_what_is_wrong_with_an_answer(frozen: Frozen) -> None:
     folder = frozen("simplear")
     remark = '<script>alert("x")</script>'
@@ -181,6 +184,7 @@ def test_the_way_works_without_javascript_and_shows_what_is_wrong_with_an_answer
     ({"answer": "9"}, 422), ({}, 422), ({"answer": "1", "task": "nothing"}, 409), ({"answer": "1", "token": "x"}, 403),
     ({"answer": "1", "comment": "x" * 3000}, 422), ({"answer": "1", "comment": "x" * 10_000_000}, 413),
 ])  # fmt: skip
+@pytest.mark.thorough
 def test_bad_forms_are_refused_with_a_sentence(
     fields: dict[str, str], status: int, frozen: Frozen, served_once: Callable
 ) -> None:

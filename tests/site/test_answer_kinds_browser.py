@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from browser import opened_browser
 from site_process import running_site
 from site_visitor import Visitor, refrozen, stored, with_samples
@@ -72,6 +73,7 @@ def two_dialogues(folder: Path) -> StudyFolder:
     return refrozen(study_of(folder, turns, items[:1], dataset_name="rutie"))
 
 
+@pytest.mark.thorough
 def test_a_dialogue_that_was_left_for_too_long_goes_to_others_as_a_whole(tmp_path: Path) -> None:
     folder = two_dialogues(tmp_path / "study")
     study = load_study(folder, "people")
@@ -124,6 +126,7 @@ prompts: ["{question}"]
 """
 
 
+@pytest.mark.thorough
 def test_pictures_sounds_and_films_come_from_samples_under_names_that_tell_nothing(tmp_path: Path) -> None:
     with opened_browser() as browser:
         folder = tmp_path / "study"
@@ -192,6 +195,7 @@ def exam(folder: Path, kinds: dict[str, str]) -> StudyFolder:
     )
 
 
+@pytest.mark.thorough
 def test_an_exam_takes_ticks_numbers_for_letters_and_text_by_keyboard(tmp_path: Path) -> None:
     folder = exam(
         tmp_path / "study",
@@ -256,6 +260,7 @@ def test_an_exam_takes_ticks_numbers_for_letters_and_text_by_keyboard(tmp_path: 
     assert {study.tasks[row.task].id: row.answer for row in stored(folder)} == given
 
 
+@pytest.mark.thorough
 def test_numbers_are_typed_with_a_sign_and_refused_with_letters(frozen: Frozen) -> None:
     folder = frozen("simplear")
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
@@ -276,6 +281,7 @@ def test_numbers_are_typed_with_a_sign_and_refused_with_letters(frozen: Frozen) 
 PROGRAM = "\n\n    имя = 'Ёлка'\n\tif имя:\n        return  имя\n    return \"\""
 
 
+@pytest.mark.thorough
 def test_a_program_is_kept_as_typed_and_the_tab_key_leaves_the_field(frozen: Frozen) -> None:
     folder = frozen("ruhumaneval")
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:

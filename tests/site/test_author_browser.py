@@ -92,6 +92,7 @@ def test_an_author_excludes_reinstates_and_erases_somebody(frozen: Frozen) -> No
         assert [one for one in problems if "404" not in one] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_links_are_copied_and_times_are_shown_in_the_browsers_zone(frozen: Frozen) -> None:
     folder = frozen()

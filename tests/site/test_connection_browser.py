@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Callable
 
+import pytest
 from browser import opened_browser
 from site_process import running_site
 from site_visitor import Visitor, stored
@@ -44,6 +45,7 @@ def test_an_answer_waits_while_the_server_is_away_and_is_taken_once_when_it_is_b
     assert [row.answer for row in stored(folder)] == ["1"]
 
 
+@pytest.mark.thorough
 def test_an_answer_whose_acknowledgement_was_lost_is_sent_again_and_counted_once(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
@@ -66,6 +68,7 @@ def test_an_answer_whose_acknowledgement_was_lost_is_sent_again_and_counted_once
     assert [row.answer for row in stored(folder)] == ["0"]
 
 
+@pytest.mark.thorough
 def test_a_page_of_somebody_else_is_not_taken_for_an_acknowledgement(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
@@ -91,6 +94,7 @@ def test_a_page_of_somebody_else_is_not_taken_for_an_acknowledgement(frozen: Fro
     assert [row.answer for row in stored(folder)] == ["0"]
 
 
+@pytest.mark.thorough
 def test_a_second_tab_is_told_that_the_task_was_answered_and_goes_on(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
@@ -112,6 +116,7 @@ def test_a_second_tab_is_told_that_the_task_was_answered_and_goes_on(frozen: Fro
     assert [row.answer for row in stored(folder)] == ["1"]
 
 
+@pytest.mark.thorough
 def test_a_draft_and_the_place_outlive_the_browser_and_the_link_leads_there_on_another_device(
     frozen: Frozen,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from browser import opened_browser
 from site_process import running_site
 from sqlalchemy import select
@@ -58,6 +59,7 @@ def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_bre
     assert [tuple(row) for row in rows] == [("answered", SKIP_OWN["ru"]), ("answered", "1")]
 
 
+@pytest.mark.thorough
 def test_an_item_whose_time_ran_out_is_taken_away_and_the_next_one_waits_for_the_person(
     frozen: Frozen,
 ) -> None:

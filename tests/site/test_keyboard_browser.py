@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from browser import opened_browser
 from site_process import running_site
 from site_visitor import Visitor, in_two_languages, refrozen, stored
@@ -87,6 +88,7 @@ def test_from_the_code_to_the_thanks_by_keyboard_alone(tmp_path: Path) -> None:
     assert rows[0].comment == "1 is unclear\nIs it?"
 
 
+@pytest.mark.thorough
 def test_the_keys_can_be_turned_off_for_people_who_speak_to_their_computer(frozen: Frozen) -> None:
     with running_site(frozen().path) as (address, paths, _), opened_browser() as browser:
         person = Visitor(browser.new_context(locale="en-US").new_page(), address)
@@ -117,6 +119,7 @@ prompts: ["{inputs}"]
 """
 
 
+@pytest.mark.thorough
 def test_options_that_are_letters_are_chosen_by_letter_in_any_layout_and_by_place(tmp_path: Path) -> None:
     folder = tmp_path / "study"
     folder.mkdir()

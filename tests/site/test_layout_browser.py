@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from browser import opened_browser
 from site_process import running_site
 from site_visitor import Visitor, refrozen
@@ -105,6 +106,7 @@ def test_difficult_texts_fit_a_narrow_screen_and_a_magnified_one(tmp_path: Path)
         fits(page)
 
 
+@pytest.mark.thorough
 def test_text_of_double_size_stays_whole(frozen: Frozen) -> None:
     with running_site(frozen().path) as (address, paths, _), opened_browser() as browser:
         person = Visitor(
@@ -122,6 +124,7 @@ def test_text_of_double_size_stays_whole(frozen: Frozen) -> None:
         assert cut == []
 
 
+@pytest.mark.thorough
 def test_forced_colours_show_the_chosen_option_and_the_focus_and_nothing_moves_for_those_who_ask(
     frozen: Frozen,
 ) -> None:
@@ -144,6 +147,7 @@ def test_forced_colours_show_the_chosen_option_and_the_focus_and_nothing_moves_f
         assert page.evaluate(moving) == 0
 
 
+@pytest.mark.thorough
 def test_people_see_how_far_they_are(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from browser import opened_browser
 from site_process import running_site
 
@@ -44,6 +45,7 @@ def test_the_next_item_takes_the_place_of_the_answered_one(frozen: Frozen) -> No
         assert not problems
 
 
+@pytest.mark.thorough
 def test_every_item_has_its_own_clock(frozen: Frozen) -> None:
     folder = frozen(experts=True)
     ((_, path),) = invite_to_site(folder.path, experts=("Анна",))

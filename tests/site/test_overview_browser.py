@@ -65,6 +65,7 @@ def test_an_answer_of_another_process_appears_on_the_open_dashboard_without_relo
     assert process.returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_hidden_page_closes_its_connection_and_opens_it_again(frozen: Frozen) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
@@ -81,6 +82,7 @@ def test_a_hidden_page_closes_its_connection_and_opens_it_again(frozen: Frozen) 
             page.evaluate(hide, False)
 
 
+@pytest.mark.thorough
 def test_without_javascript_the_overview_the_people_and_the_estimate_work(frozen: Frozen) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
@@ -109,6 +111,7 @@ def test_without_javascript_the_overview_the_people_and_the_estimate_work(frozen
         assert 0 < float(page.inner_text("#estimate")) <= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("locale", ["ru-RU", "en-US"])
 def test_no_page_scrolls_sideways_on_a_phone(locale: str, frozen: Frozen) -> None:
     folder = frozen()

@@ -22,7 +22,7 @@ from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 ITEMS, OVERLAP, PEOPLE, EVERY = 1000, 5, 200, 5
 

@@ -189,11 +189,19 @@ class _Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """One request for a page of a study."""
+    """One request for a page of a study.
+
+    Attributes:
+        site: the server process.
+        request: the request.
+        study: the study.
+        sender: the number of the person whose cookie the request carries; `None` without one.
+    """
 
     site: AnnotationSite
     request: Request
     study: ServedStudy
+    sender: int | None
 
     @property
     def base(self) -> str:
@@ -234,7 +242,7 @@ class _Visit:
     def _of_person(
         self, step: Callable[[Connection, Participant], Result]
     ) -> Callable[[Connection], Result | None] | None:
-        number = self.site.number_of(self.request)
+        number = self.sender
         if number is None:
             return None
 
@@ -314,9 +322,8 @@ class _Visit:
 
     async def _take(self, page: Page, form: Mapping[str, Sequence[str]]) -> Response:
         site, study, now = self.site, self.study, self.site.clock.now()
-        sender = site.number_of(self.request)
-        if sender is not None:
-            site.limits.answer(self.request, sender)
+        if self.sender is not None:
+            site.limits.answer(self.request, self.sender)
         sent = _sent(study, page, form)
         if sent.fault:
             return await self.show(page, fault=sent.fault, form=form)
@@ -340,7 +347,8 @@ class _Visit:
             if taken not in {"saved", "repeated"} or sent.then == "pause" or not wants_json(self.request):
                 return taken, None
             # The script gets the next page at once. An answer to a control item may have stopped the person.
-            person = steps.person_of(connection, study, person.id) or person
+            if sent.number >= study.rules.tests:
+                person = steps.person_of(connection, study, person.id) or person
             return taken, _next(connection, study, person, now)
 
         taken, before = await self.step(save) or ("not_given", None)
@@ -477,7 +485,7 @@ def annotator_routes(site: AnnotationSite) -> APIRouter:
     router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
 
     def visit(request: Request, key: str) -> _Visit:
-        return _Visit(site, request, site.study(key))
+        return _Visit(site, request, site.study(key), site.number_of(request))
 
     @router.get("/task")
     async def item(request: Request, key: str) -> Response:
@@ -507,7 +515,7 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
     router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
 
     def visit(request: Request, key: str) -> _Visit:
-        return _Visit(site, request, site.study(key))
+        return _Visit(site, request, site.study(key), site.number_of(request))
 
     @router.get("/")
     async def home(request: Request, key: str) -> Response:
@@ -552,10 +560,10 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
 
     @router.get("/media/{name}", response_class=FileResponse)
     async def media(request: Request, key: str, name: str) -> Response:
-        study = site.study(key)
-        if site.number_of(request) is None or name not in study.media:
+        here = visit(request, key)
+        if here.sender is None or name not in here.study.media:
             raise RefusedRequestError(404, "not_found")
-        return FileResponse(study.media[name], headers={"Cache-Control": "private, max-age=3600"})
+        return FileResponse(here.study.media[name], headers={"Cache-Control": "private, max-age=3600"})
 
     return router
 

@@ -10,7 +10,7 @@ A person's stage says what comes next:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from typing import Final, Literal, TypeAlias
 
@@ -291,7 +291,7 @@ def _has_no_limit(study: ServedStudy, person: Participant) -> bool:
 def _allocation(connection: Connection, study: ServedStudy, person: Participant, now: int) -> Allocation:
     """The allocation for a person."""
     most = None if _has_no_limit(study, person) else most_tasks(study)
-    return Allocation(connection, replace(study.rules, most=most), now)
+    return Allocation(connection, study.rules, now, most)
 
 
 def _shown(

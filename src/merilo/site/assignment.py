@@ -76,6 +76,12 @@ _OVERDUE: Final = (
     .where(RESPONSE.c.study == bindparam("of_study"), _IS_OPEN, RESPONSE.c.due < _AT)
     .order_by(RESPONSE.c.task)
 )
+_SEND: Final = insert(RESPONSE)
+_COUNT_CONTROL: Final = (
+    update(PERSON)
+    .where(PERSON.c.id == bindparam("of_person"))
+    .values(controls=PERSON.c.controls + 1, controls_right=PERSON.c.controls_right + bindparam("points"))
+)
 _TAKE: Final = update(TASK).where(_TASK, _HAS_OPEN).values(open=TASK.c.open - 1)
 _GIVE_BACK: Final = update(TASK).where(_TASK).values(open=TASK.c.open + 1)
 _EXPIRE: Final = update(RESPONSE).where(ONE, _IS_OPEN).values(state=EXPIRED, counts=False)
@@ -125,11 +131,13 @@ class Allocation:
         connection: an open transaction that writes.
         rules: the rules of the study.
         now: the time, in milliseconds since 1970.
+        most: the most tasks of a person; `None` without a limit.
     """
 
     connection: Connection
     rules: StudyRules
     now: int
+    most: int | None = None
 
     def give(self, person: int, seed: int) -> GivenTask | Without:
         """Give a person their next task, or again the one that they have not answered.
@@ -149,7 +157,7 @@ class Allocation:
         if self.rules.dialogues:
             latest = self._latest(person)  # a dialogue that ran out of time holds later places too
         place = latest.place + 1 if latest else 1
-        if self.rules.most is not None and place > self.rules.most:
+        if self.most is not None and place > self.most:
             return "most"
         control = self.rules.control_at(seed, place)
         if control is not None:
@@ -195,11 +203,7 @@ class Allocation:
             self.connection.execute(_ANSWER, values)
         control = self.rules.tests <= task < self.rules.tests + self.rules.controls
         if control and right is not None:
-            counted = {
-                "controls": PERSON.c.controls + 1,
-                "controls_right": PERSON.c.controls_right + int(right),
-            }
-            self.connection.execute(update(PERSON).where(PERSON.c.id == person).values(counted))
+            self.connection.execute(_COUNT_CONTROL, {"of_person": person, "points": int(right)})
         else:
             self._widen(task)
         return "saved"
@@ -324,7 +328,7 @@ class Allocation:
     def _send(self, person: int, task: int, place: int) -> GivenTask:
         times = self._times()
         sent = {**self._row(person, counts=task < self.rules.tests), "task": task, "place": place}
-        self.connection.execute(insert(RESPONSE), {**sent, **times})
+        self.connection.execute(_SEND, {**sent, **times})
         return GivenTask(task, place, self.now, times["late"])
 
     def _times(self) -> dict[str, int | None]:
@@ -373,7 +377,7 @@ class Allocation:
         self.connection.execute(update(TASK).where(here).values(open=TASK.c.open - 1))
         held = self._row(person, counts=True)
         rows = [{**held, "task": turn.number, "place": place + at} for at, turn in enumerate(turns)]
-        self.connection.execute(insert(RESPONSE), rows)
+        self.connection.execute(_SEND, rows)
         return True
 
     def _whole_dialogues(self, tasks: set[int]) -> list[int]:

@@ -40,7 +40,6 @@ class StudyRules:
         time_limit: seconds for a task; `None` without a limit.
         grace: seconds after the limit in which an answer is still taken, for the time on the network.
         lease: seconds after which a task that was not answered goes to somebody else.
-        most: the most tasks of a person; `None` without a limit.
         adaptive: the adaptive overlap; `None` for a fixed one.
         fixed: with adaptive overlap, the tasks of the random share that has fixed overlap.
         vote_key: a function of a task and an answer; answers with equal keys are equal votes. `None` if the text is no answer, such as
@@ -61,7 +60,6 @@ class StudyRules:
     time_limit: float | None = None
     grace: float = 3.0
     lease: float = 1800.0
-    most: int | None = None
     adaptive: AdaptiveOverlap | None = None
     fixed: frozenset[int] = frozenset()
     vote_key: Callable[[int, str], str | None] = same_text

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from typing import Final, Generic, TypeVar
@@ -229,9 +230,13 @@ class VisitorLimits:
 
 def address_of(request: Request) -> str:
     """Return the address that a request comes from: of IPv6 the network of 64 bits, which one customer has as a whole."""
-    host = request.client.host if request.client else ""
+    return _network(request.client.host if request.client else "")
+
+
+@lru_cache(LARGEST_TABLE)
+def _network(host: str) -> str:
     try:
-        address = ip_address(host.split("%")[0])
+        address = ip_address(host.split("%", maxsplit=1)[0])
     except ValueError:
         return host[:64]
     if isinstance(address, IPv6Address):
@@ -242,6 +247,7 @@ def address_of(request: Request) -> str:
     return str(address)
 
 
+@lru_cache(LARGEST_TABLE)
 def is_here(address: str) -> bool:
     """Return whether an address is this computer's own."""
     try:
