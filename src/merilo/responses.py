@@ -141,6 +141,11 @@ def page_of() -> pl.Expr:
     return pl.coalesce("page", pl.concat_str(pl.lit("row "), "row"))
 
 
+def answer_seconds() -> pl.Expr:
+    """Return an expression for the time of a response: the time of its page, shared equally among the page's responses."""
+    return pl.col("page_seconds") / pl.len().over("file", page_of(), "respondent")
+
+
 def lost_pages(gone: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
     """Return the paid pages of which every row is left out, so that their cost is still counted.
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
 from merilo.people.frames import Frame, encoded
-from merilo.people.votes import Votes
+from merilo.people.votes import Votes, run_starts
 from merilo.settings import Level
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.cluster_variance import cluster_count
@@ -61,7 +61,7 @@ def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayL
     if n < 2 or np.count_nonzero(totals) < 2:
         return float("nan")
     if level == "nominal":
-        within = _nominal_disagreement(item, label, answers, votes.labels)
+        within = _nominal_disagreement(votes, answers)
         expected = n * n - float(totals @ totals)
     else:
         number = _numbers_of_labels(totals, level, values)
@@ -72,18 +72,10 @@ def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayL
     return float(1 - within * (n - 1) / expected)
 
 
-def _nominal_disagreement(
-    item: NDArray[np.int32], label: NDArray[np.int32], answers: NDArray[np.intp], labels: int
-) -> float:
+def _nominal_disagreement(votes: Votes, answers: NDArray[np.intp]) -> float:
     """Number of ordered pairs of different labels within an item, divided by its number of answers minus one."""
-    cell = item.astype(np.int64) * labels + label
-    if answers.size * labels <= 8 * cell.size + 1024:
-        same = np.bincount(cell)
-        cells = np.flatnonzero(same)
-        same = same[cells]
-    else:
-        cells, same = np.unique(cell, return_counts=True)
-    agreeing = np.bincount(cells // labels, weights=same.astype(np.float64) ** 2, minlength=answers.size)
+    tally = votes.tally()
+    agreeing = np.bincount(tally.item, weights=tally.votes.astype(np.float64) ** 2, minlength=answers.size)
     pairable = answers >= 2
     m = answers[pairable].astype(np.float64)
     return float(((m * m - agreeing[pairable]) / (m - 1)).sum())
@@ -754,8 +746,7 @@ def majority_sizes(votes: Votes) -> dict[int, int]:
     tally = votes.tally()
     if not tally.item.size:
         return {}
-    first = np.flatnonzero(np.r_[True, tally.item[1:] != tally.item[:-1]])
-    sizes, items = np.unique(np.maximum.reduceat(tally.votes, first), return_counts=True)
+    sizes, items = np.unique(np.maximum.reduceat(tally.votes, run_starts(tally.item)), return_counts=True)
     return {int(size): int(n) for size, n in zip(sizes[::-1], items[::-1], strict=True)}
 
 

@@ -223,6 +223,16 @@ def _codes_of_numbers(column: pl.Series) -> tuple[IntArray, pl.Series]:
     return place.astype(np.int32), pl.Series(numbers, dtype=column.dtype)
 
 
+def run_starts(codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
+    """Return the places at which runs of equal codes begin, shape (runs,).
+
+    Example:
+        >>> run_starts(np.array([4, 4, 7, 4])).tolist(), run_starts(np.array([], dtype=np.int32)).tolist()
+        ([0, 2, 3], [])
+    """
+    return np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]][: codes.size])
+
+
 def sorting_order(codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
     """Compute the order that stably sorts codes of 0 or more, shape (n,).
 

@@ -77,10 +77,12 @@ def experts(rows: list[tuple[int, str, str, float | None]], page: str | None = N
                 "is_control": False,
                 "page_seconds": seconds,
                 "page": page,
+                "file": "answers.csv",
+                "row": number,
             }
-            for i, who, answer, seconds in rows
+            for number, (i, who, answer, seconds) in enumerate(rows, start=2)
         ],
-        schema_overrides={"item": pl.UInt32, "page_seconds": pl.Float64, "page": pl.String},
+        schema_overrides={"item": pl.UInt32, "page_seconds": pl.Float64, "page": pl.String, "row": pl.UInt32},
     )
     table = table.with_columns(
         pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in table.columns

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
 from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Resolution
-from merilo.people.votes import IntArray, Votes
+from merilo.people.votes import IntArray, Votes, run_starts
 from merilo.statistics.arrays import FloatArray
 
 #: Sums whose relative difference is smaller are equal, because the rounding error of a sum depends on the order of its terms.
@@ -165,7 +165,7 @@ def resolve_by_weight(
     item, label, count, total = _weighed(tied, weight)
     order = np.lexsort((label, -total, -count, item))
     item, label, count, total = item[order], label[order], count[order], total[order]
-    first = np.flatnonzero(np.r_[True, item[1:] != item[:-1]])
+    first = run_starts(item)
     second = np.minimum(first + 1, item.size - 1)
     alone = np.r_[first[1:], item.size] - first == 1
     scale = np.maximum(np.abs(total[first]), np.abs(total[second]))
@@ -200,11 +200,7 @@ def _plurality(votes: Votes, min_votes: MinVotes) -> tuple[Consensus, NDArray[np
         raise UsageError(f"a majority takes at least 1 vote, not {np.min(min_votes)}")
     tally = votes.tally()
     most = np.zeros(votes.items, dtype=np.int64)
-    first = (
-        np.flatnonzero(np.r_[True, tally.item[1:] != tally.item[:-1]])
-        if tally.item.size
-        else np.zeros(0, np.intp)
-    )
+    first = run_starts(tally.item)
     if first.size:
         most[tally.item[first]] = np.maximum.reduceat(tally.votes, first)
     leading = tally.votes == most[tally.item]

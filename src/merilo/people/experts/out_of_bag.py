@@ -20,7 +20,7 @@ import polars as pl
 
 from merilo.errors import DataError, UsageError
 from merilo.people.spelling import canonical, rules_of
-from merilo.responses import Responses
+from merilo.responses import Responses, answer_seconds
 from merilo.settings import Decision, ExpertSettings, Late
 
 #: What stands in a table of answers for a question that was not shown to the expert who wrote it.
@@ -292,8 +292,7 @@ def _leading(counts: Counter[str]) -> list[str]:
 
 def _with_seconds(responses: Responses) -> pl.DataFrame:
     """Select the responses to test items, and add the seconds of each answer."""
-    shared = pl.when(pl.col("page").is_null()).then(1).otherwise(pl.len().over("page", "respondent"))
-    table = responses.table.with_columns((pl.col("page_seconds") / shared).alias("seconds"))
+    table = responses.table.with_columns(answer_seconds().alias("seconds"))
     return table.filter(~pl.col("is_control")).drop_nulls(["item", "respondent", "answer"])
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_table
 from merilo.people.quality.work import Work
-from merilo.responses import Responses, page_of
+from merilo.responses import Responses, answer_seconds
 from merilo.statistics.distributions import at_least, at_most
 from merilo.statistics.intervals import Interval, wilson
 
@@ -190,9 +190,7 @@ def judged_annotators(
     known_control = pl.col("is_control") & pl.col("control").is_not_null()
     accuracy = pl.col("controls_correct") / pl.col("controls")
     table = (
-        responses.table.with_columns(
-            (pl.col("page_seconds") / pl.len().over("file", page_of(), "respondent")).alias("seconds")
-        )
+        responses.table.with_columns(answer_seconds().alias("seconds"))
         .group_by(pl.col("respondent").alias("annotator"))
         .agg(
             (~pl.col("is_control")).sum().alias("responses"),
