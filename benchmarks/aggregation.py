@@ -107,7 +107,7 @@ def compare_dawid_skene(answers: int) -> None:
     frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
     peer, theirs = timed(lambda: DawidSkene().fit(frame.copy()), times=2)
     iterations = len(theirs.loss_history_)
-    ours, consensus = timed(lambda: dawid_skene(votes, weight=0, iterations=iterations, tolerance=0), times=5)
+    ours, consensus = timed(lambda: dawid_skene(votes, iterations=iterations, tolerance=0), times=5)
     row(f"Dawid-Skene, {answers:,} answers, {iterations} iterations, integer ids", peer, ours, "(6 x)")
     want("Dawid-Skene with integer ids, 6 x", met=peer / ours >= 6)
     table = theirs.probas_[range(4)].sort_index().to_numpy()
@@ -127,9 +127,7 @@ def compare_dawid_skene(answers: int) -> None:
     ]  # fmt: skip
     texts = pd.DataFrame(dict(zip(("task", "worker", "label"), (c.to_list() for c in columns), strict=True)))
     peer, _ = timed(lambda: DawidSkene().fit(texts.copy()), times=1)
-    ours, consensus = timed(
-        lambda: dawid_skene(encode(*columns).votes, weight=0, iterations=iterations, tolerance=0)
-    )
+    ours, consensus = timed(lambda: dawid_skene(encode(*columns).votes, iterations=iterations, tolerance=0))
     row(f"Dawid-Skene, {answers:,} answers, string ids, shuffled", peer, ours, "(12 x)")
     want("Dawid-Skene with string ids, 12 x", met=peer / ours >= 12)
     encoding, _ = timed(lambda: encode(*columns))

@@ -28,6 +28,7 @@ import polars as pl
 
 from merilo.people.aggregation import (
     Consensus,
+    auto,
     candidates,
     cascade,
     dawid_skene,
@@ -43,8 +44,7 @@ from open_pools import open_pool
 
 CROWDS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "crowds"
 
-RECOMMENDED = "Dawid-Skene"
-CLASSICAL = "Dawid-Skene, weight 0"
+RECOMMENDED = "auto"
 
 OURS: dict[str, Callable[[Votes], Consensus]] = {
     "majority of 3": majority,
@@ -52,8 +52,8 @@ OURS: dict[str, Callable[[Votes], Consensus]] = {
     "cascade": cascade,
     "one-coin": one_coin,
     "GLAD": glad,
-    CLASSICAL: lambda votes: dawid_skene(votes, weight=0),
-    RECOMMENDED: dawid_skene,
+    "Dawid-Skene": dawid_skene,
+    RECOMMENDED: auto,
 }
 
 
@@ -224,8 +224,8 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
     mean = {name: float(np.mean([one.accuracy for one in results])) for name, results in table.items()}
     best = max((value, name) for name, value in mean.items() if name.startswith("crowd-kit"))
     below = [
-        (one.accuracy - votes.accuracy, crowd.name)
-        for one, votes, crowd in zip(table[RECOMMENDED], table["crowd-kit MajorityVote"], sets, strict=True)
+        (one.accuracy - shared_majority(crowd.votes, crowd.truth), crowd.name)
+        for one, crowd in zip(table[RECOMMENDED], sets, strict=True)
     ]
     missed = []
     wanted = [
@@ -251,23 +251,38 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
     return missed
 
 
-def weights(folder: Path) -> None:
-    """The prior of Dawid-Skene by its weight, and the mean if the weight for each dataset is chosen on the others."""
-    sets = [read(path) for path in sorted(folder.glob("*.csv.gz"))]
-    tried = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
-    accuracy = np.array([
-        [ours(lambda votes, weight=weight: dawid_skene(votes, weight=weight), one).accuracy for one in sets]
-        for weight in tried
-    ])  # fmt: skip
-    print(f"\nDawid-Skene by the weight of its prior{'':<4}mean    worst against majority")
-    votes = np.array([theirs(crowd_kit(quick=True)["MajorityVote"], one).accuracy for one in sets])
-    for weight, row in zip(tried, accuracy, strict=True):
-        print(f"  weight {weight:<31g}{row.mean():>8.4f}{(row - votes).min():>10.3f}")
-    others = (accuracy.sum(1, keepdims=True) - accuracy).argmax(0)
-    chosen = accuracy[others, np.arange(len(sets))].mean()
-    print(
-        f"  chosen on the other sets{'':<14}{chosen:>8.4f}   ({', '.join(f'{tried[place]:g}' for place in others)})"
-    )
+def shared_majority(votes: Votes, truth: np.ndarray) -> float:
+    """Accuracy of the most frequent answer over items with a known truth; answers that tie share the item."""
+    counts = votes.counts()
+    best = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
+    share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    known = np.flatnonzero(truth != -1)
+    return float(np.where(truth[known] >= 0, share[known, np.maximum(truth[known], 0)], 0.0).mean())
+
+
+def small_pools(folder: Path, pools: int = 20) -> None:
+    """Print what the recommended model gains over the majority in pools as small as authors have them."""
+    print("\npools of 100 items with 5 answers: auto less most votes (ties shared), mean and worst pool")
+    rng = np.random.default_rng(0)
+    for crowd in (read(path) for path in sorted(folder.glob("*.csv.gz"))):
+        enough = np.flatnonzero(
+            (crowd.truth != -1) & (np.bincount(crowd.votes.item, minlength=crowd.votes.items) >= 5)
+        )
+        if enough.size < 100:
+            continue
+        gains = []
+        for _ in range(pools):
+            chosen = rng.permutation(len(crowd.votes))
+            chosen = chosen[np.isin(crowd.votes.item[chosen], rng.choice(enough, 100, replace=False))]
+            order = chosen[np.argsort(crowd.votes.item[chosen], kind="stable")]
+            item = crowd.votes.item[order]
+            rank = np.arange(item.size) - np.searchsorted(item, item)
+            kept = np.zeros(len(crowd.votes), dtype=bool)
+            kept[order[rank < 5]] = True
+            votes = crowd.votes.where(kept)
+            truth = np.where(np.bincount(votes.item, minlength=votes.items) > 0, crowd.truth, -1)
+            gains.append(accuracy(auto(votes).label, truth) - shared_majority(votes, truth))
+        print(f"  {crowd.name:<20}{np.mean(gains):>+8.3f}{min(gains):>+8.3f}")
 
 
 def made_up(seeds: int = 20) -> None:
@@ -311,7 +326,7 @@ def main() -> None:
     missed: list[str] = []
     if any(chosen.folder.glob("*.csv.gz")):
         missed = crowds(chosen.folder, quick=chosen.quick)
-        weights(chosen.folder)
+        small_pools(chosen.folder)
     else:
         print(
             f"{chosen.folder} holds no tables of crowds (*.csv.gz): the comparison on real crowds is left out"

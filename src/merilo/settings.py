@@ -58,7 +58,7 @@ Flag: TypeAlias = Annotated[bool, Strict()]
 Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
 
 #: The method that aggregates votes into labels.
-Aggregator: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad"]
+Aggregator: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad"]
 #: How items that the aggregator leaves unresolved are treated.
 Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
 #: What happens to an annotator's second, different answer to an item.

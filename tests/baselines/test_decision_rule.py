@@ -76,7 +76,7 @@ def test_a_group_has_the_interval_of_its_own_items(grouped: tuple[list, dict]) -
 def test_a_row_of_the_sensitivity_table_has_the_interval_of_its_procedure(grouped: tuple[list, dict]) -> None:
     answers, found = grouped
     rows = {one["aggregator"]: one for one in found["sensitivity"]["rows"]}
-    assert {"majority", "cascade", "dawid-skene", "one-coin", "glad"} <= set(rows)
+    assert {"majority", "cascade", "auto", "one-coin", "glad"} == set(rows)
     expected = alone(answers, min_votes=3).interval
     assert rows["majority"]["ci95_items_and_annotators"] == pytest.approx(
         (expected.low, expected.high), abs=1e-6
@@ -105,7 +105,7 @@ def test_a_model_that_decides_is_fitted_again_without_groups_of_annotators(tmp_p
         "--gold",
         gold,
         "--aggregator",
-        "dawid-skene",
+        "auto",
         "--out",
         tmp_path / "o",
         "--json",
@@ -116,9 +116,9 @@ def test_a_model_that_decides_is_fitted_again_without_groups_of_annotators(tmp_p
         one["aggregator"]: one for one in found["sensitivity"]["rows"] if one["min_control_accuracy"] == 0
     }
     # The row of the same procedure keeps the weights that were fitted.
-    row_low, row_high = rows["dawid-skene"]["ci95_items_and_annotators"]
+    row_low, row_high = rows["auto"]["ci95_items_and_annotators"]
     low, high = own["ci95_items_and_annotators"]
-    assert rows["dawid-skene"]["value"] == own["value"]
+    assert rows["auto"]["value"] == own["value"]
     assert high - low > 1.05 * (row_high - row_low)
 
 

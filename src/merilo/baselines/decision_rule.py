@@ -6,7 +6,7 @@ study of experts is computed by the same function, `over_annotators`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
     Fit,
+    auto,
     dawid_skene,
     is_open,
     one_coin,
@@ -90,18 +91,21 @@ def decision_rule(pool: PoolVotes, annotators: pl.DataFrame, settings: Settings)
 def _refits(pool: PoolVotes, settings: Settings) -> IntArray | None:
     """Fit the model again without each group of annotators; `None` without a model, or if the fits take too long."""
     votes = pool.everyone.votes.where(pool.kept)
-    fitted = {"dawid-skene": dawid_skene, "one-coin": one_coin}.get(settings.aggregator)
+    fitted: Callable[..., Consensus] | None = {
+        "auto": auto,
+        "dawid-skene": dawid_skene,
+        "one-coin": one_coin,
+    }.get(settings.aggregator)
     group = annotator_groups(votes)
     if fitted is None or group.max(initial=-1) < 1 or len(votes) > MOST_REFITTED:
         return None
     anchors = pool.anchors if settings.anchor_controls else None
     opened = is_open(pool.everyone.votes, settings.open_answers)
+    # The pooled model has a tolerance of another kind, which is wide enough.
+    limits = {} if settings.aggregator == "auto" else {"tolerance": _TOLERANCE}
     labels = [
         fitted(
-            votes.where(group[votes.annotator] != left_out),
-            anchors=anchors,
-            open_answers=opened,
-            tolerance=_TOLERANCE,
+            votes.where(group[votes.annotator] != left_out), anchors=anchors, open_answers=opened, **limits
         ).label
         for left_out in range(int(group.max()) + 1)
     ]
@@ -252,7 +256,7 @@ def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, setti
         .to_frame("annotator")
         .join(annotators, on="annotator", how="left", maintain_order="left")
     )
-    if settings.aggregator in {"dawid-skene", "one-coin"}:
+    if settings.aggregator in {"auto", "dawid-skene", "one-coin"}:
         quality = _column(people, "expected_accuracy", 0.5)
         return _log_odds(votes, quality, by_ability=False, open_answers=settings.open_answers)
     if settings.aggregator == "glad":

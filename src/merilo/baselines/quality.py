@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from merilo.baselines.decision_rule import DecisionRule, model_weights, tie_weights, two_ways
 from merilo.baselines.pipeline import Baseline
-from merilo.errors import UsageError
 from merilo.metrics.score import Score
 from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
     Fit,
+    auto,
     cascade,
     dawid_skene,
     fit_glad,
@@ -135,7 +135,8 @@ def _row(
 #: With more answers than this, models of annotators are fitted only on request and not for every row of the table.
 MOST_ANSWERS: Final = 50_000
 
-MODELS: Final[tuple[Literal["dawid-skene", "one-coin", "glad"], ...]] = ("dawid-skene", "one-coin", "glad")
+Model: TypeAlias = Literal["auto", "dawid-skene", "one-coin", "glad"]
+MODELS: Final[tuple[Model, ...]] = get_args(Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def _procedures(settings: Settings, fits: Mapping[str, Fit], *, free_text: bool)
 def _by_model(
     pool: PoolVotes,
     *,
-    model: Literal["dawid-skene", "one-coin", "glad"],
+    model: Model,
     settings: Settings,
     everybody: Fit | None,
 ) -> Consensus:
@@ -272,25 +273,21 @@ def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str
     """Fit each model to the answers of all annotators; also return the models that could not be fitted, with reasons."""
     settings, votes = baseline.settings, pool.everyone.votes
     fits: dict[str, Fit] = {}
-    left_out: dict[str, str] = {}
     if len(votes) > MOST_ANSWERS:
         reason = f"not fitted, because the study has more than {MOST_ANSWERS} answers"
         return fits, {"cascade": reason, **dict.fromkeys(MODELS, reason)}
     anchors = pool.anchors if settings.anchor_controls else None
     opened = is_open(votes, settings.open_answers)
-    try:
-        fit = dawid_skene(votes, anchors=anchors, open_answers=opened).fit
-    except UsageError as error:
-        left_out["dawid-skene"] = error.marked
-    else:
-        if fit:
-            fits["dawid-skene"] = fit
-    if coin := one_coin(votes, anchors=anchors, open_answers=opened).fit:
-        fits["one-coin"] = coin
+    models = {"auto": auto, "one-coin": one_coin}
+    if settings.aggregator == "dawid-skene":
+        models["dawid-skene"] = dawid_skene
+    for name, model in models.items():
+        if fit := model(votes, anchors=anchors, open_answers=opened).fit:
+            fits[name] = fit
     # The cascade has already fitted GLAD to the answers of all annotators.
     made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
     fits["glad"] = made or fit_glad(votes, anchors=anchors, open_answers=opened)
-    return fits, left_out
+    return fits, {}
 
 
 def _no_gold(_: Consensus) -> Score | None:

@@ -151,6 +151,7 @@ class ResolvedBy(Record):
     each_answer: int = 0
     dawid_skene: int = 0
     one_coin: int = 0
+    pooled: int = 0
     medoid: int = 0
 
 
@@ -675,7 +676,13 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
     def count(*names: Resolution) -> int:
         return sum(ways.get(name, 0) for name in names)
 
-    rare = (Resolution.EACH_ANSWER, Resolution.DAWID_SKENE, Resolution.ONE_COIN, Resolution.MEDOID)
+    rare = (
+        Resolution.EACH_ANSWER,
+        Resolution.POOLED,
+        Resolution.DAWID_SKENE,
+        Resolution.ONE_COIN,
+        Resolution.MEDOID,
+    )
     return ResolvedBy(
         majority=count(Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.PLURALITY),
         skill=count(Resolution.SKILL),

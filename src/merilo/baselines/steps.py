@@ -236,7 +236,10 @@ def with_quality(screened: Screened, decided: Decided) -> Screened:
     """Add the model's estimates to the annotators: GLAD's `ability`, or `expected_accuracy` from the other models."""
     fit, names = decided.model, screened.pool.everyone.annotators
     found = pl.DataFrame({"annotator": names})
-    for name, models in {"ability": {"glad"}, "expected_accuracy": {"dawid-skene", "one-coin"}}.items():
+    for name, models in {
+        "ability": {"glad"},
+        "expected_accuracy": {"pooled", "dawid-skene", "one-coin"},
+    }.items():
         quality = fit.quality if fit and fit.model in models else np.full(found.height, np.nan)
         found = found.with_columns(pl.Series(name, quality).fill_nan(None))
     annotators = screened.annotators.join(found, on="annotator", how="left", maintain_order="left")

@@ -239,6 +239,7 @@ class _Model(Protocol):
 
 
 _MODELS: Final[Mapping[Aggregator, _Model]] = {
+    "auto": aggregation.auto,
     "dawid-skene": aggregation.dawid_skene,
     "one-coin": aggregation.one_coin,
     "glad": aggregation.glad,

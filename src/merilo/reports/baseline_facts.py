@@ -26,7 +26,7 @@ _PLATFORMS: Final = {
 
 #: How items were decided, in the order of telling.
 _WAYS: Final = (
-    "unanimous", "majority", "plurality", "skill", "top_skill", "glad", "dawid_skene", "one_coin", "medoid",
+    "unanimous", "majority", "plurality", "skill", "top_skill", "glad", "pooled", "dawid_skene", "one_coin", "medoid",
 )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ _WAYS: Final = {
     "glad": "GLAD",
     "dawid_skene": "Dawid-Skene",
     "medoid": "closest to the others",
+    "pooled": "pooled Dawid-Skene",
     "one_coin": "one-coin",
     "unresolved": "unresolved",
     "each_answer": "with every program as a sample, without a consensus",

@@ -65,6 +65,7 @@ _WAYS: Final = (
     (Resolution.SKILL, "way-4", Text("Tie, larger sum of skill")),
     (Resolution.TOP_SKILL, "way-5", Text("Tie, the most skilled")),
     (Resolution.GLAD, "way-6", Text("Tie, GLAD abilities")),
+    (Resolution.POOLED, "way-5", Text("Pooled Dawid–Skene")),
     (Resolution.DAWID_SKENE, "way-5", Text("Dawid–Skene")),
     (Resolution.MEDOID, "way-4", Text("Tie, closest to the others")),
     (Resolution.ONE_COIN, "way-4", Text("One-coin model")),

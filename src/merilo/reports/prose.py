@@ -22,6 +22,7 @@ _WAYS: Final = {
     "skill": Text("by the larger sum of skill after a tie"),
     "top_skill": Text("by the three most skilled after a tie"),
     "glad": Text("by the abilities that GLAD estimates"),
+    "pooled": Text("by the Dawid–Skene model with a pooled confusion matrix"),
     "dawid_skene": Text("by the Dawid–Skene model"),
     "one_coin": Text("by a model with one accuracy per annotator"),
     "medoid": Text("by the answer closest to the others after a tie"),

@@ -62,7 +62,7 @@ def test_a_tie_has_no_label() -> None:
     assert merilo.aggregate(pl.DataFrame(tie.to_dict("list")))["resolved_by"].to_list() == ["unresolved"]
 
 
-@every("method", ["majority", "dawid-skene", "one-coin", "glad", "cascade"])
+@every("method", ["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"])
 def test_every_method_gives_a_table_of_the_kind_it_got(method: str, data: pd.DataFrame) -> None:
     found = merilo.aggregate(data, method)
     assert isinstance(found, pd.DataFrame)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from open_pools import open_pool
 from simulated_votes import small_votes
 
-from merilo.people.aggregation import NO_LABEL, Consensus, candidates, dawid_skene, glad, one_coin
+from merilo.people.aggregation import NO_LABEL, Consensus, candidates, glad, one_coin, pooled_dawid_skene
 from merilo.people.aggregation.candidates import Candidates, HeldOutEvidence, error_correlation
 from merilo.people.votes import Votes, encode
 
-MODELS = [dawid_skene, one_coin, glad]
+MODELS = [pooled_dawid_skene, one_coin, glad]
 CROWDS = Path(__file__).resolve().parents[4] / "shared" / "data" / "crowds"
 
 

@@ -10,7 +10,7 @@ from merilo.people.aggregation.consensus import (
     Resolution,
     is_open,
 )
-from merilo.people.aggregation.dawid_skene import dawid_skene
+from merilo.people.aggregation.dawid_skene import auto, dawid_skene, pooled_dawid_skene
 from merilo.people.aggregation.glad import cascade, fit_glad, glad
 from merilo.people.aggregation.majority import (
     MinVotes,
@@ -28,6 +28,7 @@ __all__ = [
     "Fit",
     "MinVotes",
     "Resolution",
+    "auto",
     "break_ties_by_medoid",
     "cascade",
     "dawid_skene",
@@ -37,6 +38,7 @@ __all__ = [
     "majority",
     "one_coin",
     "plurality",
+    "pooled_dawid_skene",
     "resolve_by_skill",
     "wrong_answers",
 ]

@@ -50,6 +50,8 @@ class Resolution(IntEnum):
     """A tie of free answers, broken by the answer most similar to the others."""
     EACH_ANSWER = 11
     """Every answer counts by itself, because programs have no consensus."""
+    POOLED = 12
+    """The label that Dawid and Skene's model with a pooled confusion matrix, one-coin and the votes support most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Fit:
     """A model of annotators fitted to their votes.
 
     Attributes:
-        model: "dawid-skene", "one-coin" or "glad".
+        model: "dawid-skene", "pooled" (Dawid-Skene with a pooled confusion matrix), "one-coin" or "glad".
         quality: shape (annotators,). Dawid-Skene: the expected share of correct answers, NaN for annotators without answers.
             One-coin: the probability of a correct answer, the crowd's mean for annotators without answers. GLAD: the ability
             alpha; 0 means guessing, and below 0 the annotator tends to avoid the true label.

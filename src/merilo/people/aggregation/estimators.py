@@ -16,6 +16,7 @@ from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
     Resolution,
+    auto,
     cascade,
     dawid_skene,
     glad,
@@ -25,7 +26,7 @@ from merilo.people.aggregation import (
 from merilo.people.frames import Frame, encoded, is_pandas, pandas_of, polars_of
 from merilo.people.votes import Encoding, Votes
 
-Method: TypeAlias = Literal["majority", "dawid-skene", "one-coin", "glad", "cascade"]
+Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"]
 
 
 class _Estimator(ABC):
@@ -151,26 +152,19 @@ class _Model(_Estimator):
 
 
 class DawidSkene(_Model):
-    """Dawid and Skene's model with a prior; `skills_` are expected shares of correct answers. For closed labels only.
-
-    Args:
-        n_iter: the maximum number of iterations.
-        tol: stop if an iteration improves the log-likelihood per answer by less than this.
-        weight: the strength of the prior; 0 gives the classical model.
-    """
+    """Dawid and Skene's model; `skills_` are expected shares of correct answers. For closed labels only."""
 
     _n_iter, _tol = 1000, 1e-8
 
-    def __init__(
-        self, n_iter: int | None = None, tol: float | None = None, *, weight: float | None = None
-    ) -> None:
-        super().__init__(n_iter, tol)
-        self.weight = weight
+    def _aggregate(self, votes: Votes) -> Consensus:
+        return dawid_skene(votes, iterations=self.n_iter, tolerance=self.tol)
+
+
+class Auto(_Estimator):
+    """The recommended model: pooled Dawid-Skene for closed labels, one-coin for open ones; `skills_` are expected accuracies."""
 
     def _aggregate(self, votes: Votes) -> Consensus:
-        if self.weight is None:
-            return dawid_skene(votes, iterations=self.n_iter, tolerance=self.tol)
-        return dawid_skene(votes, iterations=self.n_iter, tolerance=self.tol, weight=self.weight)
+        return auto(votes)
 
 
 class OneCoin(_Model):
@@ -193,6 +187,7 @@ class GLAD(_Model):
 
 _METHODS: Final[dict[str, type[_Estimator]]] = {
     "majority": MajorityVote,
+    "auto": Auto,
     "dawid-skene": DawidSkene,
     "one-coin": OneCoin,
     "glad": GLAD,
@@ -205,7 +200,7 @@ def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 
 
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
-        method: "majority" (most votes), "dawid-skene", "one-coin", "glad" or "cascade".
+        method: "majority" (most votes), "auto", "dawid-skene", "one-coin", "glad" or "cascade".
 
     Returns:
         A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` (the calibrated

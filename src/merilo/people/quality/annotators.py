@@ -335,7 +335,7 @@ class AnnotatorQuality:
         pace: speed compared with the others.
         repetition: how much one answer is repeated.
         drift: learning and fatigue.
-        ability: by the name of the model ("dawid-skene", "one-coin", "glad"), the ability that it fitted.
+        ability: by the name of the model ("auto", "dawid-skene", "one-coin", "glad"), the ability that it fitted.
         flags: reasons for a review, keys of `FLAGS`; a flag alone does not exclude the annotator.
         excluded_by: the rule that excludes the annotator's answers, in words; `None` if they are kept.
     """
