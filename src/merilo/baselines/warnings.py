@@ -278,7 +278,12 @@ def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
         return ()
     text = Text(
         "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of annotators may still change",
-        model={"glad": "GLAD", "dawid-skene": "Dawid-Skene", "one-coin": "one-coin", "pooled": "pooled Dawid-Skene"}[fit.model],
+        model={
+            "glad": "GLAD",
+            "dawid-skene": "Dawid-Skene",
+            "one-coin": "one-coin",
+            "pooled": "pooled Dawid-Skene",
+        }[fit.model],
         n=fit.iterations,
     )
     return (BaselineWarning("not_converged", text),)
