@@ -313,6 +313,35 @@ def test_bad_input_is_refused_in_one_sentence(what: str, people: tuple[Path, Pat
     assert (refused.status, told in refused.complaint) == (status, True), refused.complaint
 
 
+def test_the_terminal_shows_the_table_first_each_warning_once_and_the_tests_as_details(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    for model in ("careful", "hasty"):
+        for name in ("bps", "lcs"):
+            answers(tmp_path, name, tmp_path / model / f"{name}.jsonl", wrong=2)
+    done = merilo("compare", *people, tmp_path / "careful", tmp_path / "hasty")
+    assert done.out.startswith("People and models")
+    assert len(done.out.splitlines()) <= 25
+    assert "for these annotators" not in done.out
+    warnings = done.err.splitlines()
+    assert len(warnings) == len(set(warnings)) == 2
+    assert all(one.startswith("merilo: 2 models: ") for one in warnings)
+    detailed = merilo("compare", *people, tmp_path / "careful", tmp_path / "hasty", "--details").out
+    assert detailed.count("People and careful: acc, with 95 % intervals") == 2, "once for each dataset"
+    assert detailed.count("for these annotators") >= 4
+
+
+def test_a_baseline_of_experts_is_refused_with_what_to_give_instead(
+    people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "experts").mkdir()
+    (tmp_path / "experts" / "experts.json").write_text("{}")
+    refused = merilo("compare", tmp_path / "experts", answers(tmp_path, "bps", tmp_path / "m.jsonl"))
+    assert refused.status == 2
+    assert "holds a baseline of experts" in refused.complaint
+    assert "give the folder of 'merilo baseline'" in refused.complaint
+
+
 def test_a_run_of_other_items_is_refused(people: tuple[Path, Path], tmp_path: Path) -> None:
     content = json.loads((tmp_path / "data" / "lcs.json").read_text(encoding="utf-8"))
     content["data"]["test"][3]["inputs"] = "ABC CBA"
