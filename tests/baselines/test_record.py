@@ -1,0 +1,87 @@
+"""The record of a baseline: one type for its JSON, written now or by an earlier version."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import merilo
+from exports import small_pool, toloka, written
+
+from merilo.baselines.record import BaselineRecord, read_record
+from merilo.errors import InputError
+from merilo.records import Span
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("record")
+    pool = written(place / "pool.tsv", toloka(small_pool()))
+    gold = written(place / "gold.csv", "question,gold\nq0,A\nq1,B\nq2,A\nq3,A\n")
+    made = merilo(
+        "baseline", pool, "--gold", gold, "--by", "question", "--aggregator", "glad", "--out", place / "out"
+    )
+    assert made.status == 0, made.err
+    return place / "out"
+
+
+def test_a_saved_record_is_read_back_and_written_the_same(folder: Path) -> None:
+    text = (folder / "baseline.json").read_text(encoding="utf-8")
+    record = read_record(folder)
+    assert record.to_json() == json.loads(text)
+    assert list(record.to_json()) == list(json.loads(text))
+    assert BaselineRecord.of_json(record.to_json()) == record
+
+
+def test_the_interval_of_record_is_over_items_and_annotators_where_it_is_defined(folder: Path) -> None:
+    acc = read_record(folder).metrics["acc"]
+    assert acc.over_both is not None
+    assert acc.interval == acc.over_both != acc.over_items
+    alone = acc.model_copy(update={"over_both": None})
+    assert alone.interval == acc.over_items
+    assert isinstance(acc.interval, Span)
+
+
+def test_a_record_of_an_earlier_version_has_defaults_for_what_it_lacks(tmp_path: Path) -> None:
+    content = {
+        "dataset": "bps",
+        "status": "accepted",
+        "metrics": {"acc": {"value": 0.5, "n": 4, "ci95": [0.2, 0.8]}},
+    }
+    (tmp_path / "baseline.json").write_text(json.dumps({**content, "of_another_version": 1}))
+    record = read_record(tmp_path)
+    assert record.metrics["acc"].interval == (0.2, 0.8)
+    assert (record.annotators.total, record.cost.total, record.agreement.krippendorff_alpha) == (
+        None,
+        None,
+        None,
+    )
+    assert record.to_json() == content
+
+
+def test_a_published_folder_has_its_cost_in_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "metrics.json").write_text('{"metrics": {}, "status": "accepted"}')
+    (tmp_path / "costs.json").write_text('{"cost": {"total": 5.5, "currency": "USD"}}')
+    record = read_record(tmp_path)
+    assert (record.status, record.cost.total, record.cost.currency) == ("accepted", 5.5, "USD")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"metrics": {"acc": {"value": "half"}}}', "metrics.acc.value: must be a number"),
+        ('{"responses": {"total": [1]}}', "responses.total: must be a whole number"),
+        ("[1]", "is not the summary of a baseline"),
+        ('{"status": ', "is not JSON"),
+    ],
+)
+def test_a_bad_record_is_refused_in_one_sentence(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "baseline.json").write_text(text)
+    with pytest.raises(InputError, match=r"baseline\.json") as refused:
+        read_record(tmp_path)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_folder_without_a_record_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"baseline\.json is missing"):
+        read_record(tmp_path)
