@@ -45,8 +45,85 @@ def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
     assert "is a folder" in refused(tmp_path / "pool.tsv", status=2)
 
 
-def test_an_empty_file(tmp_path: Path) -> None:
-    assert "empty" in refused(written(tmp_path / "pool.tsv", ""), status=2)
+def renamed(column: str, other: str) -> list[str]:
+    return [name.replace(column, other) for name in HEADER]
+
+
+WHOLE = toloka(small_pool())
+
+#: A pool, the exit status, and what the complaint names.
+BAD_POOLS: dict[str, tuple[str, int, list[str]]] = {
+    "empty": ("", 2, ["empty"]),
+    "no text": ("INPUT:question\tOUTPUT:answer\n\x00\x01\x02\x03", 2, ["not a table"]),
+    "without annotators": (
+        toloka(small_pool(), renamed("ASSIGNMENT:worker_id", "ASSIGNMENT:nobody")),
+        2,
+        ["ASSIGNMENT:worker_id"],
+    ),
+    "two columns of one name": (
+        toloka(small_pool(), renamed("GOLDEN:answer", "OUTPUT:answer")),
+        2,
+        ["OUTPUT:answer", "two columns"],
+    ),
+    "cut off in a row": (WHOLE[: WHOLE.rindex("APPROVED")], 2, ["row 26", "middle of a row"]),
+    "cut off in a quoted field": (WHOLE + '"a question\nof two lines', 2, ["row 27", "middle of a"]),
+    "too many fields": (
+        WHOLE.replace("APPROVED", "APPROVED\tmore", 1),
+        2,
+        ["row 2", "10 fields, but the header has 9"],
+    ),
+    "too many columns": (
+        "\t".join([*HEADER, *(f"HINT:{n}" for n in range(300_000))]) + "\n",
+        2,
+        ["300009 columns; at most 10000"],
+    ),
+    "an answer of nobody": (
+        toloka([*small_pool(), row("q1", "A", "", page="p")]),
+        2,
+        ["row 27", "no annotator"],
+    ),
+    "no rows": (toloka([]), 1, ["none of the 0 rows has an answer"]),
+    "controls only": (
+        toloka([row("c", "A", f"w{person}", golden="A") for person in range(5)]),
+        1,
+        ["there are no test items"],
+    ),
+    "all annotators excluded": (
+        toloka(
+            [row("q", "A", f"w{n}") for n in range(5)]
+            + [row("c", "B", f"w{n}", golden="A") for n in range(5)]
+        ),
+        1,
+        ["all 5 annotators are below 0.5"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_POOLS)
+def test_a_bad_pool_is_named_with_what_is_wrong(tmp_path: Path, case: str) -> None:
+    text, status, named = BAD_POOLS[case]
+    complaint = refused(
+        written(tmp_path / "p.tsv", text),
+        *(["--platform", "toloka"] if "without" in case else []),
+        status=status,
+    )
+    assert [one for one in named if one not in complaint] == []
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "status", "named"),
+    [
+        ("--gold", "question,gold\nq1,A\nq2,A\nq1,B\n", 1, ["side.csv, row 4", "row 2"]),
+        ("--gold", "question,gold\nelsewhere,A\n", 1, ["no row matches"]),
+        ("--gold", "question,first,second\nq1,A,B\n", 2, ["--gold-column"]),
+        ("--skills", "worker_id|skill_value\nw1|90\nw2|many\n", 2, ["side.csv, row 3, skill_value"]),
+    ],
+)
+def test_a_bad_file_beside_the_pool_is_named(
+    pool: Path, tmp_path: Path, option: str, text: str, status: int, named: list[str]
+) -> None:
+    complaint = refused(pool, option, written(tmp_path / "side.csv", text), status=status)
+    assert [one for one in named if one not in complaint] == []
 
 
 def test_an_excel_workbook(tmp_path: Path) -> None:
@@ -54,12 +131,6 @@ def test_an_excel_workbook(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("xl/workbook.xml", "<workbook/>")
     assert "Excel" in refused(path, status=2)
-
-
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "pool.tsv"
-    path.write_bytes(b"INPUT:question\tOUTPUT:answer\n\x00\x01\x02\x03")
-    assert "not a table" in refused(path, status=2)
 
 
 def test_another_encoding_is_named_with_its_row_and_can_be_given(tmp_path: Path) -> None:
@@ -80,70 +151,11 @@ def test_a_hostile_name_changes_nothing_on_the_terminal(tmp_path: Path) -> None:
     assert complaint.isprintable()
 
 
-def test_a_missing_column_is_named(tmp_path: Path) -> None:
-    names = [name.replace("ASSIGNMENT:worker_id", "ASSIGNMENT:nobody") for name in HEADER]
-    complaint = refused(
-        written(tmp_path / "p.tsv", toloka(small_pool(), names)), "--platform", "toloka", status=2
-    )
-    assert "ASSIGNMENT:worker_id" in complaint
-
-
-def test_a_doubled_column_is_named(tmp_path: Path) -> None:
-    names = [name.replace("GOLDEN:answer", "OUTPUT:answer") for name in HEADER]
-    complaint = refused(written(tmp_path / "p.tsv", toloka(small_pool(), names)), status=2)
-    assert "OUTPUT:answer" in complaint
-    assert "two columns" in complaint
-
-
 def test_several_answer_columns_are_listed(tmp_path: Path) -> None:
     names = [name.replace("GOLDEN:answer", "OUTPUT:second") for name in HEADER]
     path = written(tmp_path / "p.tsv", toloka(small_pool(), names))
     assert "answer, second" in refused(path, status=2)
     assert "did you mean 'second'" in refused(path, "--answer", "secund", status=2)
-
-
-def test_a_file_cut_off_in_the_middle_of_a_row(tmp_path: Path) -> None:
-    text = toloka(small_pool())
-    complaint = refused(written(tmp_path / "p.tsv", text[: text.rindex("APPROVED")]), status=2)
-    assert "row 26" in complaint
-    assert "middle of a row" in complaint
-
-
-def test_a_file_cut_off_in_a_quoted_field(tmp_path: Path) -> None:
-    text = toloka(small_pool()) + '"a question\nof two lines'
-    complaint = refused(written(tmp_path / "p.tsv", text), status=2)
-    assert "row 27" in complaint
-    assert "middle of a" in complaint
-
-
-def test_a_row_with_too_many_fields(tmp_path: Path) -> None:
-    text = toloka(small_pool()).replace("APPROVED", "APPROVED\tmore", 1)
-    complaint = refused(written(tmp_path / "p.tsv", text), status=2)
-    assert "row 2" in complaint
-    assert "10 fields, but the header has 9" in complaint
-
-
-def test_no_answers_at_all(tmp_path: Path) -> None:
-    assert "none of the 0 rows has an answer" in refused(written(tmp_path / "p.tsv", toloka([])), status=1)
-
-
-def test_only_control_items(tmp_path: Path) -> None:
-    rows = [row("c", "A", f"w{person}", golden="A") for person in range(5)]
-    assert "there are no test items" in refused(written(tmp_path / "p.tsv", toloka(rows)), status=1)
-
-
-def test_a_response_of_nobody(tmp_path: Path) -> None:
-    complaint = refused(
-        written(tmp_path / "p.tsv", toloka([*small_pool(), row("q1", "A", "", page="p")])), status=2
-    )
-    assert "row 27" in complaint
-    assert "no annotator" in complaint
-
-
-def test_all_annotators_excluded(tmp_path: Path) -> None:
-    rows = [row("q", "A", f"w{n}") for n in range(5)] + [row("c", "B", f"w{n}", golden="A") for n in range(5)]
-    complaint = refused(written(tmp_path / "p.tsv", toloka(rows)), status=1)
-    assert "all 5 annotators are below 0.5" in complaint
 
 
 def test_an_annotator_who_contradicts_themselves(tmp_path: Path) -> None:
@@ -180,13 +192,6 @@ def test_exports_of_different_projects(tmp_path: Path, pool: Path) -> None:
     assert "INPUT:text" in complaint
 
 
-def test_gold_that_contradicts_itself(pool: Path, tmp_path: Path) -> None:
-    gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq2,A\nq1,B\n")
-    complaint = refused(pool, "--gold", gold, status=1)
-    assert "gold.csv, row 4" in complaint
-    assert "row 2" in complaint
-
-
 def test_gold_that_repeats_itself_is_used_with_a_word(pool: Path, tmp_path: Path) -> None:
     gold = written(tmp_path / "gold.csv", "question,gold\nq1,A\nq1,A\n")
     outcome = merilo("baseline", pool, "--gold", gold, "--json", "-")
@@ -195,25 +200,9 @@ def test_gold_that_repeats_itself_is_used_with_a_word(pool: Path, tmp_path: Path
     assert outcome.json["metrics"]["acc"]["n"] == 1
 
 
-def test_gold_of_other_items(pool: Path, tmp_path: Path) -> None:
-    gold = written(tmp_path / "gold.csv", "question,gold\nelsewhere,A\n")
-    assert "no row matches" in refused(pool, "--gold", gold, status=1)
-
-
-def test_gold_without_a_column_of_answers(pool: Path, tmp_path: Path) -> None:
-    gold = written(tmp_path / "gold.csv", "question,first,second\nq1,A,B\n")
-    assert "--gold-column" in refused(pool, "--gold", gold, status=2)
-
-
 @pytest.mark.parametrize("text", ["[", "{}", "7", '[{"question": "q1"', '["q1"]', "[" * 100_000])
 def test_gold_that_is_no_list_of_items(pool: Path, tmp_path: Path, text: str) -> None:
     refused(pool, "--gold", written(tmp_path / "gold.json", text), status=2)
-
-
-def test_skills_that_are_no_numbers(pool: Path, tmp_path: Path) -> None:
-    skills = written(tmp_path / "skills.csv", "worker_id|skill_value\nw1|90\nw2|many\n")
-    complaint = refused(pool, "--skills", skills, status=2)
-    assert "skills.csv, row 3, skill_value" in complaint
 
 
 def test_an_existing_folder_is_never_overwritten_unasked(pool: Path, tmp_path: Path) -> None:
@@ -287,11 +276,6 @@ def test_a_name_too_long_for_the_disk(pool: Path, tmp_path: Path) -> None:
         outcome = merilo("baseline", pool, option, tmp_path / ("x" * 300))
         assert outcome.status == 2
         assert "cannot be written" in outcome.complaint
-
-
-def test_very_many_columns(tmp_path: Path) -> None:
-    names = "\t".join([*HEADER, *(f"HINT:{n}" for n in range(300_000))])
-    assert "300009 columns; at most 10000" in refused(written(tmp_path / "p.tsv", names + "\n"), status=2)
 
 
 @pytest.mark.parametrize("encoding", ["undefined", "idna", "hex", "rot13", "../x", "klingon"])
