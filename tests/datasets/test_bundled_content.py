@@ -15,7 +15,7 @@ import yaml
 from every import every
 
 import merilo.datasets
-from merilo.datasets.generators.arithmetic import SUBTASKS
+from merilo.datasets.generators import SUBTASKS
 from merilo.datasets.rendering import prompts
 
 BUNDLED = Path(merilo.datasets.__file__).parent

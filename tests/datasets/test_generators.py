@@ -9,9 +9,15 @@ from every import every
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.datasets.generators import GENERATORS, arithmetic, generate, generate_splits
-from merilo.datasets.generators.arithmetic import ARGUMENTS, DEPTHS, SUBTASKS
-from merilo.datasets.generators.question import shared_out
+from merilo.datasets.generators import (
+    ARGUMENTS,
+    DEPTHS,
+    GENERATORS,
+    SUBTASKS,
+    generate,
+    generate_splits,
+    shared_out,
+)
 from merilo.datasets.solvers import SOLVERS
 from merilo.errors import UsageError
 from merilo.items import Item
@@ -161,7 +167,7 @@ def test_rumultiar_expressions_are_as_deep_as_they_say_and_every_depth_is_as_fre
 def test_rumultiar_still_finds_expressions_when_most_answers_are_used_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(arithmetic, "TARGETS", range(-100, 101))  # for 2010 items at most
+    monkeypatch.setattr("merilo.datasets.generators.TARGETS", range(-100, 101))  # for 2010 items at most
     items = generate("rumultiar", 1500, seed=8)
     answers = Counter(item.outputs for item in items)
     assert max(answers.values()) == 10

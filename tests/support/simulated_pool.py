@@ -15,7 +15,7 @@ from made_once import made_once
 
 from merilo.datasets import dataset
 from merilo.datasets.generators import generate
-from merilo.datasets.rules import RULES
+from merilo.datasets.solvers import RULES
 from merilo.items import Item, Split, write_splits
 from merilo.people.simulation import (
     CAREFUL,

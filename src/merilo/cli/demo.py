@@ -18,7 +18,7 @@ import typer
 from merilo import cli
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.output import say
-from merilo.datasets.rules import RULES
+from merilo.datasets.solvers import RULES
 from merilo.errors import DataError
 from merilo.items import Item, read_split
 

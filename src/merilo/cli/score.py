@@ -13,7 +13,7 @@ from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
 from merilo.cli.score_table import show_scores
 from merilo.errors import UsageError
 from merilo.metrics.detox import Rater
-from merilo.metrics.judgement import Judgement
+from merilo.metrics.score import Judgement
 from merilo.models.run_folder import is_run
 from merilo.runs.answer_scores import MatchedAnswers, match_answers
 from merilo.wording import listed

@@ -1,9 +1,10 @@
-"""Solvers for datasets whose answers can be computed: brackets, subsequences, arithmetic."""
+"""Solvers for datasets whose answers can be computed (brackets, subsequences, arithmetic), and rules that only guess them."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -235,3 +236,31 @@ def solver(name: str) -> Callable[[Sequence[str]], str]:
     if solve is None:
         raise UsageError(f"there is no solver for '{name}' (choose from: {', '.join(SOLVERS)})")
     return lambda values: solve(" ".join(values))
+
+
+def brackets_in_equal_number(brackets: str) -> str:
+    """Call a sequence balanced if as many brackets of each kind are opened as are closed; ignore their order.
+
+    Example:
+        >>> brackets_in_equal_number("( )"), brackets_in_equal_number(") ("), brackets_in_equal_number("( ]")
+        ('1', '1', '0')
+    """
+    count = Counter(brackets)
+    return str(int(all(count[opened] == count[closed] for opened, closed in ("()", "[]", "{}"))))
+
+
+def letters_in_common(text: str) -> str:
+    """Count the letters that two words share, ignoring order: at least the length of their longest common subsequence.
+
+    Example:
+        >>> letters_in_common("AB BA")
+        '2'
+    """
+    first, second = text.split()
+    return str((Counter(first) & Counter(second)).total())
+
+
+#: dataset -> the rule that answers its items
+RULES: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
+    {"bps": brackets_in_equal_number, "lcs": letters_in_common}
+)

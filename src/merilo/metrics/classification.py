@@ -9,8 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from merilo.items import ItemId
-from merilo.metrics.judgement import Judgement
-from merilo.metrics.score import Score
+from merilo.metrics.score import Judgement, Score
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.cluster_variance import assumed_cluster_effect
 from merilo.statistics.intervals import (

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from merilo.items import ItemId
-from merilo.metrics.judgement import Judgement
-from merilo.metrics.score import Score
+from merilo.metrics.score import Judgement, Score
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.intervals import mean_interval
 

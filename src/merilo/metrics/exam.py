@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from merilo.items import ItemId
-from merilo.metrics.judgement import Judgement
-from merilo.metrics.score import Score
+from merilo.metrics.score import Judgement, Score
 from merilo.statistics.intervals import mean_interval
 
 #: A complete variant: part 1 of the exam of 2019.

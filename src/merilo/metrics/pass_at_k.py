@@ -8,8 +8,7 @@ from math import comb
 from typing import Final
 
 from merilo.items import ItemId
-from merilo.metrics.judgement import Judgement
-from merilo.metrics.score import Score
+from merilo.metrics.score import Judgement, Score
 from merilo.statistics.intervals import mean_interval
 
 #: The verdict on one program, as the answer of a study of programs.

@@ -9,8 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from merilo.items import ItemId
-from merilo.metrics.judgement import Judgement
-from merilo.metrics.score import Score
+from merilo.metrics.score import Judgement, Score
 from merilo.statistics.intervals import mean_interval
 
 #: The separator between the alternatives of a gold answer.

@@ -10,7 +10,7 @@ from typing import Final
 from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.baselines.model_verdicts import Outcome
 from merilo.datasets import dataset, names
-from merilo.metrics.total import total_score
+from merilo.metrics.score import total_score
 from merilo.records import Span, rounded
 from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.human_table import KINDS

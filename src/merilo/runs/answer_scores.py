@@ -10,12 +10,10 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.items import Item, ItemId, read_split
-from merilo.metrics.cluster_fields import clusters_of
 from merilo.metrics.detox import Rater
-from merilo.metrics.judgement import Judgement
 from merilo.metrics.raters import rater_of
-from merilo.metrics.score import Score
-from merilo.metrics.scoring import Scores
+from merilo.metrics.score import Judgement, Score
+from merilo.metrics.scoring import Scores, clusters_of
 from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.harness_logs.harness_answers import LogMapping

@@ -10,9 +10,8 @@ from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError
 from merilo.items import Split, read_split, split_file
 from merilo.metrics.detox import Rater
-from merilo.metrics.score import Score
+from merilo.metrics.score import Score, total_score
 from merilo.metrics.scoring import RATED, Scores, has_gold, metric_names, score
-from merilo.metrics.total import total_score
 from merilo.strict_json import Json
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
 from merilo.submissions.submitted_answers import Answers, Fault, parse_file, read_answers

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from merilo.datasets import CATALOGUE
 from merilo.datasets.generators import GENERATORS, generate
 from merilo.datasets.validation import ValidationReport, Violation, validate
-from merilo.datasets.validation.use import TASKS
+from merilo.datasets.validation.item_rules import TASKS
 from merilo.errors import InputError
 from merilo.items import Split, write_splits
 

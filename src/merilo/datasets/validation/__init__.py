@@ -7,13 +7,17 @@ from pathlib import Path
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.validation.folder import OWN, Contents, read_contents
-from merilo.datasets.validation.item_rules import check_answers, check_fields, check_ids, check_shots
+from merilo.datasets.validation.item_rules import (
+    check_answers,
+    check_fields,
+    check_ids,
+    check_shots,
+    check_use,
+)
 from merilo.datasets.validation.media import check_media, media_fields
-from merilo.datasets.validation.metadata import check_metadata
+from merilo.datasets.validation.metadata import check_metadata, check_readmes
 from merilo.datasets.validation.prompts import check_prompts
-from merilo.datasets.validation.readmes import check_readmes
 from merilo.datasets.validation.report import ValidationReport, Violation
-from merilo.datasets.validation.use import check_use
 from merilo.errors import InputError
 
 __all__ = ["ValidationReport", "Violation", "validate"]

@@ -8,7 +8,7 @@ from typing import Final
 
 from merilo.datasets.rendering import PLACEHOLDER
 from merilo.datasets.validation.folder import SAMPLES, Contents
-from merilo.datasets.validation.prompt_parts import prompt_texts
+from merilo.datasets.validation.prompts import prompt_texts
 from merilo.datasets.validation.report import ValidationReport
 from merilo.items import Item
 
