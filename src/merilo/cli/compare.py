@@ -21,7 +21,12 @@ from merilo.cli.study_options import INPUT, OUTPUT
 from merilo.errors import UsageError
 from merilo.reports.comparison import ITEM_COLUMNS, baseline_warnings, compare
 from merilo.reports.comparison_table import comparison_latex, comparison_markdown
-from merilo.reports.dataset_comparisons import DatasetComparisons, compare_datasets, on_one_dataset
+from merilo.reports.dataset_comparisons import (
+    DatasetComparisons,
+    compare_datasets,
+    comparison_page,
+    on_one_dataset,
+)
 from merilo.reports.text_escapes import csv_cell
 from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json, as_text
@@ -126,8 +131,6 @@ def _remarks(result: DatasetComparisons) -> Iterator[str]:
 
 def _rendered(result: DatasetComparisons, form: Form | None) -> str:
     if form == "html":
-        from merilo.reports.comparison_page import comparison_page  # noqa: PLC0415 - only for the page
-
         return comparison_page(result)
     if form in {None, "table"}:
         from merilo.cli.compare_table import overview  # noqa: PLC0415 - only for the terminal

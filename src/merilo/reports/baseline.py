@@ -42,7 +42,7 @@ from merilo.people import pseudonyms
 from merilo.people.agreement import Agreement
 from merilo.people.reading import Source
 from merilo.people.uncertainty.annotator_accuracy import Individuals
-from merilo.reports.planned_margin import planned_margin
+from merilo.reports.comparison import planned_margin
 from merilo.responses import Responses
 from merilo.settings import DEFAULTS, Settings
 from merilo.statistics.intervals import Interval
