@@ -9,8 +9,15 @@ from merilo.reports.hb.figures import NO_FIGURES, SENTENCE, TOLERANCE
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.hb.verification import COST_KEYS, DETAILS_KEY
 from merilo.strict_json import Json, indented
+from merilo.text import Text
 
 NOTEBOOK_FILE: Final = "hb.ipynb"
+
+_ABOUT: Final = Text(
+    "This notebook recomputes every published value from the raw answers in `raw/` and compares it with "
+    "`metrics.json`, `costs.json`, `annotators.csv` and `consensus.csv`. It needs only `pip install "
+    "merilo`; a cell fails if a value differs."
+)
 
 _READ: Final = """\
 import csv
@@ -117,34 +124,26 @@ def notebook_file(raw: RawStudy, name: str) -> bytes:
     withheld = raw.gold is not None and raw.gold.withheld
     # In an environment that has merilo, Run All needs nothing else.
     cells = [
-        _text(
-            f"# Human baseline: {name}\n\n"
-            "This notebook recomputes every published value from the raw answers in `raw/` and compares it with "
-            "`metrics.json`, `costs.json`, `annotators.csv` and `consensus.csv`. It needs only `pip install merilo`; a "
-            "cell fails if a value differs.\n\n"
-            "Этот блокнот заново вычисляет все опубликованные показатели по исходным ответам из папки `raw/` и сверяет "
-            "их с файлами `metrics.json`, `costs.json`, `annotators.csv` и `consensus.csv`. Нужна только библиотека: "
-            "`pip install merilo`. Если показатель не подтверждается, ячейка завершается ошибкой."
-        ),
-        _text("## Raw answers / Исходные ответы"),
+        _text(f"# Human baseline: {name}\n\n{_ABOUT.en}\n\n{_ABOUT.ru}"),
+        _heading(Text("Raw answers")),
         _code(_READ),
-        _text("## The baseline with the settings of the study / Оценка с параметрами исследования"),
+        _heading(Text("The baseline with the settings of the study")),
         _code(_call(raw.keywords, raw)),
         _code(_COMPARE),
-        _text("## Answers, annotators, items / Ответы, разметчики, вопросы"),
+        _heading(Text("Answers, annotators, items")),
         _code(_COUNTS.replace('"status", ', "") if withheld else _COUNTS),
         _code(_PEOPLE),
-        _text("## Consensus / Согласованные ответы"),
+        _heading(Text("Consensus")),
         _code(_CONSENSUS),
-        _text("## Metrics with 95% intervals / Метрики с 95%-ми интервалами"),
+        _heading(Text("Metrics with 95% intervals")),
         _code(_WITHHELD if withheld else _METRICS),
-        _text("## Agreement and groups / Согласие разметчиков и группы вопросов"),
+        _heading(Text("Agreement and groups")),
         _code(_AGREEMENT.replace('"by", ', "") if withheld else _AGREEMENT),
-        _text("## Cost / Затраты"),
+        _heading(Text("Cost")),
         _code(_COST.replace("COST_KEYS", ", ".join(f'"{key}"' for key in COST_KEYS))),
-        _text("## Everything else / Остальные показатели"),
+        _heading(Text("Everything else")),
         _code(_REST),
-        _text("## The tables, cell by cell / Таблицы, все ячейки"),
+        _heading(Text("The tables, cell by cell")),
         _code(_FILES),
     ]
     content: dict[str, Json] = {
@@ -182,6 +181,10 @@ def _call(settings: Mapping[str, Json], raw: RawStudy) -> str:
             "made",
         ]
     )
+
+
+def _heading(text: Text) -> dict[str, Json]:
+    return _text(f"## {text.en} / {text.ru}")
 
 
 def _text(source: str) -> dict[str, Json]:
