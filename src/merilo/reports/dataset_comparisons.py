@@ -1,4 +1,4 @@
-"""`merilo.compare_datasets`: people beside models on several datasets, in one table."""
+"""`merilo.compare_datasets`: people beside models on several datasets, in one table and on one page."""
 
 from __future__ import annotations
 
