@@ -50,7 +50,7 @@ def test_an_answer_of_another_process_appears_on_the_open_dashboard_without_relo
         page.wait_for_selector("[data-figure=answered]:has-text('5 из 24')")
         assert page.get_attribute("h1", "data-mark") == "the same page"
         assert page.inner_text("[data-figure=people]") == "отвечают: 2"
-        page.wait_for_selector("[data-figure=earned]:has-text('0,25 USD')")
+        page.wait_for_selector("[data-figure=earned]:has-text('0,25 доллара США')")
         # Items 0 and 1: observed disagreement 2, expected (4 * 4 - 3 * 3 - 1) / 3 = 2.
         assert page.inner_text("[data-figure=alpha]") == "0,000"
         assert page.evaluate("document.querySelector('progress').value") == pytest.approx(5 / 24, abs=1e-4)
@@ -93,7 +93,7 @@ def test_without_javascript_the_overview_the_people_and_the_estimate_work(frozen
         ).new_page()
         sign_in(page, address)
         page.goto(f"{address}/author/{study.key}/")
-        assert page.inner_text("[data-figure=answered]") == "24 of 24 (100.0 %)"
+        assert page.inner_text("[data-figure=answered]") == "24 of 24 (100.0%)"
         write(folder, put_answers, [Given("dan", 0, "1", counts=False)])
         for _ in range(500):  # the figures of a moment ago are shown again
             page.click("text=Reload the page")
