@@ -199,7 +199,9 @@ class CheckedSettings:
 
     def __post_init__(self) -> None:
         kind: type = type(self)
-        for name in (one.name for one in fields(self)):
+        # A default needs no check, and making the checks takes long.
+        given = [one.name for one in fields(self) if getattr(self, one.name) is not one.default]
+        for name in given:
             try:
                 _check(name, kind).validate_python(getattr(self, name))
             except ValidationError as error:

@@ -253,12 +253,11 @@ def plural_form(number: float, language: Language) -> int:
         >>> [plural_form(n, "ru") for n in (1, 3, 11, 25, 101)], plural_form(0, "en"), plural_form(0.5, "ru")
         ([0, 1, 2, 2, 0], 1, 1)
     """
+    if language == "en":
+        return 0 if number == 1 else 1
     from babel import Locale  # noqa: PLC0415 - slow to load
 
-    forms = (
-        {"one": 0, "few": 1, "other": 1} if language == "en" else {"one": 0, "few": 1, "many": 2, "other": 1}
-    )
-    return forms[Locale(language).plural_form(number)]
+    return {"one": 0, "few": 1, "many": 2, "other": 1}[Locale(language).plural_form(number)]
 
 
 def translation(english: str, language: Language, context: str = "") -> str:

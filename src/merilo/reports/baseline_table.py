@@ -22,7 +22,6 @@ from merilo.errors import argument, for_library
 from merilo.people.cost import paid_work
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.records import Span
-from merilo.reports import charts
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE, counted, items_in_clusters
 from merilo.wording import shortened
 
@@ -387,6 +386,8 @@ def _rows(record: BaselineRecord, *, details: bool = False) -> Markup:
 
 
 def _plot(record: BaselineRecord) -> Markup:
+    from merilo.reports import charts  # noqa: PLC0415 - only notebooks draw
+
     headline = next(iter(record.metrics.values()), None)
     if headline is None or headline.value is None or headline.interval is None:
         return Markup("")
