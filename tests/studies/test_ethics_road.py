@@ -131,7 +131,7 @@ def road(tmp_path_factory: pytest.TempPathFactory) -> Road:
     last = answer_on_the_site(study, people)
     assert merilo("study", "collect", study, "--out", root / "answers.csv").status == 0
     assert merilo("study", "import", study, root / "answers.csv").status == 0
-    shown = merilo("study", "baseline", study, "--out", study / "baseline")
+    shown = merilo("study", "baseline", study, "--details", "--out", study / "baseline")
     assert shown.status == 0, shown.err
     card = {"metrics": {name: {"en": name, "ru": name} for name in CORRELATIONS}, "human_benchmark": {}}
     (root / "raw_dataset_meta.json").write_text(json.dumps(card), encoding="utf-8")
@@ -186,7 +186,8 @@ def test_the_fifteen_correlations_are_in_every_result(road: Road) -> None:
     }
     for where, text in told.items():
         for name, value in expected.items():
-            assert name in text, (where, name)
+            titled = name.replace(".", ": ") if where != "terminal" else name
+            assert titled in text, (where, name)
             assert f"{value:.3f}".replace("-0.000", "0.000") in text.replace("−", "-"), (where, name)
 
 
