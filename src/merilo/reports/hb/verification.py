@@ -34,7 +34,10 @@ DETAILS_KEY: Final = "cost_details"
 _TABLES: Final = ("annotators.csv", "consensus.csv")
 
 _KIND: Final = "merilo hb"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+
+#: In folders of this format, Dawid-Skene had a prior, and stood in place of `auto` among the methods that are tried beside the baseline's own.
+_FORMAT_WITH_PRIOR: Final = 1
 
 #: What programs leave in a folder that they open.
 _IGNORED: Final = frozenset({".ipynb_checkpoints", ".DS_Store", "__pycache__"})
@@ -121,7 +124,8 @@ def verify(folder: str | Path) -> Verification:
         InputError: the folder is not such a folder.
     """
     place = Path(folder)
-    files = _check_files(place)
+    form, entries = _manifest(place)
+    files = _check_files(place, entries)
     published, faults = _published(place)
     try:
         made = recompute(read_raw(place / RAW))
@@ -135,12 +139,42 @@ def verify(folder: str | Path) -> Verification:
         recomputed |= _expert_figures(again)
     figures = compare_figures(published, recomputed)
     hashed = (EXPERTS_FILE,) if experts is not None and again is None else ()
-    taken = (_verdicts_taken(made),) if made.baseline.programs else ()
+    taken = [_verdicts_taken(made)] if made.baseline.programs else []
+    if form == _FORMAT_WITH_PRIOR:
+        if made.raw.settings.aggregator == "dawid-skene":
+            reason = "an earlier version's Dawid-Skene model, which had a prior, decided the items, and this version does not have it"
+            return Verification(place, (), files, (*faults, f"nothing can be recomputed: {reason}"))
+        figures, sentences = _without_prior(figures)
+        taken += sentences
     unknown: list[str] = []
     if made.raw.gold is not None and made.raw.gold.withheld:
         unknown = [one.name for one in figures if one.needs_gold and one.published != ABSENT]
         figures = [one for one in figures if not one.needs_gold]
-    return Verification(place, tuple(figures), files, tuple(faults), hashed, tuple(unknown), taken)
+    return Verification(place, tuple(figures), files, tuple(faults), hashed, tuple(unknown), tuple(taken))
+
+
+def _without_prior(figures: Sequence[Figure]) -> tuple[list[Figure], list[str]]:
+    """Leave out figures of the model that this version does not have, and those of `auto`, which the folder's version did not have."""
+    gone = [one for one in figures if "dawid-skene" in one.name and one.recomputed == ABSENT]
+    left = [
+        one
+        for one in figures
+        if one not in gone
+        and one.name != "sensitivity.left_out"
+        and not (one.published == ABSENT and _names_auto(one.name))
+    ]
+    sentence = (
+        f"{len(gone)} values of the Dawid-Skene model with a prior, which stands beside the baseline, are taken as an earlier version "
+        "gave them: this version does not have the model"
+    )
+    return left, [sentence] if gone else []
+
+
+def _names_auto(name: str) -> bool:
+    """Return whether a figure is one of the method `auto`: a row of the sensitivity table, or an annotator's accuracy."""
+    return (name.startswith("sensitivity.rows.") and ", auto." in name) or (
+        name.startswith("quality.") and name.endswith(".auto")
+    )
 
 
 def _verdicts_taken(made: Recomputed) -> str:
@@ -219,9 +253,8 @@ def _cells(notebook: bytes) -> bytes:
     return json.dumps(cells, ensure_ascii=False).encode()
 
 
-def _check_files(folder: Path) -> FileCheck:
+def _check_files(folder: Path, entries: Mapping[str, dict[str, Json]]) -> FileCheck:
     """Compare a folder's files with its manifest; a notebook that was run counts as unchanged."""
-    entries = _manifest_entries(folder)
     changed, extra, there = [], [], set()
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
@@ -242,16 +275,18 @@ def _check_files(folder: Path) -> FileCheck:
     return FileCheck(tuple(changed), tuple(name for name in entries if name not in there), tuple(extra))
 
 
-def _manifest_entries(folder: Path) -> dict[str, dict[str, Json]]:
+def _manifest(folder: Path) -> tuple[int, dict[str, dict[str, Json]]]:
+    """Return the format of a folder and what its manifest says of each file."""
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(f"is not a folder of merilo report: {MANIFEST} is missing", file=folder)
     content = read_json(path)
     if not isinstance(content, dict) or content.get("kind") != _KIND:
         raise InputError("is not a manifest of merilo report", file=path)
-    if content.get("format") != _FORMAT:
+    form = content.get("format")
+    if form not in {_FORMAT_WITH_PRIOR, _FORMAT} or not isinstance(form, int):
         raise InputError(
-            f"has the format {content.get('format')}; this version of Merilo reads {_FORMAT}",
+            f"has the format {form}; this version of Merilo reads {_FORMAT_WITH_PRIOR} and {_FORMAT}",
             file=path,
             field="format",
         )
@@ -262,4 +297,4 @@ def _manifest_entries(folder: Path) -> dict[str, dict[str, Json]]:
         or not isinstance(content.get("baseline"), dict)
     ):
         raise InputError("must have the objects files, versions and baseline", file=path)
-    return {name: entry for name, entry in files.items() if isinstance(entry, dict)}
+    return form, {name: entry for name, entry in files.items() if isinstance(entry, dict)}
