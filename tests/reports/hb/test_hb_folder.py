@@ -161,6 +161,28 @@ def test_a_changed_figure_is_named_though_its_hash_was_changed_too(hb: Path) -> 
     ]
 
 
+def test_a_folder_of_the_version_whose_dawid_skene_had_a_prior_verifies(hb: Path) -> None:
+    """That version tried Dawid-Skene with a prior where this one tries `auto`."""
+    path, manifest = hb / "metrics.json", hb / "manifest.json"
+    content, entries = json.loads(path.read_text()), json.loads(manifest.read_text())
+    for row in content["sensitivity"]["rows"]:
+        if row["aggregator"] == "auto":
+            row |= {"aggregator": "dawid-skene", "value": 0.123}
+    for one in content["quality"]["annotators"]:
+        one["ability"] = {"dawid-skene": 0.123, **{k: v for k, v in one["ability"].items() if k != "auto"}}
+    path.write_text(json.dumps(content))
+    entries["format"] = 1
+    entries["files"]["metrics.json"]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(entries))
+    found = merilo.verify(hb)
+    assert found.ok
+    assert len(found.taken) == 1
+    assert "Dawid-Skene model with a prior" in found.taken[0]
+    content["metrics"]["acc"]["value"] = 0.999
+    path.write_text(json.dumps(content))
+    assert [one.name for one in merilo.verify(hb).moved] == ["metrics.acc.value"]
+
+
 def test_changed_missing_and_unknown_files_are_named(hb: Path) -> None:
     (hb / "README.md").write_text("another text")
     (hb / "plots" / "en" / "agreement.svg").unlink()
