@@ -46,7 +46,14 @@ if TYPE_CHECKING:
 #: Module -> its public names.
 _HOMES = {
     "merilo.people.agreement": ("agreement",),
-    "merilo.people.aggregation.estimators": ("Cascade", "DawidSkene", "GLAD", "MajorityVote", "OneCoin", "aggregate"),
+    "merilo.people.aggregation.estimators": (
+        "Cascade",
+        "DawidSkene",
+        "GLAD",
+        "MajorityVote",
+        "OneCoin",
+        "aggregate",
+    ),
     "merilo.baselines.audit": ("audit",),
     "merilo.reports.baseline": ("baseline",),
     "merilo.reports.comparison": ("compare",),

@@ -9,8 +9,8 @@ The accepted files are:
 - CSV and TSV with columns `id` and `answer`,
 - the `consensus.csv` of a baseline's folder, in which an empty `label` means that the item has no consensus.
 
-The id may also be called `item_id`, `meta.id` or `item`, and the answer `outputs`, `output` or `response`, in any letter
-case. A record may have a `sample`: the name of this answer among several answers to the item.
+The id may also be called `item_id`, `meta.id` or `item`, and the answer `outputs`, `output` or `response`, in
+any letter case. A record may have a `sample`: the name of this answer among several answers to the item.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def read_answer_records(path: Path) -> Iterator[AnswerRecord]:
     """Read a file of answers in the order of the file.
 
     Args:
-        path: the file. Its suffix determines the format; files other than JSON, JSONL and Parquet are read as CSV or TSV.
+        path: the file. Its suffix determines the format; files other than JSON, JSONL and Parquet are read as
+            CSV or TSV.
 
     Raises:
         InputError: the file cannot be read, or a record has no id or no answer.
@@ -90,7 +91,8 @@ def _of_json(content: Json, path: Path) -> Iterator[AnswerRecord]:
         raise InputError("has no list 'test' under 'data'", file=path)
     if not isinstance(entries, list):
         raise InputError(
-            "has no answers: expected a list of {'id', 'answer'}, a dictionary from ids to answers, or a submission's file",
+            "has no answers: expected a list of {'id', 'answer'}, a dictionary from ids to "
+            "answers, or a submission's file",
             file=path,
         )
     # In a submission's file, the turns of a dialogue are a nested list.
@@ -130,7 +132,8 @@ def answer_record(entry: Json, path: Path, row: int) -> AnswerRecord:
 def _of_table(path: Path) -> Iterator[AnswerRecord]:
     table = read_table(path).data
     if set(table.columns) >= _CONSENSUS:
-        # Undecided items have no answer, which differs from an empty answer; items without an id have no gold answer either.
+        # Undecided items have no answer, which differs from an empty answer; items without an id have no gold
+        # answer either.
         decided = unguarded(table.select("id", _CONSENSUS_ANSWER)).with_row_index("row", offset=2)
         for row, item, answer in decided.drop_nulls().iter_rows():
             yield AnswerRecord(row, item, answer)

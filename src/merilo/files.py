@@ -1,8 +1,8 @@
 """Reading tables that users supply.
 
-Ordinary rows are read by columns (`merilo.plain_rows`). From the first row that is not ordinary, the standard library's `csv`
-reads a block of rows at a time. It is slower, but it gives the number of each row and shows whether the row is complete, which
-error messages need.
+Ordinary rows are read by columns (`merilo.plain_rows`). From the first row that is not ordinary, the standard
+library's `csv` reads a block of rows at a time. It is slower, but it gives the number of each row and shows
+whether the row is complete, which error messages need.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
         encoding: the encoding, if the user gave it.
 
     Returns:
-        The encoding's name and the delimiter: tab, semicolon, comma or vertical bar, whichever splits the header into most fields.
+        The encoding's name and the delimiter: tab, semicolon, comma or vertical bar, whichever splits the
+        header into most fields.
 
     Raises:
         InputError: the file is missing, empty or not a text file.
@@ -244,7 +245,8 @@ def _all_blocks(  # noqa: PLR0917 - one file
                 read = binary.tell()
 
 
-#: A line appended after the file. It is parsed as a separate row, unless the file ends inside a quoted field: then it becomes
+#: A line appended after the file. It is parsed as a separate row, unless the file ends inside a quoted field:
+#: then it becomes
 #: part of that field. The `csv` module does not report this error itself.
 _END: Final = "\0end\0"
 
@@ -396,7 +398,7 @@ def read_parquet(path: Path, *, own: bool = False) -> pl.DataFrame:
     with opened(path) as stream:
         if not own:
             command = [sys.executable, "-P", "-c", _PROBE]
-            probe = subprocess.run(command, stdin=stream, capture_output=True, check=False)  # noqa: S603 - fixed arguments
+            probe = subprocess.run(command, stdin=stream, capture_output=True, check=False)  # noqa: S603 - fixed
             if probe.returncode:
                 said = probe.stderr.decode(errors="replace").strip().splitlines()
                 raise _unreadable_parquet(path, next(filter(_names_an_error, reversed(said)), ""))

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collecting_later() -> Iterator[None]:
-    """Disable the cyclic garbage collector while many objects without cycles are made; it would take most of the time."""
+    """Disable the cyclic garbage collector while many objects without cycles are made.
+
+    It would take most of the time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -71,7 +71,10 @@ class Item:
 
 
 def id_of(meta: Mapping[str, Json]) -> Json:
-    """Return the dataset's own id of an item, `None` without one; for a turn of a dialogue, also `dialog_id/question_id`."""
+    """Return the dataset's own id of an item, `None` without one.
+
+    For a turn of a dialogue, also `dialog_id/question_id`.
+    """
     number = meta.get("id")
     if number is None and {"dialog_id", "question_id"} <= meta.keys():
         return f"{meta['dialog_id']}/{meta['question_id']}"
@@ -174,7 +177,8 @@ def split_file(folder: Path, name: str, split: str = "test") -> Path | None:
     """Find a dataset's split in a folder of several datasets.
 
     Args:
-        folder: the folder, which is searched for `<name>.json` or `<name>/<split>.json`, in any letter case; JSONL and Parquet too.
+        folder: the folder, which is searched for `<name>.json` or `<name>/<split>.json`, in any letter case;
+            JSONL and Parquet too.
         name: the dataset's name.
         split: the split's name.
 

@@ -1,8 +1,8 @@
 """Read the ordinary rows of a delimited file column by column.
 
 A row is ordinary if it has as many fields as the header, and quotes occur only around whole fields and doubled inside
-them. Every CSV reader splits such rows into the same fields, so the fast reader of Polars can be used. This reader stops
-at the first block with any other row, and the slower reader of `merilo.files` continues from there.
+them. Every CSV reader splits such rows into the same fields, so the fast reader of Polars can be used. This
+reader stops at the first block with any other row, and the slower reader of `merilo.files` continues from there.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def ordinary_rows(
     Args:
         stream: the file, at its start.
         delimiter: the character between fields, in ASCII.
-        width: the number of fields in the header. A table of one column has no ordinary rows, because a blank line may be
-            a field.
+        width: the number of fields in the header. A table of one column has no ordinary rows, because a blank
+            line may be a field.
         wanted: the positions of the columns to keep, ascending.
 
     Yields:

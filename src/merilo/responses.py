@@ -142,7 +142,10 @@ def page_of() -> pl.Expr:
 
 
 def answer_seconds() -> pl.Expr:
-    """Return an expression for the time of a response: the time of its page, shared equally among the page's responses."""
+    """Return an expression for the time of a response.
+
+    The time of its page, shared equally among the page's responses.
+    """
     return pl.col("page_seconds") / pl.len().over("file", page_of(), "respondent")
 
 

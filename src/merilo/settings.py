@@ -1,7 +1,7 @@
 """The settings of a baseline and of a run: each with its type, default, bounds and help, declared once.
 
-The options of the commands, the keyword arguments of the library, the section `baseline` of a study's plan, the parameters of a result
-and the reference of the commands follow from these classes.
+The options of the commands, the keyword arguments of the library, the section `baseline` of a study's plan,
+the parameters of a result and the reference of the commands follow from these classes.
 """
 
 from __future__ import annotations
@@ -242,56 +242,110 @@ class CheckedSettings:
         return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-# fmt: off
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisSettings(CheckedSettings):
     """The settings that the plan of a study decides before answers are seen; `help_of` tells what each one means."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    metric: Annotated[Text | None, Help(
-        "The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc).")] = None
-    min_control_accuracy: Annotated[Share, Help(
-        "Exclude annotators whose accuracy on control items is lower.")] = 0.5
-    min_controls: Annotated[Count, Help(
-        "Keep annotators with fewer control answers: they cannot be judged.")] = 1
-    min_control_score: Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False), Help(
-        "A free-text answer to a control item is right if the F1 of its words with a known answer is at least this much, whatever "
-        "the dataset's metric.")] = 0.5
-    min_votes: Annotated[Count | Literal["majority"], Help(
-        "How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.",
-        metavar="majority|N")] = "majority"
-    max_low_agreement: Annotated[Share, Help(
-        "Reject the baseline if the share of items without a majority is larger.")] = 0.3
-    aggregator: Annotated[Aggregator, Help(
-        "How votes become labels: by most votes, or by a model of the annotators.")] = "majority"
-    resolve: Annotated[Resolve, Help(
-        "How to decide items without a majority: leave them out (none, the published procedure), by most votes and then skill, by "
-        "most votes and then GLAD, or by all of these in turn (cascade). An item stays unresolved if it is tied at every step, or "
-        "if exclusion leaves no answer.")] = "cascade"
-    anchor_controls: Annotated[Flag, Help(
-        "Give the models of annotators the known answers to control items.")] = False
-    normalise: Annotated[tuple[Text, ...], Help(
-        "Free answers: rules that make different spellings one answer (numbers, words, or single rules; may be given several "
-        "times).")] = ()
-    by: Annotated[tuple[Text, ...], Help(
-        "A field of the items, from the inputs or the file of gold answers (domain finds meta.domain): report agreement and scores "
-        "for each of its values; may be given several times.", GROUPS)] = ()
-    cluster: Annotated[Text | None, Help(
-        "A field of the items, such as a text or a dialogue: items with the same value form a cluster, and every interval and test "
-        "takes into account that they are not independent. Default: the field that the dataset declares.", GROUPS, "FIELD")] = None
-    human_benchmark: Annotated[Literal["agreed", "all"], Help(
-        "The items that give the value of human_benchmark in the dataset's metadata: those with a majority, as the guide asks (agreed), "
-        "or all that are decided.", metavar="agreed|all")] = "agreed"
-    level: Annotated[Level, Help(
-        "The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", GROUPS)] = "nominal"
-    repeats: Annotated[Repeats, Help(
-        "What to do if an annotator answered an item twice, differently.")] = "refuse"
+    metric: Annotated[
+        Text | None,
+        Help(
+            "The main metric. Default: the dataset's, or acc without a dataset (also: em, f1, f1_macro, mcc)."
+        ),
+    ] = None
+    min_control_accuracy: Annotated[
+        Share, Help("Exclude annotators whose accuracy on control items is lower.")
+    ] = 0.5
+    min_controls: Annotated[
+        Count, Help("Keep annotators with fewer control answers: they cannot be judged.")
+    ] = 1
+    min_control_score: Annotated[
+        float,
+        Strict(),
+        Field(gt=0, le=1, allow_inf_nan=False),
+        Help(
+            "A free-text answer to a control item is right if the F1 of its words with a known "
+            "answer is at least this much, whatever "
+            "the dataset's metric."
+        ),
+    ] = 0.5
+    min_votes: Annotated[
+        Count | Literal["majority"],
+        Help(
+            "How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.",
+            metavar="majority|N",
+        ),
+    ] = "majority"
+    max_low_agreement: Annotated[
+        Share, Help("Reject the baseline if the share of items without a majority is larger.")
+    ] = 0.3
+    aggregator: Annotated[
+        Aggregator, Help("How votes become labels: by most votes, or by a model of the annotators.")
+    ] = "majority"
+    resolve: Annotated[
+        Resolve,
+        Help(
+            "How to decide items without a majority: leave them out (none, the published "
+            "procedure), by most votes and then skill, by "
+            "most votes and then GLAD, or by all of these in turn (cascade). An item stays "
+            "unresolved if it is tied at every step, or "
+            "if exclusion leaves no answer."
+        ),
+    ] = "cascade"
+    anchor_controls: Annotated[
+        Flag, Help("Give the models of annotators the known answers to control items.")
+    ] = False
+    normalise: Annotated[
+        tuple[Text, ...],
+        Help(
+            "Free answers: rules that make different spellings one answer (numbers, words, or "
+            "single rules; may be given several "
+            "times)."
+        ),
+    ] = ()
+    by: Annotated[
+        tuple[Text, ...],
+        Help(
+            "A field of the items, from the inputs or the file of gold answers (domain finds "
+            "meta.domain): report agreement and scores "
+            "for each of its values; may be given several times.",
+            GROUPS,
+        ),
+    ] = ()
+    cluster: Annotated[
+        Text | None,
+        Help(
+            "A field of the items, such as a text or a dialogue: items with the same value form a "
+            "cluster, and every interval and test "
+            "takes into account that they are not independent. Default: the field that the dataset declares.",
+            GROUPS,
+            "FIELD",
+        ),
+    ] = None
+    human_benchmark: Annotated[
+        Literal["agreed", "all"],
+        Help(
+            "The items that give the value of human_benchmark in the dataset's metadata: those "
+            "with a majority, as the guide asks (agreed), "
+            "or all that are decided.",
+            metavar="agreed|all",
+        ),
+    ] = "agreed"
+    level: Annotated[
+        Level, Help("The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", GROUPS)
+    ] = "nominal"
+    repeats: Annotated[Repeats, Help("What to do if an annotator answered an item twice, differently.")] = (
+        "refuse"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedAnalysis(AnalysisSettings):
-    """The section `baseline` of a study's plan: the settings of the baseline, and the margin for comparisons with models."""
+    """The section `baseline` of a study's plan.
+
+    The settings of the baseline, and the margin for comparisons with models.
+    """
 
     margin: Annotated[Probability, Help("The largest difference from a model that counts as none.")] = 0.02
 
@@ -303,17 +357,31 @@ class Settings(AnalysisSettings):
     Attributes:
         dataset: the dataset's name, if Merilo has its declaration.
         labels: the dataset's labels; answers outside them are reported.
-        open_answers: whether answers are free text, if the dataset declares it; `None`: derived from the number of labels in the
-            pool.
+        open_answers: whether answers are free text, if the dataset declares it; `None`: derived from the
+            number of labels in the pool.
     """
 
-    alternatives: Annotated[Text | None, Help(
-        "The separator of alternative gold answers inside a cell, if no dataset declares it.", metavar="TEXT")] = None
-    adaptive: Annotated[str | None, Help(
-        "The answers were collected with adaptive overlap: START people answered an item, up to LIMIT if they disagreed, and LIMIT "
-        "on a random SHARE of the items. Agreement and single people are then computed on the answers that were asked for whatever "
-        "the others answered. 'merilo study baseline' takes it from the plan.", metavar="START:LIMIT[:SHARE[:SEED]]")] = None
-    currency: Annotated[str | None, Help("The currency of rewards, if the platform does not state it.", INPUT)] = None
+    alternatives: Annotated[
+        Text | None,
+        Help(
+            "The separator of alternative gold answers inside a cell, if no dataset declares it.",
+            metavar="TEXT",
+        ),
+    ] = None
+    adaptive: Annotated[
+        str | None,
+        Help(
+            "The answers were collected with adaptive overlap: START people answered an item, up "
+            "to LIMIT if they disagreed, and LIMIT "
+            "on a random SHARE of the items. Agreement and single people are then computed on the "
+            "answers that were asked for whatever "
+            "the others answered. 'merilo study baseline' takes it from the plan.",
+            metavar="START:LIMIT[:SHARE[:SEED]]",
+        ),
+    ] = None
+    currency: Annotated[
+        str | None, Help("The currency of rewards, if the platform does not state it.", INPUT)
+    ] = None
     dataset: str | None = None
     labels: tuple[str, ...] = ()
     open_answers: bool | None = None
@@ -331,39 +399,73 @@ class Settings(AnalysisSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings(CheckedSettings):
-    """The settings of a run; `help_of` tells what each one means. `None` means the default of the dataset and its kind of answer."""
+    """The settings of a run; `help_of` tells what each one means.
+
+    `None` means the default of the dataset and its kind of answer.
+    """
 
     limit: Annotated[Count | None, Help("Ask only the first N items of each dataset.", INPUT)] = None
-    shots: Annotated[Whole | None, Help(
-        "Solved items before each question. Default: as many as the dataset declares.", PROMPT)] = None
+    shots: Annotated[
+        Whole | None,
+        Help("Solved items before each question. Default: as many as the dataset declares.", PROMPT),
+    ] = None
     shots_as_turns: Annotated[Flag, Help("Give solved items as turns of the conversation.", PROMPT)] = False
     system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None
-    as_people: Annotated[Flag, Help(
-        "Ask exactly what people saw: no shots, each item with its instruction.", PROMPT)] = False
-    mode: Annotated[AskedMode, Help(
-        "How closed answers are asked; auto compares log-likelihoods if the backend continues a text.", PROMPT)] = "auto"
-    stop: Annotated[tuple[Text, ...] | None, Help(
-        "A string that ends an answer, \\n for a line break; may be given several times. Default: those of the dataset, none for chat.",
-        PROMPT)] = None
-    max_tokens: Annotated[Count | None, Help(
-        "The most tokens of an answer, thought included. Default: by kind of answer.", PROMPT)] = None
-    temperature: Annotated[Amount | None, Help(
-        "The temperature of sampling, 0 for greedy decoding. Default: 0.6 for programs, else 0.", PROMPT)] = None
-    top_p: Annotated[Annotated[float, Strict(), Field(gt=0, le=1)] | None, Help(
-        "The share of probability that is sampled from.", PROMPT)] = None
+    as_people: Annotated[
+        Flag, Help("Ask exactly what people saw: no shots, each item with its instruction.", PROMPT)
+    ] = False
+    mode: Annotated[
+        AskedMode,
+        Help(
+            "How closed answers are asked; auto compares log-likelihoods if the backend continues a text.",
+            PROMPT,
+        ),
+    ] = "auto"
+    stop: Annotated[
+        tuple[Text, ...] | None,
+        Help(
+            "A string that ends an answer, \\n for a line break; may be given several times. "
+            "Default: those of the dataset, none for chat.",
+            PROMPT,
+        ),
+    ] = None
+    max_tokens: Annotated[
+        Count | None,
+        Help("The most tokens of an answer, thought included. Default: by kind of answer.", PROMPT),
+    ] = None
+    temperature: Annotated[
+        Amount | None,
+        Help(
+            "The temperature of sampling, 0 for greedy decoding. Default: 0.6 for programs, else 0.", PROMPT
+        ),
+    ] = None
+    top_p: Annotated[
+        Annotated[float, Strict(), Field(gt=0, le=1)] | None,
+        Help("The share of probability that is sampled from.", PROMPT),
+    ] = None
     seed: Annotated[Whole, Help("The random seed of the choice of shots and of sampling.", PROMPT)] = 0
-    samples: Annotated[Count | None, Help("Answers to each item. Default: 10 programs, else 1.", PROMPT)] = None
-    price_in: Annotated[Amount | None, Help("The price of a million tokens of requests.", LIMITS, "USD")] = None
-    price_out: Annotated[Amount | None, Help("The price of a million tokens of answers.", LIMITS, "USD")] = None
-    max_usd: Annotated[Amount | None, Help(
-        "Stop before the run costs more, earlier commands included.", LIMITS, "USD")] = None
-    max_requests: Annotated[Count | None, Help(
-        "Stop after N requests, earlier commands included.", LIMITS)] = None
+    samples: Annotated[Count | None, Help("Answers to each item. Default: 10 programs, else 1.", PROMPT)] = (
+        None
+    )
+    price_in: Annotated[Amount | None, Help("The price of a million tokens of requests.", LIMITS, "USD")] = (
+        None
+    )
+    price_out: Annotated[Amount | None, Help("The price of a million tokens of answers.", LIMITS, "USD")] = (
+        None
+    )
+    max_usd: Annotated[
+        Amount | None, Help("Stop before the run costs more, earlier commands included.", LIMITS, "USD")
+    ] = None
+    max_requests: Annotated[
+        Count | None, Help("Stop after N requests, earlier commands included.", LIMITS)
+    ] = None
     requests_per_minute: Annotated[Positive | None, Help("The most requests a minute.", LIMITS)] = None
     tokens_per_minute: Annotated[Positive | None, Help("The most tokens a minute.", LIMITS)] = None
     device: Annotated[str | None, Help("Where local weights are put: cpu, cuda:0.", LIMITS)] = None
-    contamination: Annotated[Flag, Help(
-        "Also ask for the continuation of each item's text, and report verbatim overlap.", "Output")] = False
+    contamination: Annotated[
+        Flag,
+        Help("Also ask for the continuation of each item's text, and report verbatim overlap.", "Output"),
+    ] = False
 
     def __post_init__(self) -> None:
         super(RunSettings, self).__post_init__()
@@ -374,11 +476,23 @@ class RunSettings(CheckedSettings):
         if self.max_usd is not None and self.price_in is None:
             raise UsageError(
                 f"needs the price of a million tokens: {argument('price_in')} and {argument('price_out')}",
-                field=argument("max_usd"))
+                field=argument("max_usd"),
+            )
 
     def of_requests(self) -> dict[str, Json]:
         """Return the settings that every request of a run depends on, which must not change when the run is resumed."""
-        names = ("shots", "shots_as_turns", "system", "as_people", "mode", "stop", "max_tokens", "temperature", "top_p", "seed")
+        names = (
+            "shots",
+            "shots_as_turns",
+            "system",
+            "as_people",
+            "mode",
+            "stop",
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "seed",
+        )
         chosen = self.parameters()
         return {name: chosen[name] for name in names}
 
@@ -387,27 +501,63 @@ class RunSettings(CheckedSettings):
 class ProgramSettings(CheckedSettings):
     """The settings of running programs in the sandbox; `help_of` tells what each one means."""
 
-    partial: Annotated[Flag, Help(
-        "Score the problems that have completions, even if other problems have none.", INPUT)] = False
-    workers: Annotated[Count | None, Help(
-        "How many programs run at the same time; with --ray, on each node. Default: one per processor.", SANDBOX)] = None
-    timeout: Annotated[float, Strict(), Field(ge=0.01, le=86_400, allow_inf_nan=False), Help(
-        "Time limit of one program with all its tests, in seconds.", SANDBOX)] = 3.0
-    memory: Annotated[int, Strict(), Field(ge=16, le=1 << 24), Help("Memory limit of one program, in MiB.", SANDBOX)] = 512
-    retries: Annotated[Whole, Help(
-        "How many times a failed program is run again. A time-out is always run again once, when no other program runs.",
-        SANDBOX)] = 0
-    judge_seed: Annotated[str | None, Help(
-        "The seed of tests that a check draws at random; give that of an earlier result to repeat it. Default: a new secret seed.",
-        SANDBOX, "TEXT")] = None
-    python: Annotated[str | None, Help(
-        "The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.", SANDBOX, "3.12|PATH")] = None
-    packages: Annotated[Path | None, Help("A folder of packages that programs may import.", SANDBOX, "DIR")] = None
-    backend: Annotated[str, Help("The sandbox: bubblewrap, docker, or auto for the first one available.", SANDBOX)] = "auto"
-    ray: Annotated[str | None, Help(
-        "Spread the work over a Ray cluster: its address, auto, or local.", SANDBOX, "ADDRESS")] = None
-    unsafe_no_sandbox: Annotated[Flag, Help(
-        "Run without a sandbox. The programs can then do anything that you can.", SANDBOX)] = False
+    partial: Annotated[
+        Flag, Help("Score the problems that have completions, even if other problems have none.", INPUT)
+    ] = False
+    workers: Annotated[
+        Count | None,
+        Help(
+            "How many programs run at the same time; with --ray, on each node. Default: one per processor.",
+            SANDBOX,
+        ),
+    ] = None
+    timeout: Annotated[
+        float,
+        Strict(),
+        Field(ge=0.01, le=86_400, allow_inf_nan=False),
+        Help("Time limit of one program with all its tests, in seconds.", SANDBOX),
+    ] = 3.0
+    memory: Annotated[
+        int, Strict(), Field(ge=16, le=1 << 24), Help("Memory limit of one program, in MiB.", SANDBOX)
+    ] = 512
+    retries: Annotated[
+        Whole,
+        Help(
+            "How many times a failed program is run again. A time-out is always run again once, "
+            "when no other program runs.",
+            SANDBOX,
+        ),
+    ] = 0
+    judge_seed: Annotated[
+        str | None,
+        Help(
+            "The seed of tests that a check draws at random; give that of an earlier result to "
+            "repeat it. Default: a new secret seed.",
+            SANDBOX,
+            "TEXT",
+        ),
+    ] = None
+    python: Annotated[
+        str | None,
+        Help(
+            "The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.",
+            SANDBOX,
+            "3.12|PATH",
+        ),
+    ] = None
+    packages: Annotated[
+        Path | None, Help("A folder of packages that programs may import.", SANDBOX, "DIR")
+    ] = None
+    backend: Annotated[
+        str, Help("The sandbox: bubblewrap, docker, or auto for the first one available.", SANDBOX)
+    ] = "auto"
+    ray: Annotated[
+        str | None,
+        Help("Spread the work over a Ray cluster: its address, auto, or local.", SANDBOX, "ADDRESS"),
+    ] = None
+    unsafe_no_sandbox: Annotated[
+        Flag, Help("Run without a sandbox. The programs can then do anything that you can.", SANDBOX)
+    ] = False
 
     def __post_init__(self) -> None:
         super(ProgramSettings, self).__post_init__()
@@ -416,7 +566,8 @@ class ProgramSettings(CheckedSettings):
         if self.unsafe_no_sandbox and self.backend != "auto":
             raise UsageError(
                 f"'{self.backend}' is a sandbox, but {argument('unsafe_no_sandbox')} asks for none; give one of them",
-                field=argument("backend"))
+                field=argument("backend"),
+            )
 
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.
@@ -429,41 +580,93 @@ DEFAULTS: Final[dict[str, Any]] = {
 class ExpertSettings(CheckedSettings):
     """The settings of an expert test, decided before its answers are seen; `help_of` tells what each one means."""
 
-    protocol: Annotated[Protocol, Help(
-        "out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen the questions, and the procedure of "
-        "merilo baseline applies.", EXPERTS)] = "out-of-bag"
-    mine: Annotated[tuple[Text, ...], Help(
-        "An answer that means 'may be mine', in addition to the guide's wording; may be given several times.", EXPERTS)] = ()
-    mine_column: Annotated[Text | None, Help("The column that marks answers as 'may be mine'.", EXPERTS)] = None
-    time_limit: Annotated[float | None, Help(
-        "Time limit of a question in seconds, from the moment it is shown (the guide: 60).", EXPERTS)] = None
-    late: Annotated[Late, Help(
-        "Answers after the time limit: drop them, keep them, or count them as wrong.", EXPERTS)] = "drop"
-    min_answers: Annotated[int, Help(
-        "With fewer remaining answers, the rule does not decide an item.", EXPERTS)] = 3
-    decision: Annotated[Decision, Help(
-        "What decides an item: more than half of the remaining answers, or most votes.", EXPERTS)] = "majority"
-    domain: Annotated[Text | None, Help(
-        "The field that holds the domain: an input field, or a column or meta field of --gold.", EXPERTS)] = None
+    protocol: Annotated[
+        Protocol,
+        Help(
+            "out-of-bag: the experts wrote the questions and skip their own; basic: they had not "
+            "seen the questions, and the procedure of "
+            "merilo baseline applies.",
+            EXPERTS,
+        ),
+    ] = "out-of-bag"
+    mine: Annotated[
+        tuple[Text, ...],
+        Help(
+            "An answer that means 'may be mine', in addition to the guide's wording; may be given several times.",
+            EXPERTS,
+        ),
+    ] = ()
+    mine_column: Annotated[Text | None, Help("The column that marks answers as 'may be mine'.", EXPERTS)] = (
+        None
+    )
+    time_limit: Annotated[
+        float | None,
+        Help("Time limit of a question in seconds, from the moment it is shown (the guide: 60).", EXPERTS),
+    ] = None
+    late: Annotated[
+        Late, Help("Answers after the time limit: drop them, keep them, or count them as wrong.", EXPERTS)
+    ] = "drop"
+    min_answers: Annotated[
+        int, Help("With fewer remaining answers, the rule does not decide an item.", EXPERTS)
+    ] = 3
+    decision: Annotated[
+        Decision,
+        Help("What decides an item: more than half of the remaining answers, or most votes.", EXPERTS),
+    ] = "majority"
+    domain: Annotated[
+        Text | None,
+        Help(
+            "The field that holds the domain: an input field, or a column or meta field of --gold.", EXPERTS
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSettings(CheckedSettings):
     """How people are compared with models; `help_of` tells what each one means."""
 
-    metric: Annotated[str | None, Help(
-        "A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.", COMPARISON)] = None
-    margin: Annotated[float | None, Help(
-        "The largest difference that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the study's "
-        "frozen plan, if there is one.", COMPARISON)] = None
+    metric: Annotated[
+        str | None,
+        Help(
+            "A metric that suits the answers (acc, em, f1, f1_macro, mcc, grade_norm). Default: the baseline's.",
+            COMPARISON,
+        ),
+    ] = None
+    margin: Annotated[
+        float | None,
+        Help(
+            "The largest difference that counts as none, for the verdict 'at human level': 0.02. "
+            "Default: the margin of the study's "
+            "frozen plan, if there is one.",
+            COMPARISON,
+        ),
+    ] = None
     force: Annotated[Flag, Help("If the items differ, compare on those that both answered.", INPUT)] = False
-    min_answers: Annotated[Count, Help(
-        "Annotators with fewer answers are left out of the model's percentile rank among annotators.", INPUT)] = 10
-    by: Annotated[tuple[Text, ...], Help(
-        "Compare the distributions of labels for each value of this field of the items too (may be repeated).", COMPARISON, "FIELD")] = ()
-    cluster: Annotated[str | None, Help(
-        "A field of the items, such as a text: items with the same value form a cluster, which every interval and test takes into "
-        "account. Default: the baseline's.", COMPARISON, "FIELD")] = None
+    min_answers: Annotated[
+        Count,
+        Help(
+            "Annotators with fewer answers are left out of the model's percentile rank among annotators.",
+            INPUT,
+        ),
+    ] = 10
+    by: Annotated[
+        tuple[Text, ...],
+        Help(
+            "Compare the distributions of labels for each value of this field of the items too (may be repeated).",
+            COMPARISON,
+            "FIELD",
+        ),
+    ] = ()
+    cluster: Annotated[
+        str | None,
+        Help(
+            "A field of the items, such as a text: items with the same value form a cluster, which "
+            "every interval and test takes into "
+            "account. Default: the baseline's.",
+            COMPARISON,
+            "FIELD",
+        ),
+    ] = None
     seed: Annotated[Whole, Help("The random seed of permutations and bootstrap resamples.", COMPARISON)] = 0
 
 
@@ -471,36 +674,61 @@ class ComparisonSettings(CheckedSettings):
 class PowerSettings(CheckedSettings):
     """What is assumed and wanted of a study in planning; `help_of` tells what each one means."""
 
-    metric: Annotated[str, Help(
-        "The metric: acc or em (both are shares of correct answers).", ESTIMATE)] = "acc"
+    metric: Annotated[str, Help("The metric: acc or em (both are shares of correct answers).", ESTIMATE)] = (
+        "acc"
+    )
     expected: Annotated[float, Help("The expected score of the consensus.", ESTIMATE)] = 0.9
-    half_width: Annotated[float | None, Help("The wanted half-width of the confidence interval.", ESTIMATE)] = None
-    difference: Annotated[float | None, Help(
-        "The difference between people and a model that the study must detect.", ESTIMATE)] = None
-    margin: Annotated[float | None, Help(
-        "The margin within which the study must show that a model is at human level, if it is.", ESTIMATE)] = None
-    discordant: Annotated[float | None, Help(
-        "The share of items that only one of the two answers correctly. Default: as if errors were independent.", ESTIMATE)] = None
+    half_width: Annotated[
+        float | None, Help("The wanted half-width of the confidence interval.", ESTIMATE)
+    ] = None
+    difference: Annotated[
+        float | None, Help("The difference between people and a model that the study must detect.", ESTIMATE)
+    ] = None
+    margin: Annotated[
+        float | None,
+        Help(
+            "The margin within which the study must show that a model is at human level, if it is.", ESTIMATE
+        ),
+    ] = None
+    discordant: Annotated[
+        float | None,
+        Help(
+            "The share of items that only one of the two answers correctly. Default: as if errors were independent.",
+            ESTIMATE,
+        ),
+    ] = None
     items: Annotated[Count | None, Help("Compute the precision for this number of items.", ESTIMATE)] = None
     level: Annotated[float, Help("The intervals' nominal coverage.", ESTIMATE)] = 0.95
-    power: Annotated[float, Help(
-        "The probability of detecting the difference, or of showing equivalence.", ESTIMATE)] = 0.8
+    power: Annotated[
+        float, Help("The probability of detecting the difference, or of showing equivalence.", ESTIMATE)
+    ] = 0.8
     overlap: Annotated[Count, Help("How many annotators answer an item.", PEOPLE)] = 5
-    people: Annotated[Annotated[int, Strict(), Field(ge=2)] | None, Help(
-        "How many annotators there are. Default: enough to make their share of the variance negligible.", PEOPLE)] = None
-    spread: Annotated[float, Help("The standard deviation of accuracy between single annotators.", PEOPLE)] = 0.1
-    cluster_size: Annotated[float, Help(
-        "How many items form a cluster, such as questions about one text.", ESTIMATE)] = 1.0
-    icc: Annotated[float, Help("The correlation of items' scores within a cluster, from 0 to 1.", ESTIMATE)] = 0.0
+    people: Annotated[
+        Annotated[int, Strict(), Field(ge=2)] | None,
+        Help(
+            "How many annotators there are. Default: enough to make their share of the variance negligible.",
+            PEOPLE,
+        ),
+    ] = None
+    spread: Annotated[
+        float, Help("The standard deviation of accuracy between single annotators.", PEOPLE)
+    ] = 0.1
+    cluster_size: Annotated[
+        float, Help("How many items form a cluster, such as questions about one text.", ESTIMATE)
+    ] = 1.0
+    icc: Annotated[
+        float, Help("The correlation of items' scores within a cluster, from 0 to 1.", ESTIMATE)
+    ] = 0.0
     each: Annotated[Count, Help("How many items one annotator answers.", PEOPLE)] = 50
-    min_control_accuracy: Annotated[float, Help(
-        "Exclude annotators whose accuracy on control items is lower.", CONTROLS)] = DEFAULTS["min_control_accuracy"]
+    min_control_accuracy: Annotated[
+        float, Help("Exclude annotators whose accuracy on control items is lower.", CONTROLS)
+    ] = DEFAULTS["min_control_accuracy"]
     chance: Annotated[float, Help("The expected accuracy of random guessing.", CONTROLS)] = 0.25
-    skilled: Annotated[float, Help(
-        "The accuracy on control items of an annotator who should be kept.", CONTROLS)] = 0.85
+    skilled: Annotated[
+        float, Help("The accuracy on control items of an annotator who should be kept.", CONTROLS)
+    ] = 0.85
     exclude: Annotated[float, Help("The probability of excluding an annotator who guesses.", CONTROLS)] = 0.95
     keep: Annotated[float, Help("The probability of keeping a skilled annotator.", CONTROLS)] = 0.95
-# fmt: on
 
 
 @cache

@@ -121,15 +121,18 @@ def _text(path: Path) -> str:
 
 
 def as_text(content: Json) -> str:
-    """Format a result as the text of a JSON file: indented, arguments named as on the command line, one line break at the end."""
+    """Format a result as the text of a JSON file.
+
+    Indented, arguments named as on the command line, one line break at the end.
+    """
     return for_command_line(indented(content)) + "\n"
 
 
 def indented(content: Json) -> str:
     """Serialise JSON as Merilo prints and writes results: indent of two spaces, letters not escaped.
 
-    Returns the same text as `json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)`, which writes indented JSON five times
-    more slowly.
+    Returns the same text as `json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)`, which
+    writes indented JSON five times more slowly.
 
     Raises:
         ValueError: a number is infinite or not a number.

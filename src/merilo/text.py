@@ -1,7 +1,8 @@
 """Sentences for people: English in the code, other languages in a catalogue, numbers and nouns agreeing in each.
 
-A sentence is written once, where it is needed, as `Text("{n:# item|# items} without a majority", n=3)`. Its translation stands
-in `locale/LANGUAGE/*.po` under the English text. A placeholder formats its value for the reader's language:
+A sentence is written once, where it is needed, as `Text("{n:# item|# items} without a majority", n=3)`. Its
+translation stands in `locale/LANGUAGE/*.po` under the English text. A placeholder formats its value for the
+reader's language:
 
     {x}                     a number as it is, a text, another `Text`, or a list of these ("a, b and 2 more")
     {x:.3f} {x:,} {x:.1%}   a number with the language's decimal sign, groups of digits and per cent sign
@@ -114,7 +115,9 @@ def joined(parts: Iterable[object], by: str = " ") -> Text:
         >>> joined([Text("{shown} and {more} more", shown="a", more=2), "", "b"], "; ").en
         'a and 2 more; b'
     """
-    held: dict[str, Any] = {f"part{place}": part for place, part in enumerate(part for part in parts if part != "")}
+    held: dict[str, Any] = {
+        f"part{place}": part for place, part in enumerate(part for part in parts if part != "")
+    }
     between = by.replace("{", "{{").replace("}", "}}")
     return Text(between.join(f"{{{name}}}" for name in held), **held)
 
@@ -168,7 +171,8 @@ def markup(english: str | Text, language: Language, /, *, context: str = "", **v
     """Return a sentence of a page in one language as HTML.
 
     Args:
-        english: the sentence, which may have HTML, with placeholders for values, which are escaped; a `Text` is escaped whole.
+        english: the sentence, which may have HTML, with placeholders for values, which are escaped; a `Text`
+            is escaped whole.
         language: the language.
         context: as of `Text`.
         values: the values of the placeholders.
@@ -202,10 +206,14 @@ def formatted(value: object, spec: str, language: Language) -> str:
     """Format one value of a sentence for a language; the module's docstring explains the specifications.
 
     Example:
-        >>> formatted(-0.5604, ".3f", "ru"), formatted(1234567, ",", "ru").replace(chr(160), " "), formatted(0.3, "%", "en")
-        ('−0,560', '1 234 567', '30%')
-        >>> formatted(Money(7.25, "RUB"), "", "ru").replace(chr(160), " "), formatted("2026-11-22", "date", "ru").replace(chr(160), " ")
-        ('7,25 рубля', '22 ноября 2026 г.')
+        >>> formatted(-0.5604, ".3f", "ru"), formatted(0.3, "%", "en")
+        ('−0,560', '30%')
+        >>> formatted(1234567, ",", "ru").replace(chr(160), " ")
+        '1 234 567'
+        >>> formatted(Money(7.25, "RUB"), "", "ru").replace(chr(160), " ")
+        '7,25 рубля'
+        >>> formatted("2026-11-22", "date", "ru").replace(chr(160), " ")
+        '22 ноября 2026 г.'
     """
     match value:
         case Text() | str() if spec == "capital":

@@ -253,7 +253,9 @@ def test_the_minus_of_typography_is_a_minus() -> None:
 
 
 def test_free_texts_take_the_spelling_that_most_people_used() -> None:
-    found = spelled_as_compared(study(["Пушкин", "пушкин.", "Пушкин", "ПУШКИН", "Гоголь"]), dataset("chegeka"))
+    found = spelled_as_compared(
+        study(["Пушкин", "пушкин.", "Пушкин", "ПУШКИН", "Гоголь"]), dataset("chegeka")
+    )
     assert found.table["answer"].to_list() == ["Пушкин"] * 4 + ["Гоголь"]
     assert found.renamed == {"ПУШКИН": "Пушкин", "пушкин.": "Пушкин"}
 

@@ -29,9 +29,7 @@ def asked(people: dict[str, Any], *experts: dict[str, Any]) -> dict[str, Arm]:
 
 
 def russian(*arms: dict[str, Any]) -> str:
-    return cost_report(asked(*arms), "ru").replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
+    return cost_report(asked(*arms), "ru").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_arms_are_told_apart_and_added_up() -> None:

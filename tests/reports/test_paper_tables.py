@@ -190,6 +190,4 @@ def test_every_citation_is_in_the_bibliography() -> None:
 
 def test_a_baseline_without_gold_gives_a_table_without_rows() -> None:
     assert metric_table(record(metrics={})).rows == ()
-    assert "No metric is given" in methods_paragraph(
-        record(metrics={}, gold=None), None, "markdown"
-    )
+    assert "No metric is given" in methods_paragraph(record(metrics={}, gold=None), None, "markdown")

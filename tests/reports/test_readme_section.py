@@ -39,7 +39,9 @@ def changed(**places: Any) -> dict[str, Any]:
 
 
 def russian(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline_section(BaselineRecord.of_json(content), plan, "ru", **options).replace("\N{NO-BREAK SPACE}", " ")
+    return human_baseline_section(BaselineRecord.of_json(content), plan, "ru", **options).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
 
 
 def english(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:

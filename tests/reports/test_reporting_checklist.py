@@ -27,10 +27,14 @@ FULL: dict[str, Any] = {
         "used": 492,
         "dropped": {"excluded_annotator": 8, "not_submitted": 2},
     },
-    "quality": {"annotators": [{"annotator": f"w{n}", "answers": n} for n in (3, 24, 60)], "tests": [{"test": "one_answer"}]},
+    "quality": {
+        "annotators": [{"annotator": f"w{n}", "answers": n} for n in (3, 24, 60)],
+        "tests": [{"test": "one_answer"}],
+    },
     "sensitivity": {
         "rows": [
-            {"min_control_accuracy": 0.5, "aggregator": "majority", "value": value} for value in (0.47, 0.83, None)
+            {"min_control_accuracy": 0.5, "aggregator": "majority", "value": value}
+            for value in (0.47, 0.83, None)
         ]
     },
 }
@@ -78,7 +82,9 @@ def test_a_planned_study_answers_at_least_54_questions() -> None:
     found = checklist_json(reporting_checklist(record(FULL), PLAN, frozen=FROZEN))
     assert found["answered"] == 54
     without_training = {key: value for key, value in PLAN.items() if key != "training"}
-    assert checklist_json(reporting_checklist(record(FULL), without_training, frozen=FROZEN))["answered"] == 54
+    assert (
+        checklist_json(reporting_checklist(record(FULL), without_training, frozen=FROZEN))["answered"] == 54
+    )
     published = {
         **PLAN,
         "publication": {"data": "https://example.org/hb", "materials": "https://example.org/study"},

@@ -104,8 +104,8 @@ def ability_scale(
 ) -> AbilityScale:
     """Fit an item-response model to people's answers and place models on its scale.
 
-    The scale comes from people alone, so that no model changes it. A model with several samples of an item has the share of
-    correct ones as its score, with the weight of one answer.
+    The scale comes from people alone, so that no model changes it. A model with several samples of an item
+    has the share of correct ones as its score, with the weight of one answer.
 
     Args:
         crowd: the people of the baseline, with gold.
@@ -121,7 +121,8 @@ def ability_scale(
         raise UsageError(f"{twice} is given twice: give each file once")
     if crowd.declaration.answer.kind == "criteria":
         raise UsageError(
-            f"{crowd.metric} of {crowd.declaration.name} has no right or wrong answers to single items, so an item-response model cannot be fitted"
+            f"{crowd.metric} of {crowd.declaration.name} has no right or wrong answers to single "
+            "items, so an item-response model cannot be fitted"
         )
     exact = crowd.metric not in {"acc", "em"}
     scored = replace(crowd, declaration=undeclared("acc")) if exact else crowd

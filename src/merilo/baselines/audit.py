@@ -71,7 +71,10 @@ class AuditResult:
 
     @property
     def findings(self) -> pl.DataFrame:
-        """Return the items with an answer that differs from the gold, most probably wrong gold first, as in `audit.csv`."""
+        """Return the items with an answer that differs from the gold, most probably wrong gold first.
+
+        As in `audit.csv`.
+        """
         return findings_table(self.details)
 
     @property
@@ -104,7 +107,10 @@ class AuditResult:
 
     def __repr__(self) -> str:
         found = self.details.audit
-        return f"<{found.golds} golds: {len(found.findings)} with answers against them; {len(found.contested)} contested items>"
+        return (
+            f"<{found.golds} golds: {len(found.findings)} with answers against them; "
+            f"{len(found.contested)} contested items>"
+        )
 
 
 def audit(
@@ -127,11 +133,11 @@ def audit(
         gold: the gold answers, in any form that `baseline` accepts.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         gold_column: the column of the gold answers, if it cannot be found by name.
-        revised: a file of items with a new gold, such as a filled-in `audit.csv`; the baseline is then also computed with
-            the new gold answers.
+        revised: a file of items with a new gold, such as a filled-in `audit.csv`; the baseline is then also
+            computed with the new gold answers.
         skills: the platform's skills of annotators, in any form that `baseline` accepts.
-        others: exports of other datasets that the same annotators answered, one dataset each; an annotator's agreement with
-            the others is then judged on these datasets too.
+        others: exports of other datasets that the same annotators answered, one dataset each; an annotator's
+            agreement with the others is then judged on these datasets too.
         choice: whether answers are a choice among labels; by default, true for up to five labels.
         settings: the settings of the baselines before and after revision; by default, the defaults of `Settings`.
         chosen: single settings by name, as in `baseline`.
@@ -169,7 +175,8 @@ def audit(
     people = set(before.responses.table["respondent"].unique())
     if others and not people & elsewhere.keys():
         raise DataError(
-            f"no annotator of this study stands in {listed([shown(path) for path in others])}; annotators are matched by their ids"
+            f"no annotator of this study stands in {listed([shown(path) for path in others])}; "
+            "annotators are matched by their ids"
         )
     # Revised known answers of controls are other labels, so the votes are then encoded again.
     details = audit_study(
@@ -379,7 +386,9 @@ class DoubtfulGold:
 
 
 def suspect_golds(found: Audit) -> list[Finding]:
-    """Return the findings whose gold is wrong with a probability of at least 0.05; none if the audit recommends no list.
+    """Return the findings whose gold is wrong with a probability of at least 0.05.
+
+    None if the audit recommends no list.
 
     Args:
         found: the audit.

@@ -63,10 +63,10 @@ class StoredBaseline:
         status: the status of the baseline, see `warnings.STATUSES`.
         reasons: why the baseline was rejected, in English.
         clusters: the clusters that the items form; `None` if no field is named.
-        by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None` if all were, because the overlap is
-            fixed.
-        sampled: the number of items of the study and of the dataset from which they were sampled; `None` if they are not
-            known to be a sample.
+        by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None`
+            if all were, because the overlap is fixed.
+        sampled: the number of items of the study and of the dataset from which they were sampled; `None` if
+            they are not known to be a sample.
     """
 
     folder: str
@@ -89,7 +89,10 @@ class StoredBaseline:
 
     @property
     def single_answers(self) -> StoredBaseline:
-        """Return the same annotators with the answers by which single people are scored: all with fixed overlap, else those by design."""
+        """Return the same annotators with the answers by which single people are scored.
+
+        All with fixed overlap, else those by design.
+        """
         if self.by_design is None:
             return self
         kept = self.by_design
@@ -319,7 +322,8 @@ def _names(known: pl.DataFrame, folder: str) -> tuple[str, ...]:
     names = tuple(ids.fill_null("item " + numbers))
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise DataError(
-            f"{len(twice)} ids belong to several items each ({listed(twice, 5)}): model answers cannot be matched to items",
+            f"{len(twice)} ids belong to several items each ({listed(twice, 5)}): model answers "
+            "cannot be matched to items",
             file=folder,
         )
     return names

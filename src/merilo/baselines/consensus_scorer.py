@@ -74,7 +74,10 @@ class ConsensusScorer:
         return score(self.dataset, self.items, self.answers(consensus), clusters=self.clusters)
 
     def main_scores(self, consensus: Consensus) -> dict[str, Score]:
-        """Compute the declared metrics only; metrics that cannot be computed are left out. Empty if no item has a label."""
+        """Compute the declared metrics only; metrics that cannot be computed are left out.
+
+        Empty if no item has a label.
+        """
         answers = self.answers(consensus)
         if not answers:
             return {}
@@ -203,7 +206,10 @@ class Pairs:
         return np.asarray(consensus.label[self.codes[self.place]] == self.label, dtype=np.float64)
 
     def leading(self, votes: Votes, places: NDArray[np.int64]) -> FloatArray:
-        """Return equal weights that sum to 1 per item on its answers with most votes, for items at `places`, shape (pairs,)."""
+        """Return equal weights that sum to 1 per item on its answers with most votes, for items at `places`.
+
+        Shape (pairs,).
+        """
         given = self.pair_of_vote[self.pair_of_vote >= 0]
         count = np.bincount(given, minlength=len(self))
         most = np.zeros(len(self.codes), dtype=np.int64)

@@ -1,4 +1,7 @@
-"""The consensus of a study as a table with one row per item, and the results of a fitted model of annotators as tables."""
+"""The consensus of a study as a table with one row per item.
+
+And the results of a fitted model of annotators as tables.
+"""
 
 from __future__ import annotations
 

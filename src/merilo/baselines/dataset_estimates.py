@@ -107,7 +107,8 @@ class DatasetEstimates:
         if not lost:
             return ()
         text = Text(
-            "{n:# stratum of the dataset has|# strata of the dataset have} no responses ({names}; {items:# item|# items}, {share:.1%} of the "
+            "{n:# stratum of the dataset has|# strata of the dataset have} no responses ({names}; "
+            "{items:# item|# items}, {share:.1%} of the "
             "dataset): the estimate for the dataset does not include them",
             n=len(lost),
             names=listed([f"'{one.name}'" for one in lost], 5),

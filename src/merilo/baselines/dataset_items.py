@@ -1,4 +1,7 @@
-"""Dataset items built from the input fields of a study and the gold answers, ready for `merilo.metrics.scoring.score`."""
+"""Dataset items built from the input fields of a study and the gold answers.
+
+Ready for `merilo.metrics.scoring.score`.
+"""
 
 from __future__ import annotations
 
@@ -74,15 +77,17 @@ def item_points(
 def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] | None:
     """Convert the items of a platform's pool to those of a dataset, with the dataset's fields and prompts.
 
-    The pool's columns become the dataset's fields (`Dataset.pool_fields` names those that are called otherwise), and its other
-    columns `meta`. Turns of a dialogue are numbered. Prompts are assigned as in a study, with seed 0.
+    The pool's columns become the dataset's fields (`Dataset.pool_fields` names those that are called
+    otherwise), and its other columns `meta`. Turns of a dialogue are numbered. Prompts are assigned as in a
+    study, with seed 0.
 
     Args:
         dataset: the declaration.
         items: the pool's items in order, with its columns as `inputs`.
 
     Returns:
-        The items; `None` if the pool lacks a field of the dataset, or people were asked other questions than the dataset's.
+        The items; `None` if the pool lacks a field of the dataset, or people were asked other questions than
+        the dataset's.
     """
     if not items or set(dataset.metrics) & set(RATED):
         return None

@@ -1,4 +1,6 @@
-"""The rule by which a consensus is decided again if annotators change, and the interval of any metric of any items by it.
+"""The rule by which a consensus is decided again if annotators change.
+
+And the interval of any metric of any items by it.
 
 The interval over items and annotators of a whole study, of a group of items, of a row of the sensitivity table and of a
 study of experts is computed by the same function, `over_annotators`.
@@ -60,7 +62,8 @@ class DecisionRule:
         needed: the number of equal votes that a consensus needs, one number or shape (items,); 0 if the leading label
             decides.
         weight: shape (n,), the weight of each answer; `None` if votes count equally.
-        refits: shape (groups, items), the labels by the model without each group of annotators; `None` if no model decides.
+        refits: shape (groups, items), the labels by the model without each group of annotators; `None` if no
+            model decides.
     """
 
     votes: Votes
@@ -239,8 +242,8 @@ def _on_items(rule: DecisionRule, scorer: ConsensusScorer) -> DecisionRule:
 def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:
     """Return the weight of each answer when items are decided again in a resample.
 
-    Under a model of annotators the weight is the log odds of the correct answer against one particular wrong answer: with
-    accuracy p and m wrong answers log(p m / (1 - p)).
+    Under a model of annotators the weight is the log odds of the correct answer against one particular wrong
+    answer: with accuracy p and m wrong answers log(p m / (1 - p)).
 
     Args:
         votes: the answers.

@@ -138,9 +138,9 @@ def estimate_metrics(
     """Estimate every metric of a study with gold answers.
 
     The value of each metric is the result of `merilo.metrics.scoring.score` on the consensus. For its uncertainty over
-    annotators the consensus is decided again many times with the rule of the settings: by majority, or by most votes with
-    ties broken by skill and then ability, or by votes weighted by a model's accuracies of the annotators. The model is
-    not fitted again for each resample.
+    annotators the consensus is decided again many times with the rule of the settings: by majority, or by
+    most votes with ties broken by skill and then ability, or by votes weighted by a model's accuracies of the
+    annotators. The model is not fitted again for each resample.
 
     Args:
         scorer: scores a consensus.

@@ -145,9 +145,10 @@ def expert_baseline(
         population: the whole dataset, if the questions are a sample of it, in any form that `baseline` accepts.
         strata: the fields of the questions whose values define the strata of the population.
         test: the settings of the expert test; by default, the defaults of `ExpertSettings`.
-        settings: the settings of the baselines of people and, by the basic protocol, of experts; experts' answers out of bag use
-            `repeats` and `cluster`.
-        chosen: single settings of both kinds by name, such as `time_limit=60`; `docs/commands.md` explains each as an option.
+        settings: the settings of the baselines of people and, by the basic protocol, of experts; experts'
+            answers out of bag use `repeats` and `cluster`.
+        chosen: single settings of both kinds by name, such as `time_limit=60`; `docs/commands.md` explains
+            each as an option.
 
     Raises:
         UsageError: no answer means "may be mine", or an argument does not fit the others or the data.
@@ -199,14 +200,20 @@ def expert_baseline(
     people_files = _origin_files(others)
     in_memory = (others is not None and not people_files) or population_name(population) == IN_MEMORY
     options: dict[str, Json] = {
-        "people": IN_MEMORY if others is not None and not people_files else [str(path) for path in people_files], **test.parameters(),
+        "people": IN_MEMORY
+        if others is not None and not people_files
+        else [str(path) for path in people_files],
+        **test.parameters(),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
-        "gold": study.gold_name, "gold_column": gold_column, "population": population_name(population),
-        "strata": [*strata], **study.reading("platform", "answer"),
+        "gold": study.gold_name,
+        "gold_column": gold_column,
+        "population": population_name(population),
+        "strata": [*strata],
+        **study.reading("platform", "answer"),
         "recode": [*(study.origin.recode if study.origin else ()), *texts],
         **study.reading("item", "annotator", "seconds", "page", "encoding"),
         **{name: settings.parameters()[name] for name in ("repeats", "min_control_accuracy", "cluster")},
-    }  # fmt: skip
+    }
     gold_files = study.files[len(study.origin.files) if study.origin else 0 :]
     inputs = (
         *_origin_files(experts),
@@ -466,7 +473,10 @@ def _counts(values: list[int]) -> dict[str, Json]:
 
 
 def baseline_on_dataset_json(whole: DatasetEstimates | None) -> dict[str, Json]:
-    """Return the key `whole_dataset` of one side of an expert study: the population, and its metrics; empty without it."""
+    """Return the key `whole_dataset` of one side of an expert study: the population, and its metrics.
+
+    Empty without it.
+    """
     if whole is None:
         return {}
     metrics: dict[str, Json] = {

@@ -87,9 +87,11 @@ class LabelScores:
 
     Attributes:
         scores: every metric of the dataset.
-        points: mapping from item number to the answer's points, from 0 to 1, by the first metric that scores single items.
+        points: mapping from item number to the answer's points, from 0 to 1, by the first metric that scores
+            single items.
         by_domain: mapping from domain to the first metric on its items.
-        by_rule: the first metric on the items that the experts' rule decided; `None` without gold, and for other annotators.
+        by_rule: the first metric on the items that the experts' rule decided; `None` without gold, and for
+            other annotators.
         two_ways: mapping from metric to its uncertainty over items and annotators, without metrics for which it is not
             defined.
         domain_two_ways: mapping from domain to the uncertainty of `by_domain` over items and annotators.
@@ -123,8 +125,8 @@ def score_experts(
         responses: the experts' study.
         gold: the gold answers of the study.
         declared: the dataset; without a dataset the metric is `acc`.
-        cluster: the field of the items that form a cluster if they have the same value; by default, the field that the dataset
-            declares.
+        cluster: the field of the items that form a cluster if they have the same value; by default, the field
+            that the dataset declares.
 
     Raises:
         DataError: all items belong to the same cluster.
@@ -234,7 +236,8 @@ def score_labels(
     Args:
         labels: mapping from item number to label.
         responses: the study.
-        gold: the gold answers of the study; nothing is scored without gold answers, or if no item with gold has a label.
+        gold: the gold answers of the study; nothing is scored without gold answers, or if no item with gold
+            has a label.
         declared: the dataset; without a dataset the metric is `acc`.
         clusters: the clusters of the items; by default, items are independent.
 

@@ -44,8 +44,8 @@ def marks_of(marked: Responses, column: str, responses: Responses) -> Marks:
     """Return the marks from a column separate from the answers.
 
     Args:
-        marked: the experts' study, read with the column of the marks as the answers; every value counts as a mark unless
-            it is empty or means "no".
+        marked: the experts' study, read with the column of the marks as the answers; every value counts as a
+            mark unless it is empty or means "no".
         column: the name of the column.
         responses: the same study, read with its answers.
 
@@ -114,8 +114,8 @@ def with_own_items(
 ) -> Responses:
     """Add a mark to the answers for every item that was not shown to the expert who wrote it.
 
-    An author is known by their id. A platform's id tells no name; but an expert who answered all items of their domains except
-    exactly those of one author is that author, whose sheet has no others left out.
+    An author is known by their id. A platform's id tells no name; but an expert who answered all items of
+    their domains except exactly those of one author is that author, whose sheet has no others left out.
 
     Args:
         responses: the experts' answers.
@@ -188,7 +188,8 @@ def require_marks(
     answers = f"answers outside the labels: {told(outside)}" if outside else f"answers: {told(given)}"
     raise UsageError(
         "no answer means 'may be mine', so the authors' answers to their own questions would count as votes: name the "
-        f"answer that means it with {argument('mine', 'TEXT')} or the column of marks with {argument('mine_column')} ({answers}); "
+        f"answer that means it with {argument('mine', 'TEXT')} or the column of marks with "
+        f"{argument('mine_column')} ({answers}); "
         f"if the experts had not seen the questions, use {argument('protocol', 'basic', given='basic')}"
     )
 

@@ -32,8 +32,8 @@ class Group:
         items: how many items of the study are in the group.
         agreement: how far annotators agree on these items; `None` for a single item, or if no answer to them counts.
         scores: the metrics on the items with a label and gold; empty if there are none.
-        two_ways: mapping from metric to its uncertainty over items and annotators; without metrics that fewer than three
-            annotators answered.
+        two_ways: mapping from metric to its uncertainty over items and annotators; without metrics that fewer
+            than three annotators answered.
     """
 
     items: int
@@ -97,7 +97,8 @@ def groups_by(
         column = field_values(name, items, gold)
         if column["value"].n_unique() > MOST_GROUPS:
             raise UsageError(
-                f"{argument('by', name, given=name)}: the field has {column['value'].n_unique()} different values, too many for groups (at most {MOST_GROUPS})",
+                f"{argument('by', name, given=name)}: the field has {column['value'].n_unique()} "
+                f"different values, too many for groups (at most {MOST_GROUPS})",
                 field=name,
             )
         per_code = codes.join(column, on="item", how="left", maintain_order="left")["value"].to_list()

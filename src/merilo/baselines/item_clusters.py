@@ -31,7 +31,8 @@ class ItemClusters:
         clusters: the number of clusters; 0 if no item has the field, which the dataset declares.
         without: the number of items without a value, each of which is a cluster of its own.
         block: the number of neighbouring items in a cluster, if all items belong to one dialogue; otherwise `None`.
-        code: mapping from item number to the code of its cluster; empty if every cluster is one item, or without the field.
+        code: mapping from item number to the code of its cluster; empty if every cluster is one item, or
+            without the field.
     """
 
     field: str
@@ -67,7 +68,8 @@ class ItemClusters:
         found = []
         if not self.clusters:
             text = Text(
-                "the dataset declares that items with the same '{field}' belong together, but the study has no such field: all intervals "
+                "the dataset declares that items with the same '{field}' belong together, but the "
+                "study has no such field: all intervals "
                 "treat items as independent (name the field with {option})",
                 field=self.field,
                 option=argument("cluster", "FIELD"),
@@ -89,7 +91,8 @@ class ItemClusters:
             found.append(BaselineWarning("items_without_cluster", text))
         if self.block:
             text = Text(
-                "all {items} items have the same '{field}': {clusters} blocks of {block} neighbouring items take the place of clusters",
+                "all {items} items have the same '{field}': {clusters} blocks of {block} "
+                "neighbouring items take the place of clusters",
                 items=self.items,
                 field=self.field,
                 clusters=self.clusters,
@@ -108,11 +111,12 @@ def find_clusters(
         chosen: the field that the user chose; it has priority.
         declared: the field that the dataset declares.
         numbers: the items' numbers.
-        tables: tables with `item` and the items' fields; the first one with the field is used. `text` finds `meta.text` too.
+        tables: tables with `item` and the items' fields; the first one with the field is used. `text` finds
+            `meta.text` too.
 
     Returns:
-        The clusters; `None` if neither field is given. If all items have the same value of a declared field (one dialogue),
-        blocks of ceil(n^(1/3)) neighbouring items are the clusters.
+        The clusters; `None` if neither field is given. If all items have the same value of a declared field
+        (one dialogue), blocks of ceil(n^(1/3)) neighbouring items are the clusters.
 
     Raises:
         UsageError: there is no field `chosen`.
@@ -148,7 +152,8 @@ def find_clusters(
         return replace(found, code=codes)
     if chosen is not None:
         raise DataError(
-            f"{argument('cluster', name, given=name)}: all {n} items have the same value, so there is no interval over items: "
+            f"{argument('cluster', name, given=name)}: all {n} items have the same value, so there "
+            "is no interval over items: "
             "at least two clusters are needed"
         )
     block = ceil(n ** (1 / 3))

@@ -1,4 +1,7 @@
-"""Models' answers to the items of baselines: which argument is what, and the answers in the spelling of the annotators' answers."""
+"""Models' answers to the items of baselines.
+
+Which argument is what, and the answers in the spelling of the annotators' answers.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +79,9 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
     """Read a model's answers and bring them to the spelling of the annotators' answers.
 
     Args:
-        path: a file of answers as `merilo.answer_tables` reads it, with `sample` if the model answered an item more than
-            once; in JSON, the answer may also be the list of all samples. Or the log of another harness, or a folder with
-            such a log (`merilo.models.harness_logs`).
+        path: a file of answers as `merilo.answer_tables` reads it, with `sample` if the model answered an
+            item more than once; in JSON, the answer may also be the list of all samples. Or the log of
+            another harness, or a folder with such a log (`merilo.models.harness_logs`).
         crowd: the annotators with whom the model is compared.
 
     Raises:
@@ -140,18 +143,20 @@ def samples_of(
 def by_criterion(
     crowd: StoredBaseline, models: Sequence[Samples]
 ) -> dict[str, tuple[StoredBaseline, list[Samples]]]:
-    """Divide a baseline and models' answers by correlation, if the gold answer of an item has a label for each criterion.
+    """Divide a baseline and models' answers by correlation.
 
-    Annotators give one label, which is compared with the label of each criterion. Models give one label too, or a label for
-    each criterion.
+    If the gold answer of an item has a label for each criterion.
+
+    Annotators give one label, which is compared with the label of each criterion. Models give one label too,
+    or a label for each criterion.
 
     Args:
         crowd: the annotators of the baseline.
         models: the models' answers.
 
     Returns:
-        A mapping from the name of a correlation (`correct.virtue`) to the baseline and the models on its items, with single
-        labels as gold and as answers; empty for other datasets.
+        A mapping from the name of a correlation (`correct.virtue`) to the baseline and the models on its
+        items, with single labels as gold and as answers; empty for other datasets.
     """
     if not crowd.declaration.answer.criteria:
         return {}
@@ -348,7 +353,9 @@ def model_file_name(path: Path) -> str:
 
 
 def run_outcomes(path: Path, dataset: str | None) -> str:
-    """Describe the answers of a run that are none, such as "2 refused, 1 truncated"; empty if there are none or it is no run.
+    """Describe the answers of a run that are none, such as "2 refused, 1 truncated".
+
+    Empty if there are none or it is no run.
 
     Args:
         path: a file of answers, or the folder of a run.
@@ -382,7 +389,8 @@ def _refuse_other_items(record: DatasetRecord, crowd: StoredBaseline, file: Path
     ]
     if other:
         raise InputError(
-            f"the run asked other items than the baseline: the inputs of {len(other)} items differ ({listed(other, 5)})",
+            f"the run asked other items than the baseline: the inputs of {len(other)} items differ "
+            f"({listed(other, 5)})",
             file=file,
         )
 
@@ -399,7 +407,8 @@ def split_arguments(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     for path in paths:
         if (path / EXPERTS_FILE).is_file():
             raise InputError(
-                "holds a baseline of experts, without their answers to single items: give the folder of 'merilo baseline'",
+                "holds a baseline of experts, without their answers to single items: give the "
+                "folder of 'merilo baseline'",
                 file=shown(path),
             )
     if not baselines:
@@ -435,7 +444,8 @@ def by_dataset(crowds: Sequence[StoredBaseline]) -> dict[str, StoredBaseline]:
         key = dataset_key(crowd)
         if key in found:
             raise UsageError(
-                f"{shown(found[key].folder)} and {shown(crowd.folder)} are both baselines of {key}: give one baseline of each dataset"
+                f"{shown(found[key].folder)} and {shown(crowd.folder)} are both baselines of "
+                f"{key}: give one baseline of each dataset"
             )
         found[key] = crowd
     return found
@@ -481,7 +491,8 @@ def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Sa
         return {key: replace(read_samples(file, crowds[key]), model=name) for key, file in files.items()}
     if not is_harness_log(path):
         raise InputError(
-            f"is no baseline (no {BASELINE_FILE}), no run (no run.json), and has no log and no file of answers named after a dataset ({listed([*crowds])})",
+            f"is no baseline (no {BASELINE_FILE}), no run (no run.json), and has no log and no "
+            f"file of answers named after a dataset ({listed([*crowds])})",
             file=shown(path),
         )
     found = {}
@@ -550,9 +561,11 @@ def _dataset_of(path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool
         return fits[0], None
     if fits:
         raise UsageError(
-            f"{shown(path)} could belong to several baselines ({listed(fits)}): begin its name with its dataset, such as {fits[0]}.jsonl"
+            f"{shown(path)} could belong to several baselines ({listed(fits)}): begin its name "
+            f"with its dataset, such as {fits[0]}.jsonl"
         )
     raise DataError(
-        f"its items are not those of any baseline ({listed([*crowds])}): begin its name with its dataset, such as {next(iter(crowds))}.jsonl",
+        f"its items are not those of any baseline ({listed([*crowds])}): begin its name with its "
+        f"dataset, such as {next(iter(crowds))}.jsonl",
         file=shown(path),
     )

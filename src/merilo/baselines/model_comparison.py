@@ -50,7 +50,8 @@ class Match:
     """One comparison of annotators with a model.
 
     Attributes:
-        kind: consensus against the model's answers, single annotator against single answer, or majority against majority.
+        kind: consensus against the model's answers, single annotator against single answer, or majority
+            against majority.
         like: whether both sides have as many answers per item, decided in the same way.
         difference: model minus annotators, paired by item; its interval and its test are for these annotators.
         crossed: the difference over items and annotators together; `None` if the metric is not a mean over items.
@@ -99,7 +100,8 @@ class ModelComparison:
         samples: the smallest and the largest number of answers of the model to an item.
         matches: the comparisons that could be made.
         missing: mapping from kind to the reason why this comparison could not be made.
-        percentile_rank: the share of annotators whose true score is below the model's, with its interval. `None` if no annotator answered enough items.
+        percentile_rank: the share of annotators whose true score is below the model's, with its interval.
+            `None` if no annotator answered enough items.
         people: how many annotators this share is computed over.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
     """
@@ -166,7 +168,8 @@ def compare(
         )
     if crowd.metric not in (*MEANS, *OF_LABELS, PROGRAM_METRIC):
         raise UsageError(
-            f"{crowd.metric} of {crowd.declaration.name} has no value for single items, so models cannot be compared by it"
+            f"{crowd.metric} of {crowd.declaration.name} has no value for single items, so models "
+            "cannot be compared by it"
         )
     comparisons = [
         _comparison(crowd, model, force=force, seed=seed, min_answers=min_answers) for model in models
@@ -264,7 +267,9 @@ def _subsets(
             f"({listed([name[:40] for name in model_only], 5)})"
         )
     return (
-        f"{' and '.join(parts)}: results on different items are not comparable; use {argument('force', given=True)} (in merilo baseline: {argument('common_items', given=True)}) to compare on the "
+        f"{' and '.join(parts)}: results on different items are not comparable; use "
+        f"{argument('force', given=True)} (in merilo baseline: "
+        f"{argument('common_items', given=True)}) to compare on the "
         f"{len(crowd.names) - len(people_only)} items that both answered"
     )
 
@@ -322,7 +327,10 @@ def _whole_variants(crowd: StoredBaseline, answered: Sequence[int], model: Sampl
 
 
 def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> Match:
-    """Compare the baseline's consensus with the mean over the model's answers, or the first answer if no mean is defined."""
+    """Compare the baseline's consensus with the mean over the model's answers.
+
+    Or the first answer if no mean is defined.
+    """
     people = ["" if label is None else label for label in crowd.consensus]
     if crowd.metric in OF_LABELS:
         difference = compare_labels(
@@ -365,7 +373,10 @@ def _single(crowd: StoredBaseline, scores: _Scores, seed: int) -> Match:
 
 
 def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> Match | str:
-    """Compare the majority of an item's annotators with the majority of as many answers of the model; ties share the item."""
+    """Compare the majority of an item's annotators with the majority of as many answers of the model.
+
+    Ties share the item.
+    """
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     asked = np.flatnonzero(overlap)
     short = sum(len(given[place]) < overlap[place] for place in asked.tolist())
@@ -397,7 +408,9 @@ def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) 
 def committee_score(
     answers: Sequence[str], worth: Sequence[float] | FloatArray, size: int, rng: np.random.Generator
 ) -> float:
-    """Return the expected points of the majority of `size` of a model's answers, over all ways to choose them; ties share.
+    """Return the expected points of the majority of `size` of a model's answers, over all ways to choose them.
+
+    Ties share.
 
     Args:
         answers: the model's answers to one item, at least `size`.
@@ -461,7 +474,8 @@ def verdict_sentence(match: Match, model: str) -> Text:
     )
     if verdict.few_annotators is not None:
         return Text(
-            "{scores}, but the answers of {n:# annotator|# annotators} do not show how other people would score (a verdict "
+            "{scores}, but the answers of {n:# annotator|# annotators} do not show how other "
+            "people would score (a verdict "
             "needs at least {fewest} annotators).",
             scores=scores,
             n=verdict.few_annotators,
@@ -470,7 +484,8 @@ def verdict_sentence(match: Match, model: str) -> Text:
     when = _when(verdict.margin)
     if verdict.outcome == "untold":
         return Text(
-            "{scores}, but with other {crossed:True=items and other people|items} the difference could be anything from "
+            "{scores}, but with other {crossed:True=items and other people|items} the difference "
+            "could be anything from "
             "{low} to {high}{needed}{when}.",
             scores=scores,
             crossed=match.crossed is not None,
@@ -494,7 +509,8 @@ def _told_sentence(scores: Text, verdict: ComparisonVerdict, when: Text | str, *
         )
     if verdict.outcome == "not_worse":
         return Text(
-            "{scores}; the model is at most {margin:g} below people, and this study cannot tell whether it is level with "
+            "{scores}; the model is at most {margin:g} below people, and this study cannot tell "
+            "whether it is level with "
             "them or above them{when}.",
             scores=scores,
             margin=margin,
@@ -502,7 +518,8 @@ def _told_sentence(scores: Text, verdict: ComparisonVerdict, when: Text | str, *
         )
     if not crossed:
         return Text(
-            "{scores}, and chance in the choice of items does not explain the difference; for this metric it is not known "
+            "{scores}, and chance in the choice of items does not explain the difference; for this "
+            "metric it is not known "
             "how other people would score{when}.",
             scores=scores,
             when=when,

@@ -27,7 +27,8 @@ _GROUP_FIELD: Final = re.compile(r"\{(\w+)\}")
 #: The field of groups, if the dataset has no metric by group.
 _USUAL_FIELD: Final = "domain"
 
-#: A field with more values than these identifies items and does not define groups: shown without being named, and named.
+#: A field with more values than these identifies items and does not define groups: shown without being named,
+#: and named.
 _MOST_SHOWN, _MOST_NAMED = 60, 1000
 
 #: Kinds of answers that are labels: of a declared dataset, and of other tables.
@@ -53,8 +54,8 @@ class GroupCounts:
 class OppositeOutcomes:
     """The items on which one side is right and the other wrong.
 
-    Right means all points of the item, and wrong means none. A model with several answers to an item is right or wrong if
-    more than half of them are.
+    Right means all points of the item, and wrong means none. A model with several answers to an item is right
+    or wrong if more than half of them are.
 
     Attributes:
         model: the model's name.
@@ -86,8 +87,8 @@ def opposite_outcomes(crowd: StoredBaseline, model: Samples, *, by: Sequence[str
     Args:
         crowd: the annotators of the baseline.
         model: the model's answers.
-        by: fields of the items; the first defines the groups. By default, the field of the dataset's metric by group, or
-            `domain`.
+        by: fields of the items; the first defines the groups. By default, the field of the dataset's metric
+            by group, or `domain`.
     """
     places = [
         place
@@ -234,7 +235,8 @@ def _values(crowd: StoredBaseline, name: str) -> list[str | None]:
         raise UsageError(f"{argument('by')}: there is no field '{name}' ({choices(name, known)})")
     if len(set(found)) > _MOST_NAMED:
         raise UsageError(
-            f"{argument('by', name, given=name)}: the field has {len(set(found))} different values, too many for groups (at most {_MOST_NAMED})"
+            f"{argument('by', name, given=name)}: the field has {len(set(found))} different "
+            f"values, too many for groups (at most {_MOST_NAMED})"
         )
     return found
 

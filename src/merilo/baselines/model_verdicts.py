@@ -16,7 +16,8 @@ Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "unto
 
 #: The significance level of every test.
 ALPHA: Final = 0.05
-#: With fewer items (or clusters of items) or annotators, equivalence is not tested: three annotators give a wrong "human
+#: With fewer items (or clusters of items) or annotators, equivalence is not tested: three annotators give a
+#: wrong "human
 #: level" in a tenth of studies (`benchmarks/difference_coverage.py`). With fewer annotators, every verdict is "untold".
 FEWEST_ITEMS: Final = 10
 FEWEST_ANNOTATORS: Final = 10
@@ -50,8 +51,9 @@ class ComparisonVerdict:
         p_equivalent: the p-value of the two one-sided tests, after Holm's correction over the models.
         p_not_worse: the p-value of the test of not being worse by the margin, after Holm's correction over the models.
         needed: the approximate size of a study that would tell; `None` if the outcome is told or no size is known.
-        significant: whether the model is above or below people by the two-sided test, which a model at human level may be
-            too; `None` if the difference is not significant, or if there are too few annotators for a verdict.
+        significant: whether the model is above or below people by the two-sided test, which a model at human
+            level may be too; `None` if the difference is not significant, or if there are too few annotators
+            for a verdict.
         few_annotators: the number of annotators if it is too small for a verdict; otherwise `None`.
     """
 
@@ -69,15 +71,15 @@ def verdicts(
 ) -> list[tuple[float, ComparisonVerdict]]:
     """Correct the p-values of one kind of comparison over the models, and give the verdicts.
 
-    Equivalence is tested by two one-sided tests at 5 %, each over items and annotators. Its verdict comes first, because a
-    difference inside the margin counts as none even if it is significant. Then come above and below people, by the
-    two-sided test at 5 %, and not worse than people, by the lower one of the one-sided tests. With too few annotators no
-    verdict is told.
+    Equivalence is tested by two one-sided tests at 5 %, each over items and annotators. Its verdict comes
+    first, because a difference inside the margin counts as none even if it is significant. Then come above
+    and below people, by the two-sided test at 5 %, and not worse than people, by the lower one of the
+    one-sided tests. With too few annotators no verdict is told.
 
     Args:
         found: the p-value, the difference and the difference over items and annotators of each model.
-        margin: the margin; without it only above, below and untold are possible. A planned margin is left out if there are
-            too few items or annotators.
+        margin: the margin; without it only above, below and untold are possible. A planned margin is left out
+            if there are too few items or annotators.
         annotators: how many annotators the study has; used where there is no difference over items and annotators.
 
     Returns:

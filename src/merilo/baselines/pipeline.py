@@ -179,7 +179,10 @@ class Baseline:
 
     @property
     def without_suspects(self) -> Score | None:
-        """Return the main metric without exclusion by suspect control items; `None` if there are none, or without gold."""
+        """Return the main metric without exclusion by suspect control items.
+
+        `None` if there are none, or without gold.
+        """
         return self.control_check.without_suspects
 
     @property
@@ -247,13 +250,13 @@ def baseline(
             compared as texts.
         gold: the gold answers, if they are known.
         skills: the platform's skills of annotators, see `controls.read_skills`.
-        population: the whole dataset in strata, if the items are a sample of it; the metrics are then also estimated for
-            the whole dataset.
+        population: the whole dataset in strata, if the items are a sample of it; the metrics are then also
+            estimated for the whole dataset.
 
     Raises:
         UsageError: the metric does not fit the dataset's answers, or answers are programs, which must be run.
-        DataError: there are no test items, an annotator gave two different answers to an item, or no annotator passes the
-            control items, or no item for an estimate on the whole dataset is left.
+        DataError: there are no test items, an annotator gave two different answers to an item, or no
+            annotator passes the control items, or no item for an estimate on the whole dataset is left.
     """
     declaration = declared(dataset, settings)
     programs = declaration.answer.kind == "program"

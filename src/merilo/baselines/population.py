@@ -46,14 +46,16 @@ class Population:
         asked = Counter(self.of.values())
         if unknown := sorted(set(asked) - set(self.sizes)):
             raise DataError(
-                f"has no items in the {'stratum' if len(unknown) == 1 else 'strata'} {_told(unknown)}, in which the study has "
+                f"has no items in the {'stratum' if len(unknown) == 1 else 'strata'} "
+                f"{_told(unknown)}, in which the study has "
                 f"{sum(asked[name] for name in unknown)}: check that the study's items were sampled from this dataset",
                 file=self.source,
             )
         for name, n in asked.items():
             if n > self.sizes[name]:
                 raise DataError(
-                    f"has {_items(self.sizes[name])} in the stratum '{name}', but the study has {n}: the number must be "
+                    f"has {_items(self.sizes[name])} in the stratum '{name}', but the study has "
+                    f"{n}: the number must be "
                     "that of the whole dataset",
                     file=self.source,
                 )
@@ -75,8 +77,8 @@ def population_of_table(
 ) -> Population:
     """Build the population from a table: the dataset's items, or its strata with their numbers of items.
 
-    A table of strata has a column `count` (or `items`, `n`) and a row for each stratum. In a table without such a column,
-    and in one that has several rows of a stratum, each row is an item.
+    A table of strata has a column `count` (or `items`, `n`) and a row for each stratum. In a table without
+    such a column, and in one that has several rows of a stratum, each row is an item.
 
     Args:
         table: one row per item or per stratum, with a column `row` of row numbers for messages if it is a file.
@@ -88,8 +90,8 @@ def population_of_table(
     Raises:
         UsageError: no field is named, or the study's items lack a field.
         InputError: the table lacks a field, a row has no value of it, or a count is not a whole number above 0.
-        DataError: an item of the study has no value of a field, the study has items in a stratum that the table lacks, or
-            more items of a stratum than the table.
+        DataError: an item of the study has no value of a field, the study has items in a stratum that the
+            table lacks, or more items of a stratum than the table.
     """
     if not fields:
         raise UsageError(
@@ -165,7 +167,8 @@ def _strata_of(fields: Sequence[str], items: pl.DataFrame, gold: Gold | None) ->
         if not named:
             known = [column for one in tables for column in one.columns if column != "item"]
             raise UsageError(
-                f"{argument('strata')}: the study's items have no field '{name}' (choose from: {listed(known)}); a field that "
+                f"{argument('strata')}: the study's items have no field '{name}' (choose from: "
+                f"{listed(known)}); a field that "
                 f"annotators did not see must be in the file of {argument('gold')}"
             )
         one, column = named[0]
@@ -175,7 +178,8 @@ def _strata_of(fields: Sequence[str], items: pl.DataFrame, gold: Gold | None) ->
     if without.height:
         raise DataError(
             f"{_items(without.height)} of the study {'has' if without.height == 1 else 'have'} no value of "
-            f"{' or '.join(fields)} (numbers {listed([str(n) for n in without['item']], 5)}), so their strata are not known",
+            f"{' or '.join(fields)} (numbers {listed([str(n) for n in without['item']], 5)}), so "
+            "their strata are not known",
             field=argument("strata"),
         )
     return {int(item): _names(fields, values) for item, *values in table.iter_rows()}

@@ -1,8 +1,9 @@
 """Estimates of programs that people wrote: pass@k, with every program as a sample.
 
-The answers of such a study are verdicts of the sandbox: a program passed all tests of its problem, or failed. Programs have no
-consensus, because no majority of programs can be formed: each person's program counts by itself. pass@1 of an item is the
-share of its programs that pass, and pass@1 of people is its mean over items: the expected score of one program by one person.
+The answers of such a study are verdicts of the sandbox: a program passed all tests of its problem, or failed.
+Programs have no consensus, because no majority of programs can be formed: each person's program counts by
+itself. pass@1 of an item is the share of its programs that pass, and pass@1 of people is its mean over items:
+the expected score of one program by one person.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def refuse_programs(responses: Responses, title: str) -> None:
     """
     if not responses.table["answer"].is_in([PASSED, FAILED]).all():
         raise UsageError(
-            f"answers to {title} are programs, which must be run: 'merilo study baseline' runs those of a study in the sandbox, "
+            f"answers to {title} are programs, which must be run: 'merilo study baseline' runs "
+            "those of a study in the sandbox, "
             "and 'merilo code score' a JSONL file with task_id, completion and annotator"
         )
 
@@ -52,8 +54,9 @@ def refuse_programs(responses: Responses, title: str) -> None:
 def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[str, ...]) -> Estimates:
     """Estimate pass@k of people for k from 1 to the smallest number of programs of an item.
 
-    The interval is over items and annotators: the variance components of the answers' scores. For k above 1 an answer's score is
-    the item's pass@k plus its first-order effect (the change of pass@k if this program failed instead of passing, or the reverse).
+    The interval is over items and annotators: the variance components of the answers' scores. For k above 1
+    an answer's score is the item's pass@k plus its first-order effect (the change of pass@k if this program
+    failed instead of passing, or the reverse).
 
     Args:
         scorer: has the items with gold.
@@ -61,7 +64,8 @@ def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[
         declared: the metrics that the dataset declares; those with a larger k are missing, with the reason.
 
     References:
-        W. Hoeffding (1948), A class of statistics with asymptotically normal distribution. Annals of Mathematical Statistics 19.
+        W. Hoeffding (1948), A class of statistics with asymptotically normal distribution. Annals of
+        Mathematical Statistics 19.
     """
     asked = np.isin(pool.votes.item, scorer.codes)
     votes, right = pool.votes.where(asked), verdicts(pool)[asked]

@@ -43,7 +43,8 @@ Procedure: TypeAlias = Callable[[PoolVotes], Consensus]
 #: Scores a consensus on the items that have a label; returns `None` without gold.
 Scorer: TypeAlias = Callable[[Consensus], Score | None]
 
-#: Computes the uncertainty of a score over items and annotators from the procedure's name, the pool, the consensus and the score.
+#: Computes the uncertainty of a score over items and annotators from the procedure's name, the pool, the
+#: consensus and the score.
 OverAnnotators: TypeAlias = Callable[[str, PoolVotes, Consensus, Score], TwoWay | None]
 
 
@@ -94,8 +95,8 @@ def sensitivity(
         score: the function that scores a consensus.
         thresholds: accuracies on control items, each from 0 to 1.
         min_controls: annotators with fewer answers to control items are kept for every threshold.
-        over_annotators: the function that computes the uncertainty of a score over items and annotators; by default it is
-            left out.
+        over_annotators: the function that computes the uncertainty of a score over items and annotators; by
+            default it is left out.
 
     Returns:
         One row for each threshold and procedure, ordered by threshold first. Thresholds that keep the same annotators
@@ -204,7 +205,10 @@ def study_quality(baseline: Baseline) -> StudyQuality:
 
 
 def _procedures(settings: Settings, fits: Mapping[str, Fit], *, free_text: bool) -> dict[str, Procedure]:
-    """Return the procedures that are fast enough for this study: the published one, the cascade, and the fitted models."""
+    """Return the procedures that are fast enough for this study.
+
+    The published one, the cascade, and the fitted models.
+    """
     min_votes = settings.min_votes
 
     def by_majority(pool: PoolVotes) -> Consensus:
@@ -251,7 +255,10 @@ def _by_model(
 
 
 def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotators:
-    """Return the function that computes the uncertainty of a row's metric, with items decided again by its procedure."""
+    """Return the function that computes the uncertainty of a row's metric.
+
+    With items decided again by its procedure.
+    """
     settings = baseline.settings
 
     def over_annotators(name: str, pool: PoolVotes, consensus: Consensus, found: Score) -> TwoWay | None:
@@ -270,7 +277,10 @@ def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotat
 
 
 def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str, str]]:
-    """Fit each model to the answers of all annotators; also return the models that could not be fitted, with reasons."""
+    """Fit each model to the answers of all annotators.
+
+    Also return the models that could not be fitted, with reasons.
+    """
     settings, votes = baseline.settings, pool.everyone.votes
     fits: dict[str, Fit] = {}
     if len(votes) > MOST_ANSWERS:

@@ -1,7 +1,7 @@
 """The record of a baseline: everything that `baseline.json` holds, typed. All renderers take it.
 
-`record_of` makes it from the pipeline's result, `to_json` writes it, and `read_record` reads a saved folder, also one of an earlier
-version. `docs/json.md` explains the keys.
+`record_of` makes it from the pipeline's result, `to_json` writes it, and `read_record` reads a saved folder,
+also one of an earlier version. `docs/json.md` explains the keys.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ class AnnotatorCounts(Record):
 
     @property
     def unchecked(self) -> int:
-        """Return how many annotators had no or too few control answers and were kept; an earlier version lacks the latter."""
+        """Return how many annotators had no or too few control answers and were kept.
+
+        An earlier version lacks the latter.
+        """
         return max(self.kept_without_controls or 0, self.unjudged or 0)
 
 
@@ -228,7 +231,10 @@ class OnDataset(WithIntervals):
 
 
 class MetricRecord(WithIntervals):
-    """A metric of the consensus with its intervals, and of single annotators; only `reason` if it could not be computed."""
+    """A metric of the consensus with its intervals, and of single annotators.
+
+    Only `reason` if it could not be computed.
+    """
 
     value: Number = None
     over_items: Ends = None
@@ -255,7 +261,10 @@ class MetricRecord(WithIntervals):
 
 
 class HumanBenchmark(Record):
-    """The values for `human_benchmark` in a dataset's metadata, on items with a majority ("agreed") or all that are decided."""
+    """The values for `human_benchmark` in a dataset's metadata.
+
+    On items with a majority ("agreed") or all that are decided.
+    """
 
     items: Literal["agreed", "all"] = "all"
     metrics: dict[str, MetricRecord] = {}
@@ -482,7 +491,8 @@ class SensitivityRecord(Record):
 class BaselineRecord(Record):
     """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
 
-    The comparisons with `models` and the `scale` are those of `merilo compare` and `merilo scale`; they are given only with models.
+    The comparisons with `models` and the `scale` are those of `merilo compare` and `merilo scale`; they are
+    given only with models.
     """
 
     dataset: str | None = None
@@ -535,7 +545,10 @@ class BaselineRecord(Record):
 
     @property
     def sampled(self) -> tuple[int, int] | None:
-        """Return the number of items of the study and of the dataset from which they were sampled, if they are a sample."""
+        """Return the number of items of the study and of the dataset from which they were sampled.
+
+        If they are a sample.
+        """
         return (self.population.sampled, self.population.items) if self.population else None
 
     def settings(self, file: Path | None = None) -> tuple[Settings, Dataset]:
@@ -665,7 +678,9 @@ def cluster_record(clusters: ItemClusters | None) -> ClusterRecord | None:
 
 
 def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
-    """Return how many items were resolved in each way; ways that are not of every baseline are given only if they occur.
+    """Return how many items were resolved in each way.
+
+    Ways that are not of every baseline are given only if they occur.
 
     Example:
         >>> counts = resolved_by({Resolution.UNANIMOUS: 22, Resolution.PLURALITY: 58, Resolution.SKILL: 15})
@@ -993,8 +1008,8 @@ def _person(estimates: Estimates, person: Person | None) -> PersonRecord | None:
 def _human_benchmark(estimates: Estimates, settings: Settings) -> HumanBenchmark | None:
     """Return the values for a dataset's metadata; `None` without metrics.
 
-    The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on those with a majority is withheld
-    from a folder without gold answers.
+    The items are those with a majority ("agreed"), or all that are decided ("all"): also if the value on
+    those with a majority is withheld from a folder without gold answers.
     """
     main = estimates.main
     chosen = {
@@ -1083,7 +1098,10 @@ def _gold(gold: Gold) -> GoldRecord:
 
 
 def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecord:
-    """Return a record with the quality of the annotators, the sensitivity of the metric, and the audit of the gold answers."""
+    """Return a record with the quality of the annotators, the sensitivity of the metric.
+
+    And the audit of the gold answers.
+    """
     people = quality.people
     more: dict[str, object] = {
         "quality": QualityRecord(

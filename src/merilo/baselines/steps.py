@@ -147,8 +147,8 @@ def clean(
     `cluster` is the field of clusters that the dataset declares.
 
     Raises:
-        DataError: an annotator gave two different answers to an item, there are no test items, or all items belong to the
-            same cluster.
+        DataError: an annotator gave two different answers to an item, there are no test items, or all items
+            belong to the same cluster.
         UsageError: there is no field `settings.cluster`.
     """
     responses, normalisation = comparable(responses, declaration, settings, question_types(responses, gold))
@@ -205,9 +205,7 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
     return Screened(annotators, used, with_clusters(pool, cleaned.clusters))
 
 
-def decide_items(
-    cleaned: Cleaned, screened: Screened, declaration: Dataset, settings: Settings
-) -> Decided:
+def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, settings: Settings) -> Decided:
     """Decide every item by the settings, and also by majority only, as in the published procedure."""
     pool = screened.pool
     if declaration.answer.kind == "program":

@@ -1,4 +1,7 @@
-"""The arguments that describe a study: responses, gold answers, skills and the whole dataset, and their record in the provenance."""
+"""The arguments that describe a study.
+
+Responses, gold answers, skills and the whole dataset, and their record in the provenance.
+"""
 
 from __future__ import annotations
 
@@ -261,9 +264,10 @@ def gold_in_memory(
     Args:
         responses: the responses.
         declared: the dataset.
-        given: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas) from item to
-            gold answer if items have one field or one field of ids. The items of a mapping are ids by which answers of
-            models are matched, and so is the only field of the items in a table without a column of ids.
+        given: a table with the fields of the items and the gold answers, or a mapping (or a Series of pandas)
+            from item to gold answer if items have one field or one field of ids. The items of a mapping are
+            ids by which answers of models are matched, and so is the only field of the items in a table
+            without a column of ids.
         column: the column of the gold answers, if it cannot be found by name.
         alternatives: the separator of several gold answers in one text.
 
@@ -306,15 +310,16 @@ def find_population(
 
     Args:
         given: the file of the dataset's items, of its strata with their numbers of items, or of a study's weights
-            (`weights.csv`, which needs no `strata`); a table of any of these; a mapping from the value of one field to the number of items; or what `read_raw` gives.
+            (`weights.csv`, which needs no `strata`); a table of any of these; a mapping from the value of one
+            field to the number of items; or what `read_raw` gives.
         strata: the fields whose values define the strata.
         responses: the responses of the study.
         gold: the gold answers, with the other fields of their file.
         encoding: the file's encoding.
 
     Raises:
-        UsageError: strata are named without a population or a population without strata, there are no gold answers, or the
-            study's items lack a field.
+        UsageError: strata are named without a population or a population without strata, there are no gold
+            answers, or the study's items lack a field.
         InputError: the file cannot be read, or lacks a field.
         DataError: the study's items were not sampled from this dataset.
     """

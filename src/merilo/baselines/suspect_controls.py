@@ -42,7 +42,8 @@ class ControlCheck:
     """The check of control items against the annotators' answers.
 
     Attributes:
-        health: each control item's known answer with the annotators' answers, and the annotators judged on few control items.
+        health: each control item's known answer with the annotators' answers, and the annotators judged on
+            few control items.
         without_suspects: the main metric if suspect control items are not used for exclusion; `None` if there are none,
             or without gold.
         two_way: the uncertainty of `without_suspects` over items and annotators; `None` if it is not defined.

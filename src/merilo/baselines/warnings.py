@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3
 
-#: A baseline is not accepted if its control items exclude this share of the annotators, or if this share of them is suspect.
+#: A baseline is not accepted if its control items exclude this share of the annotators, or if this share of
+#: them is suspect.
 _UNTRUSTED_EXCLUSION: Final = 1 / 2
 _UNTRUSTED_CONTROLS: Final = 1 / 4
 _FEWEST_SUSPECTS: Final = 2
@@ -98,7 +99,8 @@ def reasons_to_reject(
     if share <= settings.max_low_agreement:
         return ()
     text = Text(
-        "{low} of {items} items ({share:.0%}) have no majority ({rule}), more than the {allowed:.0%} allowed: the estimate is "
+        "{low} of {items} items ({share:.0%}) have no majority ({rule}), more than the "
+        "{allowed:.0%} allowed: the estimate is "
         "not valid and must not be used",
         low=low,
         items=items,
@@ -112,7 +114,8 @@ def reasons_to_reject(
 def status_of_baseline(reasons: Sequence[BaselineWarning], health: ControlHealth, *, scored: bool) -> Status:
     """Return the status of a baseline; with several, the first one of rejected, check the controls, no estimate.
 
-    The controls are to be checked if they exclude half of the annotators, or if a quarter of them, at least two, are suspect.
+    The controls are to be checked if they exclude half of the annotators, or if a quarter of them, at least
+    two, are suspect.
 
     Args:
         reasons: the reasons for rejection.
@@ -165,7 +168,8 @@ def _warnings_on_controls(
     unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
     if responses.table["is_control"].any() and not annotators["controls"].sum():
         text = Text(
-            "none of the control items has a known answer in {field}: annotators were not checked, and none was excluded",
+            "none of the control items has a known answer in {field}: annotators were not checked, "
+            "and none was excluded",
             field=responses.answer_field,
         )
         return (BaselineWarning("no_known_answers", text),)
@@ -175,7 +179,8 @@ def _warnings_on_controls(
     if not unjudged:
         return ()
     text = Text(
-        "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} control items}: they could not be judged and "
+        "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} "
+        "control items}: they could not be judged and "
         "were kept",
         n=unjudged,
         annotators=annotators.height,
@@ -207,7 +212,8 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
     if lacking:
         what = "both" if len(lacking) == 2 else next(iter(lacking))
         text = Text(
-            "the export has {what:time=no times|reward=no rewards|no times and no rewards}: values computed from them are left out",
+            "the export has {what:time=no times|reward=no rewards|no times and no rewards}: values "
+            "computed from them are left out",
             what=what,
         )
         found.append(BaselineWarning("absent", text))
@@ -234,7 +240,8 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
         )
         if place == 5 < len(near):
             text = Text(
-                "{text}; {n:# more answer looks like a misspelling|# more answers look like misspellings}: see merilo inspect",
+                "{text}; {n:# more answer looks like a misspelling|# more answers look like "
+                "misspellings}: see merilo inspect",
                 text=text,
                 n=len(near) - 5,
             )
@@ -244,7 +251,8 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
 
 def _warning_on_unread(unread: Unread) -> BaselineWarning:
     text = Text(
-        "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in {field} (the first is '{first}': {file}, "
+        "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in "
+        "{field} (the first is '{first}': {file}, "
         "row {row}); it is treated as missing",
         n=unread.rows,
         what=unread.what,
@@ -266,7 +274,8 @@ def _warnings_on_skills(
     if not unknown:
         return ()
     text = Text(
-        "{n} of {annotators} annotators {n:has|have} no skill in the file: the mean skill of the others is used instead",
+        "{n} of {annotators} annotators {n:has|have} no skill in the file: the mean skill of the "
+        "others is used instead",
         n=unknown,
         annotators=kept.height,
     )
@@ -277,7 +286,8 @@ def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
     if fit is None or fit.converged:
         return ()
     text = Text(
-        "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of annotators may still change",
+        "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of "
+        "annotators may still change",
         model={
             "glad": "GLAD",
             "dawid-skene": "Dawid-Skene",
@@ -293,7 +303,8 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
     found = [BaselineWarning("gold", one) for one in gold.warnings]
     if gold.without_gold:
         text = Text(
-            "{n:# item of the pool has no gold answer and is|# items of the pool have no gold answer and are} not scored "
+            "{n:# item of the pool has no gold answer and is|# items of the pool have no gold "
+            "answer and are} not scored "
             "({n:item|items} {numbers})",
             n=len(gold.without_gold),
             numbers=_first(gold.without_gold),
@@ -319,8 +330,10 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
     found = []
     if suspects := len(health.suspects):
         text = Text(
-            "{n} of {controls} control items may have a wrong known answer: most annotators who are accurate on the other control items "
-            "agree on another answer; without {n:this control item|these control items}, the decision to exclude would change for "
+            "{n} of {controls} control items may have a wrong known answer: most annotators who "
+            "are accurate on the other control items "
+            "agree on another answer; without {n:this control item|these control items}, the "
+            "decision to exclude would change for "
             "{changed:# annotator|# annotators} of {annotators} (check the known answers)",
             n=suspects,
             controls=len(health.controls),
@@ -330,7 +343,8 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
         found.append(BaselineWarning("suspect_controls", text))
     if few := health.excluded_on_few:
         text = Text(
-            "{few} of {excluded} excluded annotators gave fewer than {least} answers to control items (to keep them, raise {option})",
+            "{few} of {excluded} excluded annotators gave fewer than {least} answers to control "
+            "items (to keep them, raise {option})",
             few=few,
             excluded=health.excluded,
             least=FEW_CONTROLS,
@@ -339,7 +353,8 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
         found.append(BaselineWarning("excluded_on_few_controls", text))
     if health.excluded > MOST_EXCLUDED * health.annotators:
         text = Text(
-            "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the estimate describes only the remaining "
+            "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the "
+            "estimate describes only the remaining "
             "annotators",
             n=health.excluded,
             annotators=health.annotators,
@@ -359,7 +374,8 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWa
     found = []
     if collected.fewer:
         text = Text(
-            "{n:# item has|# items have} fewer answers than the adaptive overlap {start} to {limit} gives: the collection is not complete",
+            "{n:# item has|# items have} fewer answers than the adaptive overlap {start} to "
+            "{limit} gives: the collection is not complete",
             n=collected.fewer,
             start=overlap.start,
             limit=overlap.limit,
@@ -367,7 +383,8 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWa
         found.append(BaselineWarning("adaptive_fewer", text))
     if collected.more:
         text = Text(
-            "{n:# item has|# items have} more answers than the adaptive overlap {start} to {limit} gives: the answers were not collected "
+            "{n:# item has|# items have} more answers than the adaptive overlap {start} to {limit} "
+            "gives: the answers were not collected "
             "with this design",
             n=collected.more,
             start=overlap.start,
@@ -376,8 +393,10 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWa
         found.append(BaselineWarning("adaptive_more", text))
     if not overlap.decides_early:
         text = Text(
-            "{start} equal answers are not a majority of {limit}, so the consensus can differ from that of {limit} people, and this is not "
-            "corrected; on the items with fixed overlap it differs on {changed} of the {checked:# item|# items} on which the first {start} "
+            "{start} equal answers are not a majority of {limit}, so the consensus can differ from "
+            "that of {limit} people, and this is not "
+            "corrected; on the items with fixed overlap it differs on {changed} of the {checked:# "
+            "item|# items} on which the first {start} "
             "people agree",
             changed=collected.changed,
             checked=collected.checked,
@@ -409,14 +428,16 @@ def warnings_on_variants(scorer: ConsensusScorer | None) -> tuple[BaselineWarnin
 def _variant(variant: str, lacking: list[str]) -> Text:
     if lacking:
         return Text(
-            "variant {variant} has no item with a gold answer for {n:task|tasks} {names}: the variant is incomplete and is not part of "
+            "variant {variant} has no item with a gold answer for {n:task|tasks} {names}: the "
+            "variant is incomplete and is not part of "
             "grade_norm",
             variant=variant,
             n=len(lacking),
             names=", ".join(lacking),
         )
     return Text(
-        "variant {variant} does not have {items} different tasks worth {points} points: the variant is incomplete and is not part of "
+        "variant {variant} does not have {items} different tasks worth {points} points: the "
+        "variant is incomplete and is not part of "
         "grade_norm",
         variant=variant,
         items=VARIANT_ITEMS,

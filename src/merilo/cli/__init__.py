@@ -77,7 +77,8 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("MERILO_DEBUG"):
             raise
         say(
-            f"unexpected {type(error).__name__} ({error}): this is a bug in Merilo; set MERILO_DEBUG=1 to see the traceback"
+            f"unexpected {type(error).__name__} ({error}): this is a bug in Merilo; set "
+            "MERILO_DEBUG=1 to see the traceback"
         )
         return UsageError.exit_status
     return status

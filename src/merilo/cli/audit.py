@@ -60,23 +60,58 @@ def audit(
     dataset_name: DatasetOption = None,
     gold: GoldOption = None,
     gold_column: GoldColumnOption = None,
-    revised: Annotated[Path | None, typer.Option(help="Items with corrected gold answers, for example the filled-in audit.csv of --out: the baseline is scored before and after the revision.", rich_help_panel=INPUT)] = None,
+    revised: Annotated[
+        Path | None,
+        typer.Option(
+            help="Items with corrected gold answers, for example the filled-in audit.csv of --out: the "
+            "baseline is scored before and after the revision.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     answer: AnswerOption = None,
     recode: RecodeOption = None,
     skills: SkillsOption = None,
-    other: Annotated[list[Path] | None, typer.Option(help="An export of another dataset that the same annotators answered: whether they agree with the others is then judged on it too; may be given several times.", rich_help_panel=INPUT)] = None,
+    other: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="An export of another dataset that the same annotators answered: whether they agree "
+            "with the others is then judged on it too; may be given several times.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     encoding: EncodingOption = None,
-    choice: Annotated[bool | None, typer.Option("--choice/--open", help="Answers are a choice among labels, none of which is a typing error, or were typed freely. Default: a choice if there are at most five labels.", rich_help_panel=INPUT)] = None,
+    choice: Annotated[
+        bool | None,
+        typer.Option(
+            "--choice/--open",
+            help="Answers are a choice among labels, none of which is a typing error, or were typed "
+            "freely. Default: a choice if there are at most five labels.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     settings: Settings,
     item: ItemOption = None,
     annotator: AnnotatorOption = None,
     control: ControlOption = None,
     page: PageOption = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many items to print; the files have all of them.", rich_help_panel=OUTPUT)] = 20,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the results: audit.csv (the list to review and give back with --revised), contested.csv (items without gold on which people disagree) and audit.json.", rich_help_panel=OUTPUT)] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=0, help="How many items to print; the files have all of them.", rich_help_panel=OUTPUT
+        ),
+    ] = 20,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new folder for the results: audit.csv (the list to review and give back with "
+            "--revised), contested.csv (items without gold on which people disagree) and "
+            "audit.json.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """List the items whose gold answer is probably wrong, and separate typing errors from dataset errors."""
     inputs = [
         *files,
@@ -88,20 +123,37 @@ def audit(
     refuse_json(json_to, inputs)
     with reading(files) as progress:
         responses = read_responses(
-            files, platform=platform, dataset=dataset_name, item=item, annotator=annotator, answer=answer, control=control,
-            page=page, encoding=encoding, recode=recode or (), progress=progress,
-        )  # fmt: skip
+            files,
+            platform=platform,
+            dataset=dataset_name,
+            item=item,
+            annotator=annotator,
+            answer=answer,
+            control=control,
+            page=page,
+            encoding=encoding,
+            recode=recode or (),
+            progress=progress,
+        )
     with working(f"Comparing {responses.table.height:,} answers with gold"):
         result = find_wrong_golds(
-            responses, dataset=dataset_name, gold=gold, gold_column=gold_column, revised=revised, skills=skills, others=other or (), choice=choice,
+            responses,
+            dataset=dataset_name,
+            gold=gold,
+            gold_column=gold_column,
+            revised=revised,
+            skills=skills,
+            others=other or (),
+            choice=choice,
             settings=settings,
-        )  # fmt: skip
+        )
     study = result.details
     if folder:
         result.save(folder.path, force=folder.force)
     if not study.audit.golds:
         say(
-            "no item has a gold: only the items on which people disagree can be listed (add --gold FILE to look for wrong golds)"
+            "no item has a gold: only the items on which people disagree can be listed (add --gold "
+            "FILE to look for wrong golds)"
         )
     if json_to:
         emit_json(result.to_dict(), json_to)
@@ -130,7 +182,8 @@ def show(
         _golds(console, found, len(suspects))
     if found.golds < found.items:
         console.print(
-            f"{_counted(found.items - found.golds, 'item')} without gold; people disagree on {len(found.contested)} of them"
+            f"{_counted(found.items - found.golds, 'item')} without gold; people disagree on "
+            f"{len(found.contested)} of them"
             f"{' (listed in contested.csv)' if out and found.contested else ''}.",
             soft_wrap=True,
         )
@@ -162,7 +215,8 @@ def _golds(console: Console, found: Audit, suspects: int) -> None:
         return
     if max(len(one.answers) for one in found.findings) == 1:
         console.print(
-            "Each of them has one answer, so an answer that differs from the gold may be the annotator's error just as well.",
+            "Each of them has one answer, so an answer that differs from the gold may be the "
+            "annotator's error just as well.",
             soft_wrap=True,
         )
     expected = f"Expected number of wrong golds: {found.expected_wrong:.1f} of {found.golds}"
@@ -177,7 +231,8 @@ def _golds(console: Console, found: Audit, suspects: int) -> None:
         )
     elif not suspects:
         console.print(
-            f"No gold is wrong with a probability of {LEAST_PROBABLE:g} or more: the answers give no reason to doubt one.",
+            f"No gold is wrong with a probability of {LEAST_PROBABLE:g} or more: the answers give "
+            "no reason to doubt one.",
             soft_wrap=True,
         )
 

@@ -75,9 +75,32 @@ def make(
     item: ItemOption = None,
     recode: RecodeOption = None,
     skills: SkillsOption = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; or the log of lm-eval, Inspect, HELM or a batch; may be given several times.", rich_help_panel=MODELS)] = None,
-    common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.", rich_help_panel=MODELS)] = False,
-    margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none, for the verdict 'at human level': 0.02. Default: the margin of the frozen plan if --gold is the items.jsonl of a study.", rich_help_panel=MODELS)] = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A model's answers to compare with the baseline: id, answer, and sample if there are "
+            "several per item; or the log of lm-eval, Inspect, HELM or a batch; may be given "
+            "several times.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    common_items: Annotated[
+        bool,
+        typer.Option(
+            "--common-items",
+            help="If a model did not answer all items, compare on the items that both answered.",
+            rich_help_panel=MODELS,
+        ),
+    ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="The largest difference from a model that counts as none, for the verdict 'at human "
+            "level': 0.02. Default: the margin of the frozen plan if --gold is the items.jsonl of "
+            "a study.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
     population: PopulationOption = None,
     strata: StrataOption = None,
     encoding: EncodingOption = None,
@@ -89,12 +112,14 @@ def make(
     submitted: SubmittedOption = None,
     seconds: SecondsOption = None,
     reward: RewardOption = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)
+    ] = None,
     anonymise: AnonymiseOption = False,
     force: ForceOption = False,
     details: DetailsOption = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Make a human baseline from raw annotation.
 
     Exit status 1: the baseline was made and is rejected.

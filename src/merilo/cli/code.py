@@ -34,16 +34,61 @@ _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
 
 @takes_settings(of=ProgramSettings)
 def score(
-    completions: Annotated[Path, typer.Argument(help="JSON Lines with task_id (or id), completion, and annotator if people wrote the programs; several rows per problem are allowed. May be gzip-compressed.")],
+    completions: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON Lines with task_id (or id), completion, and annotator if people wrote the "
+            "programs; several rows per problem are allowed. May be gzip-compressed."
+        ),
+    ],
     *,
-    data: Annotated[Path, typer.Option(help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.", rich_help_panel=INPUT)],
-    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="1,5,10", help="The k of pass@k. Default: those of 1, 5 and 10 for which there are enough generations.", rich_help_panel=INPUT)] = None,
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="The problems: ruHumanEval's items (JSON, JSONL, Parquet), or HumanEval's own JSONL, plain or .gz.",
+            rich_help_panel=INPUT,
+        ),
+    ],
+    k: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-k",
+            "--k",
+            metavar="1,5,10",
+            help="The k of pass@k. Default: those of 1, 5 and 10 for which there are enough generations.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     settings: ProgramSettings,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder for verdicts, generations and the score. An interrupted run resumes from it.", rich_help_panel=_OUTPUT)] = None,
-    outputs: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the programs' answers to this file, in the format of a submission.", rich_help_panel=_OUTPUT)] = None,
-    per_problem: Annotated[bool, typer.Option("--per-problem", help="Print one line per problem.", rich_help_panel=_OUTPUT)] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
-) -> int:  # fmt: skip
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder for verdicts, generations and the score. An interrupted run resumes from it.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    outputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the programs' answers to this file, in the format of a submission.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    per_problem: Annotated[
+        bool, typer.Option("--per-problem", help="Print one line per problem.", rich_help_panel=_OUTPUT)
+    ] = False,
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json",
+            metavar="FILE|-",
+            help="Write the result as one JSON object; - is standard output.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+) -> int:
     """Score programs of a model or of people by pass@k.
 
     Every distinct program runs once, in a separate sandbox, and its answers are compared with the gold answers outside.
@@ -110,11 +155,26 @@ def _watch(out: Path | None, generations: int, resumed: int) -> Iterator[Callabl
 
 def doctor(
     *,
-    backend: Annotated[str, typer.Option(help="The sandbox: bubblewrap, docker, or auto for the first one available.")] = "auto",
-    python: Annotated[str | None, typer.Option(metavar="3.12|PATH", help="The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.")] = None,
-    packages: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.")] = None,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the results as one JSON object; - is standard output.")] = None,
-) -> int:  # fmt: skip
+    backend: Annotated[
+        str, typer.Option(help="The sandbox: bubblewrap, docker, or auto for the first one available.")
+    ] = "auto",
+    python: Annotated[
+        str | None,
+        typer.Option(
+            metavar="3.12|PATH",
+            help="The Python that runs the programs, 3.9 to 3.14. Default: the one that runs Merilo.",
+        ),
+    ] = None,
+    packages: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.")
+    ] = None,
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE|-", help="Write the results as one JSON object; - is standard output."
+        ),
+    ] = None,
+) -> int:
     """Try to break out of the sandbox of generated programs, and print which guarantees held.
 
     Hostile programs attack a file, a port and a process made for this test, other programs, the verdict and the
@@ -140,7 +200,8 @@ def doctor(
     name = f"{jail['backend']} with Python {jail['python']}"
     if broken:
         say(
-            f"{name}: {broken} of {len(findings)} guarantees did not hold; do not run untrusted programs on this machine"
+            f"{name}: {broken} of {len(findings)} guarantees did not hold; do not run untrusted "
+            "programs on this machine"
         )
     else:
         say(f"{name}: all {len(findings)} guarantees held")
@@ -157,7 +218,10 @@ def _print(text: str) -> None:
 
 
 def _line(finding: Attempt) -> str:
-    return f"  {'held   ' if finding.held else 'BROKEN '} {finding.claim}{f': {finding.detail}' if finding.detail else ''}\n"
+    return (
+        f"  {'held   ' if finding.held else 'BROKEN '} "
+        f"{finding.claim}{f': {finding.detail}' if finding.detail else ''}\n"
+    )
 
 
 def _row(finding: Attempt) -> Json:

@@ -39,16 +39,67 @@ Form: TypeAlias = Literal["table", "markdown", "latex", "html"]
 @app.command()
 @takes_settings(of=ComparisonSettings)
 def people_against_models(
-    paths: Annotated[list[Path], typer.Argument(metavar="BASELINE... RUN...", help="Human baselines (folders written by 'merilo baseline --out') and models: runs of 'merilo run', files of answers (id, answer, and sample if there are several per item; CSV, TSV, JSON or JSONL), or logs of lm-eval, Inspect, HELM or a batch.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="BASELINE... RUN...",
+            help="Human baselines (folders written by 'merilo baseline --out') and models: runs of "
+            "'merilo run', files of answers (id, answer, and sample if there are several per item; "
+            "CSV, TSV, JSON or JSONL), or logs of lm-eval, Inspect, HELM or a batch.",
+        ),
+    ],
     *,
-    data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.", rich_help_panel=INPUT)] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The items with ids and gold answers, if the baseline was made without them.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     settings: ComparisonSettings,
-    form: Annotated[Form | None, typer.Option("--format", help="The form of the table over all datasets; html is a page in both languages.", rich_help_panel=OUTPUT)] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this new file. Default: standard output.", rich_help_panel=OUTPUT)] = None,
-    items_to: Annotated[Path | None, typer.Option("--items", metavar="FILE", help="Write the items on which people or a model alone are right: a new file, .csv, .json or .jsonl.", rich_help_panel=OUTPUT)] = None,
-    details: Annotated[bool, typer.Option("--details", help="Print the tests and the distributions of labels of each model too.", rich_help_panel=OUTPUT)] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=OUTPUT)] = None,
-) -> int:  # fmt: skip
+    form: Annotated[
+        Form | None,
+        typer.Option(
+            "--format",
+            help="The form of the table over all datasets; html is a page in both languages.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the table to this new file. Default: standard output.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    items_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--items",
+            metavar="FILE",
+            help="Write the items on which people or a model alone are right: a new file, .csv, .json or .jsonl.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Print the tests and the distributions of labels of each model too.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json",
+            metavar="FILE|-",
+            help="Write the result as one JSON object; - is standard output.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+) -> int:
     """Compare people with models on the same items: a table over all datasets, verdicts, and with --details the tests.
 
     Exit status 1: a model's items are not those of the baseline, and --force was not given.

@@ -68,7 +68,9 @@ def validate(
     ] = None,
     json: JsonOption = None,
 ) -> int:
-    """Check a dataset's files against the rules, and list each kind of problem with its first file and JSON path; --json lists all.
+    """Check a dataset's files against the rules, and list each kind of problem with its first file and JSON path.
+
+    --json lists all.
 
     Exit status 1: there are problems.
     """
@@ -162,7 +164,8 @@ def export(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The items, with solved items for shots: a file, or a folder of datasets. Default: the items included in Merilo."
+            help="The items, with solved items for shots: a file, or a folder of datasets. Default: the "
+            "items included in Merilo."
         ),
     ] = None,
     shots: Annotated[
@@ -222,7 +225,7 @@ def _write(place: Path, splits: list[Split]) -> None:
 
 
 def _refuse_existing(place: Path, *, force: bool) -> None:
-    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - imports Polars, which 'list' and 'show' do not need
+    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - imports Polars
 
     refuse_existing(place, force=force)
 

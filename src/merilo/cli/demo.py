@@ -72,7 +72,9 @@ def demonstrate(
         typer.Option("--open/--no-open", help="Open the report in a browser. Default: only on a desktop."),
     ] = None,
 ) -> int:
-    """Run the whole procedure: two frozen studies, simulated people who answer on the annotation site, baselines, comparison.
+    """Run the whole procedure: two frozen studies, simulated people who answer on the annotation site, baselines.
+
+    Comparison.
 
     Needs the extra 'site'. The server listens on 127.0.0.1 only, and stops at the end.
     """
@@ -134,7 +136,8 @@ class _Demo:
         )
         _run("study", "freeze", study, "--date", _FROZEN)
         _print(
-            f"\nSimulated people answer {name}-simulated on the annotation site, as after 'merilo study serve {study}' ..."
+            f"\nSimulated people answer {name}-simulated on the annotation site, as after 'merilo "
+            f"study serve {study}' ..."
         )
         from merilo.site.simulated_people import collect_from_simulated_people  # noqa: PLC0415 - an extra
 

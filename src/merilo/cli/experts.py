@@ -49,12 +49,21 @@ def sample(
     *,
     out: Annotated[Path, typer.Option(help="The file for the questions; its extension gives the format.")],
     questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions per domain.")] = 100,
-    domain: Annotated[str | None, typer.Option(help="The field that holds the domain, in meta or inputs. Default: one domain.")] = None,
-    even_over: Annotated[list[str] | None, typer.Option(help="Sample evenly over this field; may be given several times, the coarsest field first: subdomain, difficulty.")] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(help="The field that holds the domain, in meta or inputs. Default: one domain."),
+    ] = None,
+    even_over: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Sample evenly over this field; may be given several times, the coarsest field first: "
+            "subdomain, difficulty."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The random seed of the sample.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Sample questions for experts: the same number per domain, evenly over subdomains and difficulty."""
     refuse_existing(out, force=force, needed=[file])
     refuse_json(json_to, [file])
@@ -87,11 +96,14 @@ def plan_(
     *,
     questions: Annotated[int, typer.Option("-n", "--questions", help="How many questions per domain.")] = 100,
     experts: Annotated[int, typer.Option(help="How many experts per domain.")] = 5,
-    own: Annotated[float | None, typer.Option(help="How many of the questions an expert wrote, on average. Default: an equal share.")] = None,
+    own: Annotated[
+        float | None,
+        typer.Option(help="How many of the questions an expert wrote, on average. Default: an equal share."),
+    ] = None,
     an_hour: Annotated[float, typer.Option(help="Questions answered per hour.")] = QUESTIONS_AN_HOUR,
     rate: Annotated[float | None, typer.Option(help="Pay per hour, in US dollars.")] = None,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Plan one domain: hours, pay, and how many answers an item keeps."""
     made = plan(questions, experts, own=own, questions_an_hour=an_hour, usd_an_hour=rate)
     if json_to:
@@ -107,26 +119,55 @@ def plan_(
 def baseline_(
     files: Annotated[list[Path], typer.Argument(help="The experts' exports.")],
     *,
-    people: Annotated[list[Path] | None, typer.Option(help="Exports of people without training on the same questions; may be given several times.")] = None,
+    people: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Exports of people without training on the same questions; may be given several times."
+        ),
+    ] = None,
     test: ExpertSettings,
     dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset's name.")] = None,
-    gold: Annotated[Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the inputs.")] = None,
-    gold_column: Annotated[str | None, typer.Option(help="The column of gold answers, if it cannot be recognised by its name.")] = None,
-    platform: Annotated[Platform | None, typer.Option(help="The platform that wrote the files. Default: recognised by the header.")] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the inputs.")
+    ] = None,
+    gold_column: Annotated[
+        str | None, typer.Option(help="The column of gold answers, if it cannot be recognised by its name.")
+    ] = None,
+    platform: Annotated[
+        Platform | None,
+        typer.Option(help="The platform that wrote the files. Default: recognised by the header."),
+    ] = None,
     answer: Annotated[str | None, typer.Option(help="The column of answers, if there are several.")] = None,
     recode: RecodeOption = None,
-    item: Annotated[list[str] | None, typer.Option(help="A column that identifies an item (plain tables); may be given several times.")] = None,
-    annotator: Annotated[str | None, typer.Option(help="The column of annotators' ids (plain tables).")] = None,
-    seconds: Annotated[str | None, typer.Option(help="The column of durations of a page, in seconds (plain tables).")] = None,
-    page: Annotated[str | None, typer.Option(help="The column of pages, whose items were answered together (plain tables).")] = None,
-    encoding: Annotated[str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")] = None,
+    item: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that identifies an item (plain tables); may be given several times."),
+    ] = None,
+    annotator: Annotated[
+        str | None, typer.Option(help="The column of annotators' ids (plain tables).")
+    ] = None,
+    seconds: Annotated[
+        str | None, typer.Option(help="The column of durations of a page, in seconds (plain tables).")
+    ] = None,
+    page: Annotated[
+        str | None,
+        typer.Option(help="The column of pages, whose items were answered together (plain tables)."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")
+    ] = None,
     settings: Settings,
     population: PopulationOption = None,
     strata: StrataOption = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for experts.json and, under the out-of-bag protocol, items.csv with every question.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new folder for experts.json and, under the out-of-bag protocol, items.csv with every question."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Make the experts' baseline, and compare it with the baseline of people without training."""
     inputs = [
         *files,
@@ -148,9 +189,17 @@ def baseline_(
         responses = read(files, progress)
     with working("Making the experts' baseline"):
         result = expert_baseline(
-            responses, people=read(people) if people else None, test=test, dataset=dataset_name, gold=gold, gold_column=gold_column, recode=recode or (), settings=settings,
-            population=population, strata=fields_of_strata(strata),
-        )  # fmt: skip
+            responses,
+            people=read(people) if people else None,
+            test=test,
+            dataset=dataset_name,
+            gold=gold,
+            gold_column=gold_column,
+            recode=recode or (),
+            settings=settings,
+            population=population,
+            strata=fields_of_strata(strata),
+        )
     if result.outside:
         say(f"answers outside the labels, counted as votes: {told(result.outside)}")
     summary = result.save(folder.path, force=folder.force) if folder else result.to_dict()
@@ -194,9 +243,13 @@ def show_plan(plan: ExpertPlan, speed: float, *, equal_shares: bool) -> None:
         table.add_row("pay, USD", f"{plan.usd:.2f}")
     console = Console(highlight=False)
     console.print(table)
-    wrote = f"each expert wrote {'an equal share, ' if equal_shares else ''}{plan.own:g} of the {plan.questions} questions"
+    wrote = (
+        f"each expert wrote {'an equal share, ' if equal_shares else ''}{plan.own:g} of the "
+        f"{plan.questions} questions"
+    )
     console.print(
-        f"Assumed: {speed:g} questions an hour ({60 / speed:.3g} minutes each); {wrote}, reads them too, and skips them. If own "
+        f"Assumed: {speed:g} questions an hour ({60 / speed:.3g} minutes each); {wrote}, reads "
+        "them too, and skips them. If own "
         f"questions are not shown, an expert works {plan.hours_without_own:.1f} hours.",
         soft_wrap=True,
     )

@@ -432,7 +432,8 @@ def _counts(one: Inspection) -> list[tuple[str, str]]:
         ("overlap", ", ".join(f"{items} of {people}" for people, items in one.overlap.items()) or "none"),
         (
             "control items",
-            f"{controls.items} with {counted(controls.rows, 'response')}, {controls.known} of them with a known answer, by "
+            f"{controls.items} with {counted(controls.rows, 'response')}, {controls.known} of them "
+            "with a known answer, by "
             f"{counted(controls.people, 'annotator')}"
             if controls.items
             else "none",

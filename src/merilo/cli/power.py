@@ -19,7 +19,9 @@ app = typer.Typer(add_completion=False)
 @app.command()
 @takes_settings(of=PowerSettings)
 def plan(*, settings: PowerSettings, json_to: JsonOption = None) -> int:
-    """Plan a study: the number of items for an interval, a difference or equivalence, of annotators, and of control items.
+    """Plan a study: the number of items for an interval, a difference or equivalence, of annotators.
+
+    And of control items.
 
     Exit status 1: no number of items or control items is enough, or annotators are too few.
     """
@@ -34,10 +36,13 @@ def plan(*, settings: PowerSettings, json_to: JsonOption = None) -> int:
 _SAYS = {
     "precision": "With {items} items: half-width {half_width:.4f}, design effect {design_effect:.2f}",
     "difference": "To detect a difference of {difference:g} if {discordant:.3f} of items are discordant: ",
-    "equivalence": "To show that a model without a true difference is at human level (within ±{margin:g}) if {discordant:.3f} of "
+    "equivalence": "To show that a model without a true difference is at human level (within ±{margin:g}) if "
+    "{discordant:.3f} of "
     "items are discordant: ",
-    "controls": "{a_person} control answers per annotator ({right_to_be_kept} correct to be kept at {threshold:g}) exclude one who "
-    "guesses in {excluded_at_chance:.1%} of cases and keep a skilled one in {kept_if_skilled:.1%}; {always_from} or more always suffice",
+    "controls": "{a_person} control answers per annotator ({right_to_be_kept} correct to be kept at "
+    "{threshold:g}) exclude one who "
+    "guesses in {excluded_at_chance:.1%} of cases and keep a skilled one in {kept_if_skilled:.1%}; "
+    "{always_from} or more always suffice",
 }
 
 
@@ -51,7 +56,8 @@ def _show(content: dict[str, Json]) -> None:
         crowd = f"{assumed['people']} annotators" if assumed["people"] else "enough annotators"
         table.add_row(
             "assumed",
-            f"consensus {assumed['expected']:g} at overlap {assumed['overlap']}, single annotator {assumed['single_person']:.3f} "
+            f"consensus {assumed['expected']:g} at overlap {assumed['overlap']}, single annotator "
+            f"{assumed['single_person']:.3f} "
             f"± {assumed['spread']:g}, {crowd}{_clusters_text(assumed)}",
         )
     interval = content.get("interval")
@@ -77,7 +83,10 @@ def _clusters_text(assumed: dict[str, Json]) -> str:
 
 
 def _size_text(values: dict[str, Json]) -> str:
-    work = f"; the answers take {values['people_at_so_many_items_each']} annotators at {values['items_each']} items each"
+    work = (
+        f"; the answers take {values['people_at_so_many_items_each']} annotators at "
+        f"{values['items_each']} items each"
+    )
     alone = f"{values['items_if_people_do_not_matter']} items if annotators do not differ; {values['items']} items"
     if values["people_at_least"] is not None:
         return f"{alone} with at least {values['people_at_least']} annotators{work}"
@@ -85,9 +94,13 @@ def _size_text(values: dict[str, Json]) -> str:
 
 
 def _interval_text(values: dict[str, Json]) -> str:
-    work = f"; the answers take {values['people_at_so_many_items_each']} annotators at {values['items_each']} items each"
+    work = (
+        f"; the answers take {values['people_at_so_many_items_each']} annotators at "
+        f"{values['items_each']} items each"
+    )
     text = (
-        f"For a half-width of {values['half_width']:g}: {values['items_if_people_do_not_matter']} items if no two share an "
+        f"For a half-width of {values['half_width']:g}: {values['items_if_people_do_not_matter']} "
+        "items if no two share an "
         f"annotator; {values['items']} items"
     )
     if "people_at_least" in values:

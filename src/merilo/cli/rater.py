@@ -16,7 +16,8 @@ ModelsOption: TypeAlias = Annotated[
     typer.Option(
         "--rudetox-models",
         metavar="DIR|hub",
-        help="J's classifiers: a folder with sta, sim and fl, or 'hub' for the published ones. Without this option J is not computed.",
+        help="J's classifiers: a folder with sta, sim and fl, or 'hub' for the published ones. Without "
+        "this option J is not computed.",
     ),
 ]
 CurvesOption: TypeAlias = Annotated[

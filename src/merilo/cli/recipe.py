@@ -28,8 +28,13 @@ app = typer.Typer(
 @app.command("list")
 def list_(
     *,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as one JSON object; - is standard output.")] = None,
-) -> int:  # fmt: skip
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE|-", help="Write the list as one JSON object; - is standard output."
+        ),
+    ] = None,
+) -> int:
     """List the bundled recipes."""
     known = [recipe(name) for name in names()]
     if json_to:
@@ -52,17 +57,40 @@ def show(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
 def run(
     name: Annotated[str, typer.Argument(help="A recipe's name, or the path of a YAML file.")],
     *,
-    files: Annotated[list[str], typer.Option(metavar="QUESTION=FILE", help="An export with the answers to a question, or the folder of a study; may be given several times, also for the same question.")],
-    gold: Annotated[Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the item's fields.")] = None,
+    files: Annotated[
+        list[str],
+        typer.Option(
+            metavar="QUESTION=FILE",
+            help="An export with the answers to a question, or the folder of a study; may be given "
+            "several times, also for the same question.",
+        ),
+    ],
+    gold: Annotated[
+        Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the item's fields.")
+    ] = None,
     models: ModelsOption = None,
     curves: CurvesOption = None,
-    encoding: Annotated[str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")
+    ] = None,
     settings: Settings,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="A new folder for recipe.json and items.csv: every item with every question's answer.")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new folder for recipe.json and items.csv: every item with every question's answer."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
-) -> int:  # fmt: skip
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
+        ),
+    ] = None,
+) -> int:
     """Run a recipe: a baseline for every question, the kept items, the scores and the comparison."""
     exports = _exports(files)
     own = [Path(name)] if name not in names() else []
@@ -71,8 +99,15 @@ def run(
     refuse_json(json_to, inputs)
     with working(f"Running the recipe {name}"):
         result = run_recipe(
-            name, exports, gold=gold, rudetox_models=models, rudetox_curves=curves, encoding=encoding, settings=settings, seed=seed
-        )  # fmt: skip
+            name,
+            exports,
+            gold=gold,
+            rudetox_models=models,
+            rudetox_curves=curves,
+            encoding=encoding,
+            settings=settings,
+            seed=seed,
+        )
     tell_calibration(result.rater)
     if folder:
         result.save(folder.path, force=folder.force)
@@ -140,7 +175,8 @@ def _print(result: RecipeResult, out: Path | None) -> None:
     if result.comparison:
         found = result.comparison
         console.print(
-            f"difference in accuracy: {found.value:+.3f} \\[{found.interval.low:+.3f}, {found.interval.high:+.3f}] {OVER_ITEMS_ALONE.en}, "
+            f"difference in accuracy: {found.value:+.3f} \\[{found.interval.low:+.3f}, "
+            f"{found.interval.high:+.3f}] {OVER_ITEMS_ALONE.en}, "
             f"p = {found.test.p:.3g} ({found.test.method})"
         )
     if out:

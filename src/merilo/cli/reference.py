@@ -19,7 +19,8 @@ def reference() -> str:
         "",
         "Generated from the command line by `make reference`; a test compares this page with the commands.",
         "",
-        "Exit status of every command: 0 success; 1 the work was done and the answer is no (invalid data, a rejected baseline);",
+        "Exit status of every command: 0 success; 1 the work was done and the answer is no "
+        "(invalid data, a rejected baseline);",
         "2 wrong usage or unreadable input. With `--json -` standard output holds one JSON object and nothing else.",
     ]
     for name, (module, text) in COMMANDS.items():

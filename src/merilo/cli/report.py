@@ -43,15 +43,38 @@ app = typer.Typer(
 
 @app.command(_DEFAULT)
 def make(
-    source: Annotated[Path, typer.Argument(help="The folder of a baseline (merilo baseline --out), or of a study.", show_default=False)],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder of a baseline (merilo baseline --out), or of a study.", show_default=False
+        ),
+    ],
     *,
     out: Annotated[Path, typer.Option(help="The new folder, by convention hb.")],
-    experts: Annotated[Path | None, typer.Option(help="For an expert dataset: the JSON of merilo experts baseline, or the folder that it wrote.")] = None,
-    cards: Annotated[Path | None, typer.Option(help="The dataset's folder, with raw_dataset_meta.json and raw_readme_*.json: copies with the human baseline are written to cards.")] = None,
-    with_gold: Annotated[bool, typer.Option("--with-gold", help="Include gold answers that the dataset declares closed, for a folder that is not published. Default: withhold them, with everything per item that follows from them.")] = False,
+    experts: Annotated[
+        Path | None,
+        typer.Option(
+            help="For an expert dataset: the JSON of merilo experts baseline, or the folder that it wrote."
+        ),
+    ] = None,
+    cards: Annotated[
+        Path | None,
+        typer.Option(
+            help="The dataset's folder, with raw_dataset_meta.json and raw_readme_*.json: copies with "
+            "the human baseline are written to cards."
+        ),
+    ] = None,
+    with_gold: Annotated[
+        bool,
+        typer.Option(
+            "--with-gold",
+            help="Include gold answers that the dataset declares closed, for a folder that is not "
+            "published. Default: withhold them, with everything per item that follows from them.",
+        ),
+    ] = False,
     force: ForceOption = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Write the folder of a published baseline: raw answers, results, plan, notebook, plots and manifest.
 
     The word make may be left out. Exit status 1: recomputing the baseline from its raw answers gives other values.
@@ -91,15 +114,29 @@ def check(
 
 @app.command("table")
 def table(
-    folders: Annotated[list[Path] | None, typer.Argument(help="Folders of your own baselines (merilo baseline --out, or merilo report).", show_default=False)] = None,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Folders of your own baselines (merilo baseline --out, or merilo report).",
+            show_default=False,
+        ),
+    ] = None,
     *,
-    form: Annotated[Literal["markdown", "latex", "html"], typer.Option("--format", help="The format of the table; html has both languages.")] = "markdown",
+    form: Annotated[
+        Literal["markdown", "latex", "html"],
+        typer.Option("--format", help="The format of the table; html has both languages."),
+    ] = "markdown",
     language: Annotated[Language, typer.Option(help="The language of Markdown and LaTeX.")] = "en",
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this file. Default: standard output.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table to this file. Default: standard output."),
+    ] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
-    """Print a table of human baselines: all published values of the catalogue with their provenance, and your own studies.
+) -> int:
+    """Print a table of human baselines.
+
+    All published values of the catalogue with their provenance, and your own studies.
 
     The interval of a study covers items and annotators. Links to reports start from the folder of --out.
     """

@@ -34,20 +34,93 @@ _ESCAPES: Final = {"\\n": "\n", "\\t": "\t"}
 @takes_settings(of=RunSettings)
 def ask(
     *,
-    model: Annotated[str, typer.Option(metavar="BACKEND", help="The backend (openai-chat-completions, anthropic-chat, local-completions, hf, vllm, ...), or a built-in respondent: random, most-frequent, longest, gold.", rich_help_panel=INPUT)],
-    model_args: Annotated[str, typer.Option(metavar="K=V,...", help="The backend's arguments, as lm-eval's --model_args: model=NAME,base_url=URL.", rich_help_panel=INPUT)] = "",
-    datasets: Annotated[str, typer.Option(metavar="A,B", help="The datasets: names of the catalogue, or paths of YAML declarations.", rich_help_panel=INPUT)] = "",
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder with NAME.json or NAME/test.json for each dataset, or a file. Default: the items included in Merilo.", rich_help_panel=INPUT)] = None,
-    study: Annotated[Path | None, typer.Option(metavar="DIR", help="Ask the items of this study folder, exactly as people saw them.", rich_help_panel=INPUT)] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="BACKEND",
+            help="The backend (openai-chat-completions, anthropic-chat, local-completions, hf, vllm, "
+            "...), or a built-in respondent: random, most-frequent, longest, gold.",
+            rich_help_panel=INPUT,
+        ),
+    ],
+    model_args: Annotated[
+        str,
+        typer.Option(
+            metavar="K=V,...",
+            help="The backend's arguments, as lm-eval's --model_args: model=NAME,base_url=URL.",
+            rich_help_panel=INPUT,
+        ),
+    ] = "",
+    datasets: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="The datasets: names of the catalogue, or paths of YAML declarations.",
+            rich_help_panel=INPUT,
+        ),
+    ] = "",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder with NAME.json or NAME/test.json for each dataset, or a file. Default: the "
+            "items included in Merilo.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Ask the items of this study folder, exactly as people saw them.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     settings: RunSettings,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the rendered prompts, the number of requests, and the estimated tokens and cost; ask nothing.", rich_help_panel=_OUTPUT)] = False,
-    explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show the prompt, the reply, and how the answer of this item was found and scored; may be given several times.", rich_help_panel=_OUTPUT)] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show the rendered prompts, the number of requests, and the estimated tokens and cost; ask nothing.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
+    explain_id: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--explain",
+            metavar="ID",
+            help="Show the prompt, the reply, and how the answer of this item was found and scored; may "
+            "be given several times.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     rudetox_models: ModelsOption = None,
     rudetox_curves: CurvesOption = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of the run. The same command resumes a run that was interrupted.", rich_help_panel=_OUTPUT)] = None,
-    force: Annotated[bool, typer.Option("--force", help="Delete the run in the folder and start again.", rich_help_panel=_OUTPUT)] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.", rich_help_panel=_OUTPUT)] = None,
-) -> int:  # fmt: skip
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder of the run. The same command resumes a run that was interrupted.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Delete the run in the folder and start again.", rich_help_panel=_OUTPUT
+        ),
+    ] = False,
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json",
+            metavar="FILE|-",
+            help="Write the result as one JSON object; - is standard output.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+) -> int:
     """Ask a model the items of datasets, log every reply, and score the answers.
 
     Exit status 1: some requests failed or were not asked; the same command asks them.
@@ -103,7 +176,7 @@ def ask(
 
 
 def _arguments(text: str) -> dict[str, str]:
-    from merilo.models.backends.model_arguments import parse_model_arguments  # noqa: PLC0415 - only this command takes them
+    from merilo.models.backends.model_arguments import parse_model_arguments  # noqa: PLC0415
 
     return parse_model_arguments(text)
 

@@ -76,7 +76,8 @@ def _contamination(one: DatasetRun) -> str:
         return f"{one.declared.title}: no text is long enough for the contamination check"
     longest = max(overlap.run for overlap in found.overlaps)
     told = (
-        f"{one.declared.title}: contamination check on {len(found.overlaps)} items: {found.mean_share:.1%} of the hidden words repeated on "
+        f"{one.declared.title}: contamination check on {len(found.overlaps)} items: "
+        f"{found.mean_share:.1%} of the hidden words repeated on "
         f"average, longest run {longest} words, {len(found.repeated)} items with at least half repeated"
     )
     if found.repeated:
@@ -150,7 +151,9 @@ def show_explanation(one: ItemExplanation) -> None:
             typer.echo(f"[error] {tame(sample.reply.error)}")
         found = sample.extracted
         typer.echo(
-            f"[{found.outcome}] {_lines_tamed(str(found.answer if found.answer is not None else '—'))} (rule: {found.rule})"
+            f"[{found.outcome}] "
+            f"{_lines_tamed(str(found.answer if found.answer is not None else '—'))} (rule: "
+            f"{found.rule})"
         )
         for judgement in sample.judgements:
             typer.echo(f"[{judgement.metric}] {judgement.points:g} of {judgement.most:g}")

@@ -24,15 +24,35 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def people_and_models(
-    baseline: Annotated[Path, typer.Argument(help="The human baseline: a folder written by 'merilo baseline --out'.")],
-    responses: Annotated[list[Path] | None, typer.Argument(help="The models' answers, one file per model, as 'merilo compare' reads them.")] = None,
+    baseline: Annotated[
+        Path, typer.Argument(help="The human baseline: a folder written by 'merilo baseline --out'.")
+    ],
+    responses: Annotated[
+        list[Path] | None,
+        typer.Argument(help="The models' answers, one file per model, as 'merilo compare' reads them."),
+    ] = None,
     *,
-    model: Annotated[ItemModel, typer.Option(help="The item-response model: equal discrimination of all items (rasch), or one for each item (2pl).")] = "rasch",
-    data: Annotated[Path | None, typer.Option(help="The items with ids and gold answers, if the baseline was made without them.")] = None,
-    chart: Annotated[Path | None, typer.Option(help="Draw people, models and items on one axis: an SVG file.")] = None,
+    model: Annotated[
+        ItemModel,
+        typer.Option(
+            help="The item-response model: equal discrimination of all items (rasch), or one for each item (2pl)."
+        ),
+    ] = "rasch",
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The items with ids and gold answers, if the baseline was made without them."),
+    ] = None,
+    chart: Annotated[
+        Path | None, typer.Option(help="Draw people, models and items on one axis: an SVG file.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing chart.")] = False,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
-) -> int:  # fmt: skip
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
+        ),
+    ] = None,
+) -> int:
     """Put people, models and items on one scale: an item-response model of the people's answers."""
     files = responses or []
     needed = [baseline / "baseline.json", *files, *([data] if data else [])]
@@ -87,7 +107,8 @@ def _show(scale: AbilityScale) -> None:
 def _lines(scale: AbilityScale) -> list[str]:
     told, asked, names = scale.information, scale.fit.answers > 0, scale.baseline.names
     lines = [
-        f"{counted(len(scale.baseline.annotators), 'annotator')}, spread of ability {scale.people.spread:.2f} logits; score: the "
+        f"{counted(len(scale.baseline.annotators), 'annotator')}, spread of ability "
+        f"{scale.people.spread:.2f} logits; score: the "
         "expected share of correct answers to all items",
         f"{counted(int(asked.sum()), 'item')}: {float(told.too_easy[asked].mean()):.0%} too easy and "
         f"{float(told.too_hard[asked].mean()):.0%} too hard to tell people apart",

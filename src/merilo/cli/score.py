@@ -23,19 +23,64 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def score_responses(
-    responses: Annotated[Path, typer.Argument(help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer; a file of a submission; the log of lm-eval, Inspect, HELM or a batch. Or the folder of a run: all its datasets are scored.")],
+    responses: Annotated[
+        Path,
+        typer.Argument(
+            help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer; a file of a "
+            "submission; the log of lm-eval, Inspect, HELM or a batch. Or the folder of a run: all "
+            "its datasets are scored."
+        ),
+    ],
     *,
-    dataset_name: Annotated[str | None, typer.Option("--dataset", help="The dataset: a name, or the path of a YAML declaration. A run knows its datasets.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The items with their gold answers: JSON, JSONL or Parquet. For a run, a folder of them; default: the items that were asked.")] = None,
-    split: Annotated[str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")] = None,
-    cluster: Annotated[str | None, typer.Option(metavar="FIELD", help="A field of the items' inputs or meta, such as a text: items with the same value form a cluster, which the intervals take into account. Default: the field that the dataset declares.")] = None,
-    explain_id: Annotated[list[str] | None, typer.Option("--explain", metavar="ID", help="Show how this item's answer was judged; may be given several times.")] = None,
-    per_item: Annotated[bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")] = False,
+    dataset_name: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            help="The dataset: a name, or the path of a YAML declaration. A run knows its datasets.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The items with their gold answers: JSON, JSONL or Parquet. For a run, a folder of "
+            "them; default: the items that were asked."
+        ),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split of the file. Default: 'test', or the only one.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="A field of the items' inputs or meta, such as a text: items with the same value form "
+            "a cluster, which the intervals take into account. Default: the field that the dataset "
+            "declares.",
+        ),
+    ] = None,
+    explain_id: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--explain",
+            metavar="ID",
+            help="Show how this item's answer was judged; may be given several times.",
+        ),
+    ] = None,
+    per_item: Annotated[
+        bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")
+    ] = False,
     rudetox_models: ModelsOption = None,
     rudetox_curves: CurvesOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")] = 0,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
-) -> int:  # fmt: skip
+    seed: Annotated[
+        int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")
+    ] = 0,
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
+        ),
+    ] = None,
+) -> int:
     """Score the answers of people or models to a dataset with the same metrics."""
     if per_item and not json_to:
         raise UsageError("--per-item needs --json")
@@ -65,7 +110,8 @@ def score_responses(
         show_scores(answers.declared.title, result.scores)
         if result.answers.clusters is not None:
             say(
-                f"{len(answers.matched.given)} answered items in {result.answers.clusters} clusters by '{result.answers.cluster}'"
+                f"{len(answers.matched.given)} answered items in {result.answers.clusters} "
+                f"clusters by '{result.answers.cluster}'"
             )
     return 0
 

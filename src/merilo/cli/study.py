@@ -1,4 +1,7 @@
-"""`merilo study`: design a study of human baselines; check its plan and freeze it, send it to a platform, and compute its baseline."""
+"""`merilo study`: design a study of human baselines.
+
+Check its plan and freeze it, send it to a platform, and compute its baseline.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ from merilo.studies.study_folder import StudyFolder, open_study
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="A human baseline from its design on: create a study, freeze its plan, send it to a platform, import the answers.",
+    help="A human baseline from its design on: create a study, freeze its plan, send it to a platform, "
+    "import the answers.",
 )
 
 
@@ -44,7 +48,10 @@ def create(
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:
-    """Make the folder of a study: plan, items, control items, instruction, and the computed plan. ruDetox gets three studies."""
+    """Make the folder of a study: plan, items, control items, instruction, and the computed plan.
+
+    RuDetox gets three studies.
+    """
     from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.studies.creation import create_studies  # noqa: PLC0415
     from merilo.studies.study_source import JUDGED  # noqa: PLC0415
@@ -147,14 +154,40 @@ def export_(
     platform: Annotated[Platform, typer.Option(help="The platform.")],
     out: Annotated[Path, typer.Option(help="A new folder for the platform's files.")],
     arm: ArmOption = None,
-    language: Annotated[str | None, typer.Option(metavar="ru|en", help="The language of the instruction. Default: the plan's first.")] = None,
-    media_url: Annotated[str, typer.Option(metavar="URL", help="The URL of the folder samples/, for images, audio and video.")] = "",
-    author_field: Annotated[str | None, typer.Option(metavar="FIELD", help="The field of meta that names the authors of an item (an arm with skip_own). Default: author, authors, created_by, expert or annotator.")] = None,
-    expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert who gets a sheet without their own items; may be given several times. Default: all authors.")] = None,
-    domain: Annotated[list[str] | None, typer.Option(metavar="DOMAIN", help="A domain whose items are written (arms.NAME.domain in the plan); may be given several times. Default: to each expert the domains in which they wrote items.")] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="ru|en", help="The language of the instruction. Default: the plan's first."),
+    ] = None,
+    media_url: Annotated[
+        str, typer.Option(metavar="URL", help="The URL of the folder samples/, for images, audio and video.")
+    ] = "",
+    author_field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="The field of meta that names the authors of an item (an arm with skip_own). Default: "
+            "author, authors, created_by, expert or annotator.",
+        ),
+    ] = None,
+    expert: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="An expert who gets a sheet without their own items; may be given several times. "
+            "Default: all authors.",
+        ),
+    ] = None,
+    domain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DOMAIN",
+            help="A domain whose items are written (arms.NAME.domain in the plan); may be given several "
+            "times. Default: to each expert the domains in which they wrote items.",
+        ),
+    ] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Write a study's tasks, control items, training and instruction in the format of a platform.
 
     The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
@@ -171,7 +204,8 @@ def export_(
     _warn_unfrozen(folder)
     if made.author_field is None and folder.plan.arms[made.arm].skip_own:
         say(
-            "the authors of the items are not known, so every expert gets all items and marks their own: name the field of meta "
+            "the authors of the items are not known, so every expert gets all items and marks "
+            "their own: name the field of meta "
             "with --author-field"
         )
     if json_to:
@@ -186,12 +220,20 @@ def export_(
 @app.command("import")
 def import_(
     study: StudyArgument,
-    files: Annotated[list[Path] | None, typer.Argument(help="Files that the platform exported. Default: the files imported before, from which the answers are computed again.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files that the platform exported. Default: the files imported before, from which the "
+            "answers are computed again."
+        ),
+    ] = None,
     *,
-    platform: Annotated[Platform | None, typer.Option(help="The platform of the files. Default: recognised by their header.")] = None,
+    platform: Annotated[
+        Platform | None, typer.Option(help="The platform of the files. Default: recognised by their header.")
+    ] = None,
     encoding: EncodingOption = None,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Import a platform's files into a study. A file that was imported before changes nothing."""
     from merilo.studies.collected import import_files  # noqa: PLC0415 - the help needs no readers
 
@@ -216,11 +258,20 @@ def status(
     study: StudyArgument,
     *,
     arm: ArmOption = None,
-    show_estimate: Annotated[bool, typer.Option("--show-estimate", help="Also show the main metric so far. Stopping a study because of it biases the result.")] = False,
+    show_estimate: Annotated[
+        bool,
+        typer.Option(
+            "--show-estimate",
+            help="Also show the main metric so far. Stopping a study because of it biases the result.",
+        ),
+    ] = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
-    """Show the progress of a study: answers, missing overlap, annotators and their control items, agreement, speed and pay."""
-    from merilo.reports.study_status import study_status  # noqa: PLC0415 - the help needs no statistics
+) -> int:
+    """Show the progress of a study.
+
+    Answers, missing overlap, annotators and their control items, agreement, speed and pay.
+    """
+    from merilo.reports.study_status import study_status  # noqa: PLC0415 - slow
 
     folder = open_study(study)
     refuse_json(json_to, _files(folder))
@@ -228,7 +279,8 @@ def status(
         found = study_status(folder, arm=arm, estimate=show_estimate)
     if (folder.path / "site.db").is_file():
         say(
-            "these are imported answers: 'merilo study collect' and 'merilo study import' add those on the site, and the author's "
+            "these are imported answers: 'merilo study collect' and 'merilo study import' add "
+            "those on the site, and the author's "
             "pages show them at once"
         )
     if found.estimate:
@@ -247,20 +299,37 @@ def baseline_(
     study: StudyArgument,
     *,
     arm: ArmOption = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model's answers to compare with the baseline: id, answer, and sample if there are several per item; may be given several times.")] = None,
-    common_items: Annotated[bool, typer.Option("--common-items", help="If a model did not answer all items, compare on the items that both answered.")] = False,
-    margin: Annotated[float | None, typer.Option(help="The largest difference from a model that counts as none. Default: the margin of the frozen plan.")] = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A model's answers to compare with the baseline: id, answer, and sample if there are "
+            "several per item; may be given several times."
+        ),
+    ] = None,
+    common_items: Annotated[
+        bool,
+        typer.Option(
+            "--common-items",
+            help="If a model did not answer all items, compare on the items that both answered.",
+        ),
+    ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="The largest difference from a model that counts as none. Default: the margin of the frozen plan."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.")] = None,
     anonymise: AnonymiseOption = False,
     force: ForceOption = False,
     details: DetailsOption = False,
     json_to: JsonOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Make the baseline of a study with the settings of its frozen plan.
 
     Exit status 1: the baseline was made and must be rejected.
     """
-    from merilo.reports.study_baseline import frozen_plan, study_baseline  # noqa: PLC0415 - the help needs no statistics
+    from merilo.reports.study_baseline import frozen_plan, study_baseline  # noqa: PLC0415 - slow
     from merilo.studies.study_export import arm_of  # noqa: PLC0415 - the same
 
     study_folder = open_study(study)
@@ -344,7 +413,7 @@ def _warn_unfrozen(folder: StudyFolder) -> None:
 
 
 def _warn_changes(folder: StudyFolder) -> None:
-    from merilo.reports.study_baseline import plan_changes  # noqa: PLC0415 - the help needs no statistics
+    from merilo.reports.study_baseline import plan_changes  # noqa: PLC0415 - slow
 
     for change in plan_changes(folder):
         say(f"differs from the frozen plan, whose settings are used: {change}")

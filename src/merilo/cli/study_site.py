@@ -1,4 +1,7 @@
-"""`merilo study serve | password | invite | exclude | reinstate | erase | collect | backup`: collect answers on Merilo's own site."""
+"""`merilo study serve | password | invite | exclude | reinstate | erase | collect | backup`.
+
+Collect answers on Merilo's own site.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +22,59 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-# fmt: off
-DatabaseOption: TypeAlias = Annotated[str | None, typer.Option(metavar="URL", help="The database: postgresql://user@host/name or sqlite:///file.db. Default: the environment variable MERILO_SITE_DATABASE, or site.db in the study's folder.")]
-# fmt: on
+DatabaseOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The database: postgresql://user@host/name or sqlite:///file.db. Default: the environment "
+        "variable MERILO_SITE_DATABASE, or site.db in the study's folder.",
+    ),
+]
 
 
 @app.command()
 def serve(
-    studies: Annotated[list[Path], typer.Argument(metavar="STUDY...", help="The study's folder; several studies share one database.", show_default=False)],
+    studies: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="STUDY...",
+            help="The study's folder; several studies share one database.",
+            show_default=False,
+        ),
+    ],
     *,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
-    host: Annotated[str, typer.Option(help="The address to listen on. Use a reverse proxy with HTTPS to serve people outside this computer.")] = "127.0.0.1",
-    proxy: Annotated[str, typer.Option(metavar="ADDRESSES", help="Addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and X-Forwarded-Proto are believed.")] = "127.0.0.1",
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen on. Use a reverse proxy with HTTPS to serve people outside this computer."
+        ),
+    ] = "127.0.0.1",
+    proxy: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESSES",
+            help="Addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For "
+            "and X-Forwarded-Proto are believed.",
+        ),
+    ] = "127.0.0.1",
     database: DatabaseOption = None,
-) -> int:  # fmt: skip
-    """Serve frozen studies: people answer them in their browsers until Ctrl-C. Answers are saved in the database as they are given."""
+) -> int:
+    """Serve frozen studies: people answer them in their browsers until Ctrl-C.
+
+    Answers are saved in the database as they are given.
+    """
     from merilo.site.serving import serve_study  # noqa: PLC0415 - the help needs no server
 
     serve_study(
-        *studies, host=host, port=port, proxy=proxy, database=database, started=_show_addresses, password_made=_show_password
-    )  # fmt: skip
+        *studies,
+        host=host,
+        port=port,
+        proxy=proxy,
+        database=database,
+        started=_show_addresses,
+        password_made=_show_password,
+    )
     sys.stdout.write("the site has stopped; all answers that were acknowledged are in the database\n")
     return 0
 
@@ -61,13 +97,33 @@ def password(study: StudyArgument, *, database: DatabaseOption = None) -> int:
 def invite(
     study: StudyArgument,
     *,
-    expert: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An expert, who does not get items that they wrote; may be given several times. An earlier link of the same name is revoked.")] = None,
-    domain: Annotated[list[str] | None, typer.Option(metavar="DOMAIN", help="A domain whose items these experts get (arms.NAME.domain in the plan); may be given several times.")] = None,
+    expert: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="An expert, who does not get items that they wrote; may be given several times. An "
+            "earlier link of the same name is revoked.",
+        ),
+    ] = None,
+    domain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DOMAIN",
+            help="A domain whose items these experts get (arms.NAME.domain in the plan); may be given several times.",
+        ),
+    ] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many links without names to make.")] = 1,
     arm: ArmOption = None,
-    address: Annotated[str | None, typer.Option(metavar="URL", help="The public address of the site, with which the links begin. Default: the address at which the site was served last.")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The public address of the site, with which the links begin. Default: the address at "
+            "which the site was served last.",
+        ),
+    ] = None,
     database: DatabaseOption = None,
-) -> int:  # fmt: skip
+) -> int:
     """Make personal links to a study. The database keeps only their hashes, so a link is shown once."""
     from merilo.site.serving import invite_to_site, served_address  # noqa: PLC0415 - the help needs no database
 
@@ -87,9 +143,9 @@ def invite(
     return 0
 
 
-# fmt: off
-PersonArgument: TypeAlias = Annotated[str, typer.Argument(help="The pseudonym, or the platform's id, or the expert's name.")]
-# fmt: on
+PersonArgument: TypeAlias = Annotated[
+    str, typer.Argument(help="The pseudonym, or the platform's id, or the expert's name.")
+]
 
 
 @app.command()
@@ -151,7 +207,8 @@ def erase(
     )
     sys.stdout.write(f"erased, with {answers}; {items} given to others\n")
     say(
-        "answers that were imported into the study before, exported tables and backups still have the person's pseudonym and answers"
+        "answers that were imported into the study before, exported tables and backups still have "
+        "the person's pseudonym and answers"
     )
     return 0
 

@@ -30,7 +30,8 @@ def show_created(made: CreatedStudy) -> None:
     section = made.subset.section
     _say(
         f"{made.source.declared.title}: {len(made.subset.items)} of {section.of} items; arms: "
-        f"{' and '.join(made.folder.plan.arms)} ({for_command_line(f'{made.source.audience} test: {made.source.audience_from}')})"
+        f"{' and '.join(made.folder.plan.arms)} "
+        f"({for_command_line(f'{made.source.audience} test: {made.source.audience_from}')})"
     )
     largest = made.subset.largest_deviation
     if not section.all and largest is not None:
@@ -41,12 +42,14 @@ def show_created(made: CreatedStudy) -> None:
     if made.controls is not None and made.controls.check.checked:
         whole = made.controls.check.features[0]
         _say(
-            f"Controls: {len(made.controls.items)} items; a classifier distinguishes them from test items with AUC {whole.auc:.2f} "
+            f"Controls: {len(made.controls.items)} items; a classifier distinguishes them from "
+            f"test items with AUC {whole.auc:.2f} "
             f"({whole.interval.low:.2f} to {whole.interval.high:.2f}; up to 0.5 is chance)"
         )
     elif made.controls is not None:
         _say(
-            f"Controls: {len(made.controls.items)} of {made.controls.wanted} items; not checked whether they look like test items: "
+            f"Controls: {len(made.controls.items)} of {made.controls.wanted} items; not checked "
+            "whether they look like test items: "
             f"{made.controls.check.why_unchecked}"
         )
     show_plan_figures(made.folder.plan, made.figures)
@@ -164,7 +167,8 @@ def _pay(found: StudyStatus) -> list[tuple[str, str]]:
     return [
         (
             "pay so far",
-            f"{found.cost.total:.2f} {found.cost.currency} for {paid_work(found.cost.pages, found.cost.answers).en}{hourly}{planned}",
+            f"{found.cost.total:.2f} {found.cost.currency} for "
+            f"{paid_work(found.cost.pages, found.cost.answers).en}{hourly}{planned}",
         )
     ]
 

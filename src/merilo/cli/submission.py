@@ -24,15 +24,29 @@ app = typer.Typer(
 
 @app.command("score")
 def score_archive(
-    archive: Annotated[Path, typer.Argument(metavar="ZIP", help="The submission: one <DatasetName>.json per dataset.")],
+    archive: Annotated[
+        Path, typer.Argument(metavar="ZIP", help="The submission: one <DatasetName>.json per dataset.")
+    ],
     *,
-    gold: Annotated[Path, typer.Option(help="A folder of the tests with their gold answers, as <name>.json or <name>/test.json.")],
+    gold: Annotated[
+        Path,
+        typer.Option(
+            help="A folder of the tests with their gold answers, as <name>.json or <name>/test.json."
+        ),
+    ],
     lang: Annotated[Language, typer.Option(help="The language of messages.")] = "en",
     rudetox_models: ModelsOption = None,
     rudetox_curves: CurvesOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")] = 0,
-    json_to: Annotated[str | None, typer.Option("--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output.")] = None,
-) -> int:  # fmt: skip
+    seed: Annotated[
+        int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")
+    ] = 0,
+    json_to: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
+        ),
+    ] = None,
+) -> int:
     """Score a submission as the benchmark does: metrics, errors, total score.
 
     Exit status 1: the submission was scored and is not ready for the public table.
@@ -60,10 +74,14 @@ def score_archive(
 def write_sample(
     *,
     out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
-    gold: Annotated[Path | None, typer.Option(help="A folder of the tests to answer. Default: the bundled examples.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed. The same seed gives the same archive.")] = 0,
+    gold: Annotated[
+        Path | None, typer.Option(help="A folder of the tests to answer. Default: the bundled examples.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The random seed. The same seed gives the same archive.")
+    ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
-) -> int:  # fmt: skip
+) -> int:
     """Write a valid submission with random answers: an example of the format, and the score of guessing."""
     refuse_existing(out, force=force)
     titles = sample(read_gold(gold) if gold else examples(), out, seed)
@@ -73,11 +91,17 @@ def write_sample(
 
 @app.command("pack")
 def write_pack(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with one file of answers per dataset: <name>.jsonl with id and answer.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="A folder with one file of answers per dataset: <name>.jsonl with id and answer.",
+        ),
+    ],
     *,
     out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
-) -> int:  # fmt: skip
+) -> int:
     """Pack answers into a submission."""
     refuse_existing(out, force=force)
     titles = pack(run, out)

@@ -35,7 +35,7 @@ def dataset(name: str) -> Dataset:
         return declared
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or (path / "dataset.yaml").is_file():
-        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic are needed only for custom datasets
+        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - imports Pydantic
 
         return read_declaration(path / "dataset.yaml" if path.is_dir() else path)
     from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped name

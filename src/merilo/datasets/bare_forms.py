@@ -1,7 +1,8 @@
 """The bare form of an item: its fields and a label for the answer, without the instruction.
 
 In a request to a model, every shot but the first and the question after shots have this form. The forms of the built-in
-datasets are bundled with their prompts. A custom declaration may give its own (`bare`); by default, the form lists the fields.
+datasets are bundled with their prompts. A custom declaration may give its own (`bare`); by default, the form
+lists the fields.
 """
 
 from __future__ import annotations

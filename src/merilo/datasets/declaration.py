@@ -60,8 +60,8 @@ class Answer:
     """The form of an answer to an item.
 
     Attributes:
-        kind: one of few labels; an integer; free text; a program; one label per criterion; or a label of a dataset without
-            a declaration.
+        kind: one of few labels; an integer; free text; a program; one label per criterion; or a label of a
+            dataset without a declaration.
         labels: the labels of a choice, or of each criterion.
         criteria: the keys of `outputs`, if it is a dictionary of criteria.
         alternatives: the separator between alternative answers in a gold text.
@@ -107,7 +107,8 @@ class HumanFigure:
     Attributes:
         metric: the metric's name as in scores; `correct.virtue` for the result of a group.
         value: the published value.
-        n: the number of items on which it was measured; `None` if it was not measured or the source does not give the number.
+        n: the number of items on which it was measured; `None` if it was not measured or the source does not
+            give the number.
         provenance: the kind of result: measured, estimated and so on.
         source: who measured it and how, in a phrase.
     """
@@ -132,23 +133,25 @@ class Dataset:
         placeholder: the name of a plain text in prompts.
         media: those of the fields that hold a file below `samples/`.
         hidden: those of the fields that a prompt may leave out, such as the tests of a program.
-        pool_fields: a field, or `inputs` for a plain text -> the columns of annotation pools that hold it, if their names differ;
-            several columns are joined by spaces.
+        pool_fields: a field, or `inputs` for a plain text -> the columns of annotation pools that hold it, if
+            their names differ; several columns are joined by spaces.
         answer: the form of an answer.
         metrics: names of metrics, the main one first.
         extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
-        cluster: the field of `inputs` or `meta` that items of one cluster share: a text, a dialogue. Items with the same value are
-            not independent, which every interval and test takes into account; `None`: all items are independent.
+        cluster: the field of `inputs` or `meta` that items of one cluster share: a text, a dialogue. Items
+            with the same value are not independent, which every interval and test takes into account; `None`:
+            all items are independent.
         shots: the number and choice of solved items shown to models.
         stop: what ends a generated answer.
         prompts_by: the field of `meta` that determines an item's group of prompts.
         prompts: the dataset's own prompts, if they are not included in Merilo; a group's name may be empty.
-        bare: the questions without an instruction, by group of prompts, for requests with several solved items; a text for
-            the empty name is used for all groups.
+        bare: the questions without an instruction, by group of prompts, for requests with several solved
+            items; a text for the empty name is used for all groups.
         splits: the splits on the hub.
         sizes: version of the benchmark -> items in the test.
         in_total: whether the dataset counts in the benchmark's total score.
-        gold: whether the gold answers of the test are published, "open" or "closed"; `merilo report` withholds closed ones.
+        gold: whether the gold answers of the test are published, "open" or "closed"; `merilo report`
+            withholds closed ones.
         skills: the skills that the dataset tests; the knowledge skills determine the required annotators.
         human: published human results.
     """

@@ -64,8 +64,8 @@ def bps(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw questions, half of them balanced.
 
     Half of the unbalanced sequences are balanced sequences with one bracket changed, so that only reading the whole
-    sequence gives the answer; the others are random brackets. A sequence repeats only if no other of its length is left:
-    there are only three balanced sequences of length 2.
+    sequence gives the answer; the others are random brackets. A sequence repeats only if no other of its
+    length is left: there are only three balanced sequences of length 2.
     """
     plan = list(_plan(size, random))
     random.shuffle(plan)
@@ -249,7 +249,8 @@ def rumultiar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """
     if size > len(TARGETS) * MOST_OF_A_TARGET:
         raise UsageError(
-            f"there are only {len(TARGETS)} answers with at most {MOST_OF_A_TARGET} items each: ask for fewer than {size} items"
+            f"there are only {len(TARGETS)} answers with at most {MOST_OF_A_TARGET} items each: "
+            f"ask for fewer than {size} items"
         )
     plan = [
         depth for depth, count in shared_out(size, dict.fromkeys(DEPTHS, 1.0)).items() for _ in range(count)

@@ -1,4 +1,7 @@
-"""Solvers for datasets whose answers can be computed (brackets, subsequences, arithmetic), and rules that only guess them."""
+"""Solvers for datasets whose answers can be computed (brackets, subsequences, arithmetic).
+
+And rules that only guess them.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +181,8 @@ def _value(node: ast.expr, deeper: int) -> Fraction:
         case _:
             pass
     raise DataError(
-        f"an expression may contain only integers, + - * / and brackets; position {node.col_offset + 1} has something else"
+        "an expression may contain only integers, + - * / and brackets; position "
+        f"{node.col_offset + 1} has something else"
     )
 
 

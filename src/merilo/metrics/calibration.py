@@ -124,7 +124,7 @@ def _curve(curves: Mapping[str, object], part: str, path: Path) -> Curve:
     points = curves.get(part)
     try:
         if not isinstance(points, dict):
-            raise ValueError("is missing")  # noqa: TRY301, TRY004 - reported below together with the errors of the curve
+            raise ValueError("is missing")  # noqa: TRY301, TRY004 - reported below
         return Curve(np.array(points.get("x"), dtype=np.float64), np.array(points.get("y"), dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(str(error), file=path, field=f"curves.{part}") from error

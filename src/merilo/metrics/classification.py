@@ -142,9 +142,9 @@ def f1_macro(
         F1(label) = 2 TP / (gold count + answer count)
 
     An answer that is not a label of the dataset counts as an additional label with F1 = 0, as in scikit-learn, so an
-    invalid answer costs more than a wrong label. The interval is a bootstrap over items (or clusters) in Wilson's form. If
-    all answers are correct or all are wrong, every resample is the same; Wilson's interval of the accuracy is used
-    instead, with fewer items if labels are rare (`items_alike`), and its method says so.
+    invalid answer costs more than a wrong label. The interval is a bootstrap over items (or clusters) in
+    Wilson's form. If all answers are correct or all are wrong, every resample is the same; Wilson's interval
+    of the accuracy is used instead, with fewer items if labels are rare (`items_alike`), and its method says so.
 
     Args:
         answers: shape (n,).
@@ -185,8 +185,8 @@ def mcc(
         MCC = (c n - sum t_k p_k) / sqrt((n^2 - sum p_k^2) (n^2 - sum t_k^2))
 
     If all gold labels or all answers are the same, the root is 0 and the coefficient is defined as 0, as in
-    scikit-learn. The interval is a bootstrap over items (or clusters) in Wilson's form. If all answers are correct or all
-    are wrong (1 or -1), it is Wilson's for `items_alike`; it is `None` if all resamples agree otherwise.
+    scikit-learn. The interval is a bootstrap over items (or clusters) in Wilson's form. If all answers are
+    correct or all are wrong (1 or -1), it is Wilson's for `items_alike`; it is `None` if all resamples agree otherwise.
 
     Args:
         answers: shape (n,).
@@ -217,8 +217,9 @@ def mcc(
 def items_alike(metric: str, counts: FloatArray) -> float:
     """Compute the effective number of items scored 0 or 1 if all answers are correct or all are wrong.
 
-    If one answer of the n_k with label k is wrong, accuracy loses 1 / n. Macro F1 of K labels loses more if the label is
-    rare, because all labels have equal weight; the correlation loses 1 / (n (1 - sum p_k^2)) on a scale from -1 to 1.
+    If one answer of the n_k with label k is wrong, accuracy loses 1 / n. Macro F1 of K labels loses more if
+    the label is rare, because all labels have equal weight; the correlation loses 1 / (n (1 - sum p_k^2)) on
+    a scale from -1 to 1.
 
     Args:
         metric: "f1_macro" or "mcc".

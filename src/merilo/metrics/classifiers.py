@@ -122,7 +122,8 @@ class Classifiers:
     """Rates sentences for J: three classifiers, each followed by its calibration curve.
 
     Args:
-        models: a folder with the models in `sta`, `sim` and `fl`; by default, the published models from the hub (or its local cache).
+        models: a folder with the models in `sta`, `sim` and `fl`; by default, the published models from the
+            hub (or its local cache).
         curves: a file of calibration curves (`merilo.metrics.calibration`); by default, the identity.
         device: as in `Classifier`.
         batch_size: the number of sentences in a batch.

@@ -225,7 +225,8 @@ TASKS: Final = (*map(str, range(1, 8)), *(f"8_{part}" for part in range(5)), *ma
 def incomplete_variants(items: Iterable[ExamItem]) -> dict[int | str, list[str]]:
     """Map each incomplete variant (see `complete_variants`) to the tasks that it lacks.
 
-    A variant that lacks no task is still incomplete if it has a task twice, an unknown task, or a wrong total of points.
+    A variant that lacks no task is still incomplete if it has a task twice, an unknown task, or a wrong total
+    of points.
 
     Example:
         >>> first = [ExamItem(n, task, 7, 1, "text", "a") for n, task in enumerate(TASKS[:-2])]

@@ -35,8 +35,8 @@ def compare_labels(
 
     The test is a permutation test: under the null hypothesis the two answers to any item are exchangeable. With up to
     11 differing answers all swaps are enumerated, otherwise swaps are sampled. The interval is a paired bootstrap: each
-    resample draws the same items for both. Items with equal gold and equal answers are drawn as counts, so that the time
-    does not grow with the number of items. If items form clusters, whole clusters are swapped and drawn.
+    resample draws the same items for both. Items with equal gold and equal answers are drawn as counts, so
+    that the time does not grow with the number of items. If items form clusters, whole clusters are swapped and drawn.
 
     Args:
         metric: "f1_macro" or "mcc".
@@ -130,7 +130,10 @@ class _Pairs:
         )
 
     def swapped(self, metric: str, swaps: NDArray[np.int64]) -> FloatArray:
-        """Return the difference after swapping the answers of this many items of each triple, shape (tables, triples)."""
+        """Return the difference after swapping the answers of this many items of each triple.
+
+        Shape (tables, triples).
+        """
         gold = np.concatenate([self.gold, self.gold])
         answers = np.concatenate([self.first, self.second])
         stay = self.counts - swaps

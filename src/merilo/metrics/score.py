@@ -1,4 +1,7 @@
-"""The result of a metric: its value, number of items, confidence interval and contribution of each item; its judgement of one answer; the total score."""
+"""The result of a metric: its value, number of items, confidence interval and contribution of each item.
+
+Its judgement of one answer; the total score.
+"""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ def score(
         dataset: the declaration.
         items: the items with their gold answers, in the order of the file.
         answers: item id -> answer (`merilo.metrics.answers.read_answer`).
-        clusters: item id -> its cluster; by default, by the dataset's field `cluster`. `grade_norm` takes variants instead.
+        clusters: item id -> its cluster; by default, by the dataset's field `cluster`. `grade_norm` takes
+            variants instead.
         rater: rates rewritten sentences; without a rater, J and its parts are missing.
         seed: random seed for the intervals' bootstrap.
 
@@ -257,7 +258,8 @@ def _require_gold(dataset: Dataset, items: Sequence[Item]) -> None:
             continue  # nearly every item; the checks below would find nothing
         if not has_gold(item):
             raise DataError(
-                f"item {item.id!r} of {dataset.name} has no gold answer: the test is closed, and only its owner can score it"
+                f"item {item.id!r} of {dataset.name} has no gold answer: the test is closed, and "
+                "only its owner can score it"
             )
         if not isinstance(item.outputs, kind):
             raise DataError(

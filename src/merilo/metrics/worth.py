@@ -235,7 +235,10 @@ class _Table:
 
 
 def _f1_worth(table: _Table) -> Worth:
-    """Compute the influences for macro F1: an item of gold g answered a adds (2 [g = a] / b_g - F_g / b_g - F_a / b_a) / labels, b = gold + answers."""
+    """Compute the influences for macro F1.
+
+    An item of gold g answered a adds (2 [g = a] / b_g - F_g / b_g - F_a / b_a) / labels, b = gold + answers.
+    """
     gold = table.of_gold()
     both = gold + table.of_answers()
     right = table.true == table.given
@@ -256,7 +259,10 @@ def _f1_worth(table: _Table) -> Worth:
 
 
 def _mcc_worth(table: _Table) -> Worth:
-    """Compute the influences for the Matthews correlation (c - s) / sqrt(x y): the derivative with respect to adding an item with gold g and answer a."""
+    """Compute the influences for the Matthews correlation (c - s) / sqrt(x y).
+
+    The derivative with respect to adding an item with gold g and answer a.
+    """
     t, p = table.of_gold(), table.of_answers()
     c, s = float(table.share @ (table.true == table.given)), float(t @ p)
     x, y = 1 - float(p @ p), 1 - float(t @ t)

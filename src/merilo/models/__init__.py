@@ -1,1 +1,4 @@
-"""Asking models: requests made of items, backends that answer them, the log of a run, and the logs of other harnesses."""
+"""Asking models: requests made of items, backends that answer them, the log of a run.
+
+And the logs of other harnesses.
+"""

@@ -51,8 +51,8 @@ class Thought(NamedTuple):
 def split_thought(text: str) -> Thought:
     """Separate thought from the answer.
 
-    The opening mark may be missing, because some chat templates end with it. If the closing mark is missing, the model did
-    not come to an answer, and everything after the opening mark is thought.
+    The opening mark may be missing, because some chat templates end with it. If the closing mark is missing,
+    the model did not come to an answer, and everything after the opening mark is thought.
 
     Example:
         >>> split_thought("<think>A or B? B.</think> B")
@@ -106,9 +106,10 @@ class ExtractedAnswer:
     """The answer in a model's reply.
 
     Attributes:
-        answer: the answer in the form of the dataset: a label, an integer in digits, a text, a label per criterion; for a
-            program, the whole text of the reply, from which the sandbox extracts it. `None` if there is none: with any
-            outcome but "answered", except for a program that was cut off ("truncated"), whose text is kept.
+        answer: the answer in the form of the dataset: a label, an integer in digits, a text, a label per
+            criterion; for a program, the whole text of the reply, from which the sandbox extracts it. `None`
+            if there is none: with any outcome but "answered", except for a program that was cut off
+            ("truncated"), whose text is kept.
         outcome: whether there is an answer, and if not, why.
         rule: the name of the rule that found the answer, or the reason why there is none.
         found: the piece of the reply that the rule read, at most 500 characters.
@@ -123,8 +124,9 @@ class ExtractedAnswer:
 def extract(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:
     """Find the answer in a model's reply.
 
-    Thought is set aside first. If a reply holds several different answers and no rule decides between them, it is unreadable:
-    no rule guesses. In a reply that was cut off at the limit of tokens, only an answer that the reply marks as one counts.
+    Thought is set aside first. If a reply holds several different answers and no rule decides between them,
+    it is unreadable: no rule guesses. In a reply that was cut off at the limit of tokens, only an answer that
+    the reply marks as one counts.
 
     Args:
         declared: the dataset.

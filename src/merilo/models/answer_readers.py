@@ -1,4 +1,7 @@
-"""Reading an answer of one form from a piece of a model's reply: a label, an integer, the numbers of an exam task, a free text."""
+"""Reading an answer of one form from a piece of a model's reply.
+
+A label, an integer, the numbers of an exam task, a free text.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +29,22 @@ _BEFORE: Final = re.compile(
 )
 #: What follows a label at the beginning of an answer.
 _AFTER: Final = re.compile(
-    r"\s*(?:[).:;,!?\]*\"»_`(/|]|[—–]|-\s|$|\n|-?(?:й|я|е|ый|ое|ая)\b)|\s+(?:потому|так\s+как|поскольку|because|since)\b"
+    r"\s*(?:[).:;,!?\]*\"»_`(/|]|[—–]|-\s|$|\n|-?(?:й|я|е|ый|ое|ая)\b)|\s+(?:потому|"
+    r"так\s+как|поскольку|because|since)\b"
 )
 #: A second label in a list: "A или B", "1, 2".
 _JOINED: Final = r"\s*[)\]*\"»]*\s*(?:,|;|/|&|\+|и|или|либо|and|or)\s*[(\[*\"«]*\s*"
 _DENIED_BEFORE: Final = re.compile(
     r"(?:(?:\bне|\bнет|\bnot|\bкроме|\bexcept|n['’]t)\s+(?:вариант\w*\s+|ответ\s+|option\s+)?"
-    r"|(?:\bнеправильн|\bневер(?=ен|н)|\bошибочн|\bincorrect|\bwrong)\w*\s+(?:вариант|ответ|answer|option|choice)?\w*\s*[:—–-]?\s*)[\"«(*]*$",
+    r"|(?:\bнеправильн|\bневер(?=ен|н)|\bошибочн|\bincorrect|\bwrong)\w*\s+(?:вариант|"
+    r"ответ|answer|option|choice)?\w*\s*[:—–-]?\s*)[\"«(*]*$",
     re.IGNORECASE,
 )
 _DENIED_AFTER: Final = re.compile(
-    r"(?:-?(?:й|я|е|ый|ое|ая)\b)?[)\]*\"».:]*\s*(?:[—–-]\s*)?(?:вариант\s+|ответ\s+)?(?:это\s+)?(?:явно\s+|точно\s+|is\s+|was\s+|тоже\s+|также\s+)?"
-    r"(?:невер|неправ|не\s+(?:подход|верн|правильн|явля|соответств|может|является)|ошибоч|ложн|исключ|менее\b|incorrect|wrong|not\b|isn['’]t|false|less\b)",
+    r"(?:-?(?:й|я|е|ый|ое|ая)\b)?[)\]*\"».:]*\s*(?:[—–-]\s*)?(?:вариант\s+|"
+    r"ответ\s+)?(?:это\s+)?(?:явно\s+|точно\s+|is\s+|was\s+|тоже\s+|также\s+)?"
+    r"(?:невер|неправ|не\s+(?:подход|верн|правильн|явля|соответств|может|является)|ошибоч|"
+    r"ложн|исключ|менее\b|incorrect|wrong|not\b|isn['’]t|false|less\b)",
     re.IGNORECASE,
 )
 _CALLED_RIGHT: Final = (
@@ -50,7 +57,8 @@ _IS_LABEL: Final = re.compile(
     r"\s+(?:or|and|is|was|seems|because|since|и|или|либо|верен|верн|правильн|подходит|является|потому|так\s+как)\b"
 )
 _VARIANT: Final = re.compile(
-    r"(?:вариант|ответ|букв|пункт|номер|предположени|причин|следстви|реплик|гипотез|утверждени|предложени|класс|option|answer|choice"
+    r"(?:вариант|ответ|букв|пункт|номер|предположени|причин|следстви|реплик|гипотез|"
+    r"утверждени|предложени|класс|option|answer|choice"
     r"|sentence|reply)\w*\s*[:№#\"«(*]*\s*$",
     re.IGNORECASE,
 )
@@ -68,7 +76,10 @@ _WORDS: Final = {
     "8": r"восемь|восьм(?:ой|ая|ое)|eight|eighth",
     "9": r"девять|девят(?:ый|ая|ое)|nine|ninth",
 }
-_NOUN: Final = r"(?:вариант|ответ|предложение|утверждение|гипотеза|реплика|причина|следствие|option|choice|answer|one|reply)"
+_NOUN: Final = (
+    r"(?:вариант|ответ|предложение|утверждение|гипотеза|реплика|причина|следствие|option|"
+    r"choice|answer|one|reply)"
+)
 
 
 #: A digit that is part of a number, a range or an expression, or that counts something, is no label.
@@ -78,7 +89,8 @@ _PART_BEFORE: Final = re.compile(
 )
 _PART_AFTER: Final = re.compile(r"[.,:/]\d|\s?[-–—−+*/^]\s?\d|\s*(?:%|°)")
 _COUNTED: Final = re.compile(
-    r"\s+(?!(?:вариант|ответ|так\b|потому|поскольку|верн|правильн|явля|подход|более|менее|лучше|вероятн|и\b|или\b|а\b|но\b"
+    r"\s+(?!(?:вариант|ответ|так\b|потому|поскольку|верн|правильн|явля|подход|более|менее|"
+    r"лучше|вероятн|и\b|или\b|а\b|но\b"
     r"|до\b|to\b|символ|букв|or\b|and\b|is\b|because|since|but\b|letter|character))[^\W\d_]",
     re.IGNORECASE,
 )
@@ -90,7 +102,8 @@ _WINDOW: Final = 60
 class LabelReader:
     """Reads labels of a choice.
 
-    A Cyrillic letter counts as the Latin letter that looks the same, and the reverse, if the labels have only one of them.
+    A Cyrillic letter counts as the Latin letter that looks the same, and the reverse, if the labels have only
+    one of them.
 
     Args:
         labels: the labels.
@@ -182,7 +195,8 @@ class LabelReader:
     def only(self, text: str) -> list[str]:
         """Return the distinct labels in a text, in their order.
 
-        Texts of the item, denied labels, parts of numbers, and words that look like a label ("В", "А", "a") are left out.
+        Texts of the item, denied labels, parts of numbers, and words that look like a label ("В", "А", "a")
+        are left out.
         """
         for shown in sorted(self._shown, key=len, reverse=True):
             if self._patterns.token.search(shown):
@@ -222,7 +236,10 @@ class LabelReader:
         return piece.strip(_SIGNS) in {text.strip(_SIGNS) for text in self._shown}
 
     def _is_enumeration(self, piece: str) -> bool:
-        """Check whether the piece lists several labels, as the question does: one a line, or "1: ..., 2: ..." in one."""
+        """Check whether the piece lists several labels, as the question does.
+
+        One a line, or "1: ..., 2: ..." in one.
+        """
         lists = (self._patterns.option_line, self._patterns.option_inside)
         return any(len({self._spellings[found] for found in one.findall(piece)}) > 1 for one in lists)
 
@@ -318,12 +335,14 @@ _MINUS: Final = str.maketrans(dict.fromkeys("−–‒－", "-"))
 _NUMBER_SIGNS: Final = " \t\n*_`\"'«»“”„‘’()[]{}<>$#.,:;!?…|\\/=~•"
 #: Groups of three digits are divided by a space, an apostrophe or a comma: 12 291, 12'291, 12,291.
 _NUMBER: Final = re.compile(
-    r"(?<![\w.,])(?P<sign>[+-]\s?|минус\s+|minus\s+)?(?P<whole>[1-9]\d{0,2}(?:(?P<mark>[ ,'’])\d{3}(?:(?P=mark)\d{3})*)?(?!\d)|\d+)"
+    r"(?<![\w.,])(?P<sign>[+-]\s?|минус\s+|minus\s+)?(?P<whole>[1-9]\d{0,2}(?:(?P<mark>[ "
+    r",'’])\d{3}(?:(?P=mark)\d{3})*)?(?!\d)|\d+)"
     r"(?P<fraction>[.,]\d+)?(?!\w)",
     re.IGNORECASE,
 )
 _BEFORE_NUMBER: Final = re.compile(
-    r"(?:(?:это|the|правильный|верный|примерно|ровно|is|равно|равен|равна)\s+)*(?:ответ|число|результат|answer|number|result)?\s*[:=]?\s*",
+    r"(?:(?:это|the|правильный|верный|примерно|ровно|is|равно|равен|равна)\s+)*(?:ответ|"
+    r"число|результат|answer|number|result)?\s*[:=]?\s*",
     re.IGNORECASE,
 )
 #: What follows a number that answers, and not one that is part of an expression.
@@ -414,7 +433,8 @@ def _integer(match: re.Match[str]) -> str | None:
 _OPTION_NUMBER: Final = r"\d{1,2}"
 #: Numbers that form one answer: "1, 3", "1 и 3", "1; 3", "1 3".
 _LIST: Final = re.compile(
-    rf"(?<![\w.,]){_OPTION_NUMBER}(?:\s*[)\]»\"*]*\s*(?:,|;|и|&|\+|and|\s)\s*[(\[«\"*№]*\s*{_OPTION_NUMBER}(?!\w))*(?!\w|[.,:]\d)"
+    rf"(?<![\w.,]){_OPTION_NUMBER}(?:\s*[)\]»\"*]*\s*(?:,|;|и|&|\+|and|"
+    rf"\s)\s*[(\[«\"*№]*\s*{_OPTION_NUMBER}(?!\w))*(?!\w|[.,:]\d)"
     r"|(?<![\w.,])\d{3,9}(?!\w|[.,:]\d)",
     re.IGNORECASE,
 )
@@ -530,7 +550,10 @@ class NumberListReader:
 
 
 def numbers_of(item: Item) -> list[str]:
-    """Return the numbers among which a task lets choose: those of its options, or else those in its text, in their order."""
+    """Return the numbers among which a task lets choose.
+
+    Those of its options, or else those in its text, in their order.
+    """
     listed = [number for number, _ in _LISTED.findall(_texts(item).get("choices", ""))]
     return list(dict.fromkeys(listed or _numbers_in_text(item)))
 
@@ -566,8 +589,11 @@ _QUOTES: Final = {"«": "»", '"': '"', "“": "”", "„": "“”", "'": "'",
 #: Words that announce an answer on a line of its own, or before a colon.
 _LEAD_IN: Final = re.compile(
     r"""^[\s*_\#>–—-]*(?:(?:конечно|хорошо|разумеется|sure|certainly|of\s+course)[!,.]\s*)?
-        (?:вот\s+(?=вежл|вариант|ответ|мой|как|так(?:ой|ая)|более|перефраз|переписан|исправ|нейтральн|результат|текст|верси|отредакт)|ответ\b|итоговый|окончательный|правильный|верный|отгадка\b|вариант\b|вежливый|вежливая|нейтральный|мягкий|переписанн|перефразированн
-        |отредактированн|исправленн|переформулированн|высказывание\b|комментарий\b|текст\s+без\b|версия\b|можно\s+(?:сказать|переписать|перефразировать)
+        (?:вот\s+(?=вежл|вариант|ответ|мой|как|так(?:ой|ая)|более|перефраз|переписан|исправ|нейтральн
+        |результат|текст|верси|отредакт)|ответ\b|итоговый|окончательный|правильный|верный|отгадка\b
+        |вариант\b|вежливый|вежливая|нейтральный|мягкий|переписанн|перефразированн
+        |отредактированн|исправленн|переформулированн|высказывание\b|комментарий\b|текст\s+без\b
+        |версия\b|можно\s+(?:сказать|переписать|перефразировать)
         |answer\b|final\b|here\b|rewritten|polite|correct\b|the\s+(?:answer|polite|rewritten))
         [^:\n«"“]{0,80}:[*_]*\s*""",
     re.IGNORECASE | re.VERBOSE,
@@ -602,10 +628,10 @@ class FoundText:
 def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText | None:
     r"""Find a free text in a reply.
 
-    In this order: the value in a JSON object; the last box; the last statement of the answer ("Ответ: ..."); the text after an
-    announcement ("Вот вежливый вариант:"); the text itself. It ends at the dataset's stop strings: at the end of its
-    line, in the exam also at a full stop. Signs of emphasis and quotation marks around the whole answer are removed, and a
-    full stop at its end.
+    In this order: the value in a JSON object; the last box; the last statement of the answer ("Ответ: ...");
+    the text after an announcement ("Вот вежливый вариант:"); the text itself. It ends at the dataset's stop
+    strings: at the end of its line, in the exam also at a full stop. Signs of emphasis and quotation marks
+    around the whole answer are removed, and a full stop at its end.
 
     Args:
         reply: the reply without thought, not empty.
@@ -633,7 +659,10 @@ def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText
 
 
 def _announcement(text: str) -> int:
-    """Return where an announcement at the beginning ends: a line that ends with a colon, or known words before a colon."""
+    """Return where an announcement at the beginning ends.
+
+    A line that ends with a colon, or known words before a colon.
+    """
     first = text.split("\n", 1)[0]
     if first.rstrip(" *_").endswith(":") and first != text:
         return len(first)

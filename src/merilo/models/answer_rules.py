@@ -1,4 +1,7 @@
-"""The rules by which an answer is found in a model's reply, and the pieces that they read: a JSON value, a box, a statement, a refusal."""
+"""The rules by which an answer is found in a model's reply, and the pieces that they read.
+
+A JSON value, a box, a statement, a refusal.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,10 @@ _KEYS: Final = (
 _KIND: Final = r"(?:итоговый|окончательный|финальный|правильный|верный|final|correct|right|best)"
 _HEAD: Final = r"(?:ответ|результат|итого?|вывод|отгадка|answer|result)"
 #: Words that also name the options: they state an answer with "правильный" before them, or at the beginning of a line.
-_OPTION_HEAD: Final = r"(?:вариант(?:\s+ответа)?|выбор|номер|буква|цифра|число|сумма|значение(?:\s+выражения)?|option|choice|sum|value)"
+_OPTION_HEAD: Final = (
+    r"(?:вариант(?:\s+ответа)?|выбор|номер|буква|цифра|число|сумма|"
+    r"значение(?:\s+выражения)?|option|choice|sum|value)"
+)
 _DIVIDER: Final = r"[*_`\s]*(?::|=|—|–|-(?=\s)|->|→)"
 _VERB: Final = (
     r"\s+(?:[—–-]\s+)?(?:это|будет|является|есть|равен|равна|равно|составляет|находится|под\s+(?:буквой|номером|цифрой)"
@@ -63,7 +69,8 @@ _TOPIC: Final = r"(?:\s*\([^()\n]{1,40}\))?(?:\s+(?:на|к|to|for)\s+[^:.!?\n]{
 #: Each alternative ends where the answer begins.
 _STATEMENT: Final = re.compile(
     rf"""(?<![\w«"])(?:
-        (?:(?P<mark>{_KIND}\s+)?{_HEAD} | (?P<mark5>{_KIND}\s+){_OPTION_HEAD} | (?:^|(?<=[\n*_.]\s)|(?<=[\n*_])|мой\s+|my\s+|the\s+)
+        (?:(?P<mark>{_KIND}\s+)?{_HEAD} | (?P<mark5>{_KIND}\s+){_OPTION_HEAD} | (?:^|(?<=[\n*_.]\s)
+        |(?<=[\n*_])|мой\s+|my\s+|the\s+)
           {_OPTION_HEAD}){_TOPIC}(?:{_DIVIDER}|{_VERB})
       | (?P<weak>(?:равн[аоы]|равен|составляет|получаем|получается|получится|получим|equals)\b:?
           | (?:sum|result|value|total|product|difference)\b[^.:\n]{{0,60}}?\s(?:is|equals)\b:?)
@@ -149,7 +156,9 @@ def boxed(text: str) -> str | None:
 
 
 def json_answer(text: str) -> tuple[Json, str] | None:
-    r"""Return the answer in a JSON object and the object's text: the value of a key such as "answer", or of the only key.
+    r"""Return the answer in a JSON object and the object's text.
+
+    The value of a key such as "answer", or of the only key.
 
     Example:
         >>> json_answer('```json\n{"reason": "...", "answer": "B"}\n```')
@@ -241,7 +250,8 @@ _OF_THE_REQUEST: Final = re.compile(
     r"""
       (?:как|будучи)\s+(?:и\s+любая\s+)?(?:большая\s+)?(?:языков\w+\s+модел\w+|искусственн\w+\s+интеллект\w*|ии\b)
     | не\s+(?:могу|можем|буду|стану|имею\s+возможности|способ\w+|в\s+состоянии)\s+
-      (?:вам\s+|тебе\s+)?(?:выполнить|помочь|помогать|обсуждать|поддержать|переписать|перефразировать|переформулировать|предоставить
+      (?:вам\s+|тебе\s+)?(?:выполнить|помочь|помогать|обсуждать|поддержать|переписать
+      |перефразировать|переформулировать|предоставить
       |сгенерировать|продолжить|отвечать|ответить|участвовать|комментировать)
       [^.!?\n]{0,40}?(?:запрос|просьб|эт(?:от|у|им|ой|ого|ом)\b|тако|таки|подобн|данн|тем[уыа]\b|текст|ваш)
     | (?:отказываюсь|вынужден\w*\s+отказа\w+|воздержусь)\b
@@ -250,9 +260,11 @@ _OF_THE_REQUEST: Final = re.compile(
     | разговоры\s+на\s+(?:некоторые|чувствительные)\s+темы
     | (?:ваш|этот|данный)\s+запрос\s+(?:нарушает|противоречит|содержит\s+(?:недопустим|неприемлем|оскорбит))
     | \bas\s+an?\s+(?:ai|artificial\s+intelligence|(?:large\s+)?language\s+model)\b
-    | \b(?:i['’]?m|i\s+am)\s+(?:not\s+able|unable)\s+to\s+(?:help|assist|answer|provide|comply|fulfil|complete|respond|rewrite|discuss)
+    | \b(?:i['’]?m|i\s+am)\s+(?:not\s+able|unable)\s+to\s+(?:help|assist|answer|provide|comply
+    |fulfil|complete|respond|rewrite|discuss)
     | \bi\s+(?:can['’]?t|cannot|can\s+not|won['’]?t|will\s+not|must\s+decline\s+to|am\s+not\s+going\s+to)\s+
-      (?:help|assist|answer|provide|comply|fulfil|complete|respond|rewrite|discuss|engage|generate|do\s+that|participate)
+      (?:help|assist|answer|provide|comply|fulfil|complete|respond|rewrite|discuss|engage|generate
+      |do\s+that|participate)
     | \bi\s+(?:must|have\s+to)\s+(?:decline|refuse)\b
     | \b(?:against|violates?)\s+(?:my|our|the)\s+(?:\w+\s+)?(?:guidelines|policy|policies)\b
     """,
@@ -268,15 +280,18 @@ _OF_THE_QUESTION: Final = re.compile(
     | (?:затрудняюсь|сложно|трудно)\s+(?:\w+\s+)?(?:ответить|сказать|определить)
     | невозможно\s+(?:\w+\s+)?(?:определить|ответить|выбрать|установить|сказать)
     | (?:недостаточно|не\s+хватает)\s+(?:информации|данных|контекста)
-    | не\s+(?:видно|приведен\w*|предоставлен\w*|указан\w*)\s+(?:ни\s+)?(?:текст|вопрос|услови|вариант|изображени|картинк)
-    | \bi\s+(?:don['’]?t|do\s+not)\s+know\b | \bi['’]?m\s+not\s+sure\b | \bi\s+(?:can['’]?t|cannot)\s+(?:determine|choose|decide|tell|say)\b
+    | не\s+(?:видно|приведен\w*|предоставлен\w*|указан\w*)\s+(?:ни\s+)?(?:текст|вопрос|услови
+    |вариант|изображени|картинк)
+    | \bi\s+(?:don['’]?t|do\s+not)\s+know\b | \bi['’]?m\s+not\s+sure\b | \bi\s+(?:can['’]?t
+    |cannot)\s+(?:determine|choose|decide|tell|say)\b
     | \bnot\s+enough\s+(?:information|context)\b | \bcannot\s+be\s+determined\b
     """,
     re.VERBOSE,
 )
 #: A whole answer that says that there is none.
 _NOTHING: Final = re.compile(
-    r"\W*(?:я\s+)?(?:не\s+знаю|нет\s+ответа|без\s+ответа|ответа\s+нет|затрудняюсь\s+ответить|i\s+don['’]?t\s+know|no\s+answer|unknown|n/a)\W*",
+    r"\W*(?:я\s+)?(?:не\s+знаю|нет\s+ответа|без\s+ответа|ответа\s+нет|"
+    r"затрудняюсь\s+ответить|i\s+don['’]?t\s+know|no\s+answer|unknown|n/a)\W*",
 )
 #: Words after which a reply that seemed to refuse gives an answer.
 _TURN: Final = re.compile(r"\b(?:но|однако|вс[её]\s+же|скорее\s+всего|but|however|probably)\b")
@@ -329,7 +344,8 @@ _LONGEST: Final = 200_000
 #: Signs of emphasis and of lists around a line.
 _MARKS: Final = " \t*_`#>-–—•|."
 _CONCLUSION: Final = re.compile(
-    r"(?:^|[\s,;])(?:следовательно|таким\s+образом|итак|значит|поэтому|остаётся|остается|therefore|thus|hence|so)\b[,:—–\s]+(\S.*)$",
+    r"(?:^|[\s,;])(?:следовательно|таким\s+образом|итак|значит|поэтому|остаётся|остается|"
+    r"therefore|thus|hence|so)\b[,:—–\s]+(\S.*)$",
 )
 #: Words that correct an answer; a different answer after them contradicts the first.
 _TAKEN_BACK: Final = re.compile(
@@ -383,7 +399,8 @@ def find_answer(reply: str, reader: AnswerReader) -> RuleFinding:
 
     1. "whole reply": nothing but the answer, signs around it, and words such as "вариант".
     2. "JSON", "box", "answer statement", "first line": the value of a JSON object; the last `\boxed{...}`; the last
-       statement such as "Ответ: B"; a first line that is nothing but the answer. If two of them differ, nothing decides.
+       statement such as "Ответ: B"; a first line that is nothing but the answer. If two of them differ,
+       nothing decides.
     3. "beginning": "B) Марс, потому что ...".
     4. "called right": "вариант B верен".
     5. a refusal: there is no answer, unless the reply goes on with one ("... но скорее всего C").

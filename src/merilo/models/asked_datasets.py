@@ -1,4 +1,7 @@
-"""The datasets of a run: where their items are, what is asked of each, and the requests that are still to be answered."""
+"""The datasets of a run: where their items are, what is asked of each.
+
+And the requests that are still to be answered.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +141,8 @@ class AskedDataset:
             more = f" (and {len(blind) - 1} more of {len(self.split)})" if len(blind) > 1 else ""
             named = [f"{{{name}}}" for name in self.declared.fields or (self.declared.placeholder,)]
             raise DataError(
-                f"the prompt of item {item.id}{more} of {self.declared.title} {fault}: an item needs an instruction that names its"
+                f"the prompt of item {item.id}{more} of {self.declared.title} {fault}: an item "
+                "needs an instruction that names its"
                 f" inputs, which the dataset calls {listed(named)}",
                 file=self.source.place,
             )
@@ -246,7 +250,8 @@ def _is_answered(request: Request, known: Known) -> bool:
         return False
     if before.request != request.sha256:
         raise UsageError(
-            f"item {request.item} of {request.dataset} was asked with another prompt before: its log is of another version"
+            f"item {request.item} of {request.dataset} was asked with another prompt before: its "
+            "log is of another version"
             " of the items, the prompts or Merilo; choose another folder"
         )
     return True
@@ -257,8 +262,8 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
 
     Args:
         datasets: names of the catalogue, or paths of declarations.
-        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the folder of a custom
-            declaration, else the items included in Merilo.
+        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the
+            folder of a custom declaration, else the items included in Merilo.
 
     Raises:
         UsageError: no dataset is named, or one is named twice.
@@ -308,7 +313,8 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
     if data is not None and not data.is_dir():
         if (data.parent / "baseline.json").is_file():
             raise InputError(
-                f"this baseline has no items that a model can be asked: its pool lacks fields of {declared.title}, or asked "
+                "this baseline has no items that a model can be asked: its pool lacks fields of "
+                f"{declared.title}, or asked "
                 "people another question",
                 file=data,
             )
@@ -342,7 +348,8 @@ def _asked(
     prompter = Prompter(declared, shots, settings, chat=abilities.chat)
     if prompter.asked.mode not in abilities.modes:
         raise UsageError(
-            f"this backend has no log-likelihoods: ask {declared.title} with {argument('mode', 'generate', given='generate')}"
+            f"this backend has no log-likelihoods: ask {declared.title} with "
+            f"{argument('mode', 'generate', given='generate')}"
             if prompter.asked.mode == "loglikelihood"
             else f"this backend generates no text, which {declared.title} needs"
         )

@@ -1,7 +1,7 @@
 """A request to a model, its reply, and the backend that turns one into the other.
 
-A request is complete: it holds the text, the sampling parameters and what ends an answer, so that a backend needs nothing else and
-the log can tell whether a request was asked before.
+A request is complete: it holds the text, the sampling parameters and what ends an answer, so that a backend
+needs nothing else and the log can tell whether a request was asked before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from merilo.items import ItemId
 Mode: TypeAlias = Literal["generate", "loglikelihood"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
-#: Why a model stopped: at its end or a stop string; at the limit of tokens; because it (or a filter) refused; the prompt is longer
+#: Why a model stopped: at its end or a stop string; at the limit of tokens; because it (or a filter) refused;
+#: the prompt is longer
 #: than the model's context; the request failed for good; anything else.
 Finish: TypeAlias = Literal["stop", "length", "refusal", "too_long", "failed", "other"]
 
@@ -154,7 +155,8 @@ class Abilities:
         modes: generation, log-likelihood, or both.
         media: the kinds of media that it takes.
         chat: whether it takes a conversation; otherwise it continues `Request.prompt`.
-        builtin: whether it is no model but a rule built into Merilo (`merilo.models.builtin_respondents`); tables mark it.
+        builtin: whether it is no model but a rule built into Merilo (`merilo.models.builtin_respondents`);
+            tables mark it.
     """
 
     modes: frozenset[Mode]
@@ -166,8 +168,8 @@ class Abilities:
 class ModelBackend(Protocol):
     """What answers requests.
 
-    A reply that failed for good is a `ModelReply` with `finish` "failed"; `ask` raises only for what ends the whole run: a wrong key, an
-    unknown model, a server that cannot be reached (`merilo.errors.BackendError`).
+    A reply that failed for good is a `ModelReply` with `finish` "failed"; `ask` raises only for what ends the
+    whole run: a wrong key, an unknown model, a server that cannot be reached (`merilo.errors.BackendError`).
     """
 
     @property

@@ -1,7 +1,8 @@
 """Respondents that are no models but simple rules: lower bounds for tables, and a test of scorers.
 
 - `random`: a label at random, each equally likely; for open answers a plausible text (see `_random_text`).
-- `most-frequent`: the most frequent gold answer of the shots (of those with the item's own domain or task, if shots share it);
+- `most-frequent`: the most frequent gold answer of the shots (of those with the item's own domain or task, if
+shots share it);
   without shots, of the items themselves.
 - `longest`: the label of the longest option.
 - `gold`: the gold answer. A scorer must give it full marks.
@@ -58,13 +59,17 @@ class RespondentMaterial:
 
     @cached_property
     def frequent(self) -> Mapping[str, str]:
-        """The most frequent gold answer for each value of the field that shots share, and over all under the empty text."""
+        """The most frequent gold answer for each value of the field that shots share.
+
+        And over all under the empty text.
+        """
         solved = [item for item in self.shots if has_gold(item)] or [
             item for item in self.items if has_gold(item)
         ]
         if not solved:
             raise UsageError(
-                f"{self.declared.title} has no gold answers, neither of shots nor of items: 'most-frequent' cannot answer it"
+                f"{self.declared.title} has no gold answers, neither of shots nor of items: "
+                "'most-frequent' cannot answer it"
             )
         counts: dict[str, Counter[str]] = {}
         for item in solved:
@@ -144,7 +149,7 @@ class BuiltinRespondent:
             raise DataError(
                 f"item {request.item} of {request.dataset} is not among the items that '{self.name}' was given"
             )
-        chance = Random(f"{self._seed} {request.dataset} {request.item} {request.sample}")  # noqa: S311 - reproducible on purpose
+        chance = Random(f"{self._seed} {request.dataset} {request.item} {request.sample}")  # noqa: S311
         text = _RULES[self.name](material, item, chance)
         if request.mode == "generate":
             return ModelReply(text=text, model=self.model)
@@ -191,7 +196,10 @@ def _answer_at_random(material: RespondentMaterial, item: Item, chance: Random) 
 
 
 def _random_text(material: RespondentMaterial, item: Item, chance: Random) -> str:
-    """Return an open answer: an integer between those of the shots; numbers of the exam's options; a word of the item."""
+    """Return an open answer: an integer between those of the shots; numbers of the exam's options.
+
+    A word of the item.
+    """
     declared = material.declared
     if declared.answer.kind == "integer":
         known = [int(shown_gold(shot, declared)) for shot in material.shots if has_gold(shot)] or [0, 9]

@@ -1,7 +1,7 @@
 """The contamination check: does a model continue the texts of test items word for word?
 
-A model that has seen an item in training may repeat the second half of its text when it is shown the first half. The check asks for
-this continuation and measures the longest run of words that the model repeats.
+A model that has seen an item in training may repeat the second half of its text when it is shown the first
+half. The check asks for this continuation and measures the longest run of words that the model repeats.
 
 References:
     S. Golchin, M. Surdeanu (2023), Time Travel in LLMs: Tracing Data Contamination in Large Language Models.

@@ -68,8 +68,9 @@ class RequestSettings:
     def of(cls, settings: RunSettings, declared: Dataset, *, chat: bool) -> RequestSettings:
         """Complete the settings of a run for a dataset.
 
-        A chat model gets no stop strings by default, because it ends its answer itself. A stop at the first newline would cut off
-        everything after an opening sentence or a line of thought, and a stop before "def" would cut off a program in fences.
+        A chat model gets no stop strings by default, because it ends its answer itself. A stop at the first
+        newline would cut off everything after an opening sentence or a line of thought, and a stop before
+        "def" would cut off a program in fences.
 
         Raises:
             UsageError: the settings do not fit the dataset.
@@ -224,9 +225,9 @@ def _counted(count: int) -> str:
 class ShotDeck:
     """The solved items of a dataset, and the choice of those that precede an item.
 
-    Each item gets its own shots at random, because the first shot gives the instruction: over all items, every prompt of the
-    shots is used about equally often. The choice depends only on the dataset, the seed and the item; with one shot more, the
-    earlier ones stay the same.
+    Each item gets its own shots at random, because the first shot gives the instruction: over all items,
+    every prompt of the shots is used about equally often. The choice depends only on the dataset, the seed
+    and the item; with one shot more, the earlier ones stay the same.
 
     Args:
         declared: the dataset.
@@ -427,7 +428,9 @@ class Prompter:
         )
 
     def blind(self, item: Item) -> str | None:
-        """Return what is wrong with the prompt of an item if it shows nothing of the item; `None` if it shows something.
+        """Return what is wrong with the prompt of an item if it shows nothing of the item.
+
+        `None` if it shows something.
 
         Raises:
             DataError: as for `request`.

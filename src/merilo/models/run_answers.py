@@ -39,7 +39,8 @@ class RunAnswer(NamedTuple):
     Attributes:
         item: the item's id as text.
         sample: the number of this answer among several to the item.
-        answer: the answer in the form of the dataset; an empty text if there is none. For a program, the text of the reply.
+        answer: the answer in the form of the dataset; an empty text if there is none. For a program, the text
+            of the reply.
         outcome: whether there is an answer, and if not, why.
     """
 
@@ -185,7 +186,9 @@ def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest
 
 
 def write_answers(run: Path, found: RunAnswers) -> Path:
-    """Write the answers to a dataset into the run's folder: `<dataset>.jsonl`, for programs `<dataset>.completions.jsonl`.
+    """Write the answers to a dataset into the run's folder.
+
+    `<dataset>.jsonl`, for programs `<dataset>.completions.jsonl`.
 
     Returns:
         The file.
@@ -217,7 +220,10 @@ def reply_to(declared: Dataset, item: Item, sample: int, reply: ModelReply) -> E
 def _extractions(
     table: pl.DataFrame, declared: Dataset, items: Sequence[Item]
 ) -> Iterator[tuple[str, int, ExtractedAnswer]]:
-    """Yield item, sample and answer of each record, in the order of items and samples; records of other items are left out."""
+    """Yield item, sample and answer of each record, in the order of items and samples.
+
+    Records of other items are left out.
+    """
     import polars as pl  # noqa: PLC0415 - takes half a second
 
     names = [str(item.id) for item in items]
@@ -251,7 +257,10 @@ def _extractions(
 
 
 def _shown_texts(declared: Dataset, item: Item) -> tuple[str, ...] | None:
-    """Return the texts of an item on which the reading of a reply depends if it repeats one; `None` if it always depends on the item."""
+    """Return the texts of an item on which the reading of a reply depends if it repeats one.
+
+    `None` if it always depends on the item.
+    """
     if declared.answer.kind == "integer":
         return ()
     if declared.answer.kind not in CLOSED:

@@ -6,8 +6,8 @@ RUN/<dataset>.jsonl                 the answers: id, answer, sample, outcome
 RUN/<dataset>.completions.jsonl     the programs: task_id, completion, sample, outcome
 RUN/<dataset>.json                  the results of the programs, as a submission has them
 
-A command with the same parameters resumes a run. More items (`--limit`), more samples and further datasets extend it. Anything else
-that changes the requests is refused, and the message shows the difference.
+A command with the same parameters resumes a run. More items (`--limit`), more samples and further datasets
+extend it. Anything else that changes the requests is refused, and the message shows the difference.
 """
 
 from __future__ import annotations
@@ -251,7 +251,8 @@ def refuse_other_items(record: DatasetRecord, items: Sequence[Item], file: objec
     other = [name for name, known in record.hashes.items() if found[name] != known]
     if other:
         raise InputError(
-            f"its items are not those that were asked: {len(other)} of {len(record.hashes)} differ ({listed(other, 5)})",
+            f"its items are not those that were asked: {len(other)} of {len(record.hashes)} differ "
+            f"({listed(other, 5)})",
             file=file,
         )
 
@@ -304,7 +305,8 @@ def _told(value: Json) -> str:
 def _refuse(differences: Sequence[str], run: Path) -> None:
     if differences:
         raise UsageError(
-            f"holds another run: {listed(differences, 4)}; choose another folder, or start this one again with {argument('force', given=True)}",
+            f"holds another run: {listed(differences, 4)}; choose another folder, or start this "
+            f"one again with {argument('force', given=True)}",
             file=run,
         )
 

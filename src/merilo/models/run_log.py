@@ -1,8 +1,8 @@
 """The log of a run: every reply of the model, appended to one file a dataset as it arrives.
 
-A log is JSON Lines, one record a reply. Records reach the operating system at once, so that a killed process loses none of them, and
-the disk in batches (`RunLog.sync`). If the writer was killed within a line, or the disk was full, the last line is incomplete: it is
-moved to a file beside the log, and its request is asked again.
+A log is JSON Lines, one record a reply. Records reach the operating system at once, so that a killed process
+loses none of them, and the disk in batches (`RunLog.sync`). If the writer was killed within a line, or the
+disk was full, the last line is incomplete: it is moved to a file beside the log, and its request is asked again.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class RunLog:
 
         Args:
             dataset: the dataset.
-            replies: whether to keep the replies in memory, for dialogues, whose later requests hold the earlier answers.
+            replies: whether to keep the replies in memory, for dialogues, whose later requests hold the
+                earlier answers.
 
         Raises:
             InputError: the log is not one of this version.
@@ -215,7 +216,8 @@ class RunLog:
     def _refusal(self, dataset: str, error: OSError) -> OutputError:
         reason = error.strerror or str(error)
         return OutputError(
-            f"the log cannot be written ({reason}); the replies before it are kept, and the same command resumes the run",
+            f"the log cannot be written ({reason}); the replies before it are kept, and the same "
+            "command resumes the run",
             file=log_path(self._run, dataset),
         )
 
@@ -287,7 +289,8 @@ def read_log(path: Path, columns: tuple[str, ...] = (), *, latest: bool = True) 
     Args:
         path: the log.
         columns: the columns to read; by default, all.
-        latest: keep only the latest record of each sample of an item; a request that failed is asked again by the next command.
+        latest: keep only the latest record of each sample of an item; a request that failed is asked again by
+            the next command.
 
     Returns:
         A row for each record, in the order of the log: the columns of `_schema`.

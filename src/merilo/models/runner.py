@@ -1,13 +1,15 @@
 """Send the requests of a run to a backend, many at a time, and log every reply as it arrives.
 
-Requests come from a generator, and as many are made at a time as the backend answers together, so memory does not grow with their
-number. A dialogue is a generator too: it yields a request, receives the reply, and yields the next request with it.
+Requests come from a generator, and as many are made at a time as the backend answers together, so memory does
+not grow with their number. A dialogue is a generator too: it yields a request, receives the reply, and yields
+the next request with it.
 
-The budget counts money and requests before a request is sent, so that a limit is never passed. The cost of a request is known only after
-its reply. Until then the budget reserves an upper estimate: the tokens of the prompt by the highest ratio of tokens to characters met so
-far, and as many tokens of the answer as the request allows. Before the first reply a byte of the prompt counts as a token, which is the
-most that tokenizers make; if the cost is limited, the first request is sent alone, because the tokens of pictures are known only from a
-reply.
+The budget counts money and requests before a request is sent, so that a limit is never passed. The cost of a
+request is known only after its reply. Until then the budget reserves an upper estimate: the tokens of the
+prompt by the highest ratio of tokens to characters met so far, and as many tokens of the answer as the
+request allows. Before the first reply a byte of the prompt counts as a token, which is the most that
+tokenizers make; if the cost is limited, the first request is sent alone, because the tokens of pictures are
+known only from a reply.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ class RunInLoop(Protocol):
     """Runs coroutines to their end, one after another, in the same event loop."""
 
     def __call__(self, work: Coroutine[object, object, _Result], /) -> _Result:
-        """Run a coroutine and return its result. On Ctrl-C the coroutine is cancelled and `KeyboardInterrupt` raised."""
+        """Run a coroutine and return its result.
+
+        On Ctrl-C the coroutine is cancelled and `KeyboardInterrupt` raised.
+        """
 
 
 @contextmanager
@@ -153,8 +158,8 @@ class RunBudget:
         """Reserve the cost of requests that are about to be sent together.
 
         Returns:
-            The estimated cost of each, for `settle` and `release`; `None` if they do not fit into what is left of the budget, or if
-            the cost is limited and the first reply has not come yet.
+            The estimated cost of each, for `settle` and `release`; `None` if they do not fit into what is
+            left of the budget, or if the cost is limited and the first reply has not come yet.
         """
         if self._max_usd is not None and self.running and not self._has_reply:
             return None

@@ -1,7 +1,8 @@
 """Inter-annotator agreement, corrected for chance: coefficients, and their intervals by the jackknife.
 
-The deletions of nominal coefficients have closed forms, so the time grows with the number of answers and not with its square. Only the
-ranks of the ordinal level are computed anew for each deletion, of groups of items or annotators if the study is large.
+The deletions of nominal coefficients have closed forms, so the time grows with the number of answers and not
+with its square. Only the ranks of the ordinal level are computed anew for each deletion, of groups of items
+or annotators if the study is large.
 """
 
 from __future__ import annotations
@@ -124,8 +125,8 @@ def fleiss_kappa(votes: Votes) -> float:
         Kappa, or NaN if it is not defined: no item with two answers, or one label in all answers.
 
     References:
-        J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76(5), 1971; for unequal
-        numbers of answers K. L. Gwet, Handbook of Inter-Rater Reliability, 4th edition (2014), chapter 2.
+        J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76(5), 1971;
+        for unequal numbers of answers K. L. Gwet, Handbook of Inter-Rater Reliability, 4th edition (2014), chapter 2.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
@@ -148,8 +149,8 @@ def gwet_ac1(votes: Votes) -> float:
         AC1, or NaN if it is not defined: no item with two answers, or fewer than two labels that can be given.
 
     References:
-        K. L. Gwet, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of
-        Mathematical and Statistical Psychology 61(1), 2008.
+        K. L. Gwet, Computing inter-rater reliability and its variance in the presence of high agreement,
+        British Journal of Mathematical and Statistical Psychology 61(1), 2008.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
@@ -168,7 +169,10 @@ def beyond_chance(observed: float, expected: float) -> float:
 
 
 def _agreement_and_shares(votes: Votes) -> tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Compute the mean share of agreeing pairs over items with two answers, and each label's mean share over all items."""
+    """Compute the mean share of agreeing pairs over items with two answers.
+
+    And each label's mean share over all items.
+    """
     tally = votes.tally()
     answers = np.bincount(votes.item, minlength=votes.items).astype(np.float64)
     pairs = np.bincount(tally.item, weights=tally.votes * (tally.votes - 1.0), minlength=votes.items)
@@ -185,8 +189,8 @@ def on_scale(
 ) -> tuple[Votes, NDArray[np.float64] | None]:
     """Return the votes with label codes in the order of the scale, and the numbers behind the labels.
 
-    An ordinal scale uses the dataset's order of labels if that includes every label. Otherwise it uses numeric order if all
-    labels are numbers, or alphabetical order.
+    An ordinal scale uses the dataset's order of labels if that includes every label. Otherwise it uses
+    numeric order if all labels are numbers, or alphabetical order.
 
     Args:
         votes: the answers.
@@ -253,7 +257,8 @@ class Deletions:
     Attributes:
         items: shape (units,), one item deleted (or a group of items, or a cluster).
         annotators: shape (units,), one annotator (or group of annotators) deleted.
-        answers: shape (n,), one answer deleted; if items form clusters, one annotator's answers to one cluster, shape (cells,).
+        answers: shape (n,), one answer deleted; if items form clusters, one annotator's answers to one
+            cluster, shape (cells,).
     """
 
     items: FloatArray
@@ -389,8 +394,8 @@ class LeaveOneOut:
         """Compute coefficients after each deletion.
 
         A coefficient depends on sums over items and on the squared length of the vector of label totals, in which an
-        item has the weight `scale` for each of its answers. If an answer is deleted, the vector loses lost[0] for each of
-        the item's answers and lost[1] for the answer itself.
+        item has the weight `scale` for each of its answers. If an answer is deleted, the vector loses lost[0]
+        for each of the item's answers and lost[1] for the answer itself.
 
         Args:
             by_item: shape (sums, items), what the sums lose with each item.
@@ -507,8 +512,8 @@ def _ratio(disagreement: FloatArray, expected: FloatArray, comparable: NDArray[n
 def alpha_of_numbers(votes: Votes, level: Level, values: ArrayLike | None) -> Deletions:
     """Compute alpha of ranks or numbers after each deletion.
 
-    Items and annotators are deleted one at a time, or in groups, and alpha is computed again. Single answers are deleted
-    by a closed form in which the ranks stay as they are.
+    Items and annotators are deleted one at a time, or in groups, and alpha is computed again. Single answers
+    are deleted by a closed form in which the ranks stay as they are.
     """
     everything = np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2
     label = votes.label[everything]
@@ -577,18 +582,20 @@ def jackknife_intervals(
 
         variance = v(items) + v(annotators) - v(answers), at least the larger of the first two
 
-    v(...) are jackknife variances. Both of the first two contain the chance of single answers, so that part is subtracted
-    once. v(items) is at least (2 / N)^2, about what one more item without any agreement would add. The interval is Student's
-    with min(N, P) - 1 degrees of freedom, clipped to [-1, 1].
+    v(...) are jackknife variances. Both of the first two contain the chance of single answers, so that part
+    is subtracted once. v(items) is at least (2 / N)^2, about what one more item without any agreement would
+    add. The interval is Student's with min(N, P) - 1 degrees of freedom, clipped to [-1, 1].
 
-    A few annotators often include none of the population's careless ones. The interval is therefore computed as if half an
-    annotator more, who answers at random, had taken part (as Jeffreys' prior adds half an observation). To first order, a
-    share e of annotators who answer at random changes A to (1 - e)^2 A, so the influence of this annotator is -2 A; it moves
-    the centre of the interval to A - A / (P + 1/2). The interval always holds A, and this annotator alone lowers the lower
-    bound to 0 at most. For this reason, a unanimous study has a lower bound below 1.
+    A few annotators often include none of the population's careless ones. The interval is therefore computed
+    as if half an annotator more, who answers at random, had taken part (as Jeffreys' prior adds half an
+    observation). To first order, a share e of annotators who answer at random changes A to (1 - e)^2 A, so
+    the influence of this annotator is -2 A; it moves the centre of the interval to A - A / (P + 1/2). The
+    interval always holds A, and this annotator alone lowers the lower bound to 0 at most. For this reason, a
+    unanimous study has a lower bound below 1.
 
-    If items form clusters (`Votes.cluster`), a cluster takes the place of an item: it is left out as a whole, N is the number of
-    clusters, and v(answers) is over one annotator's answers to one cluster. With a single cluster there are no intervals.
+    If items form clusters (`Votes.cluster`), a cluster takes the place of an item: it is left out as a whole,
+    N is the number of clusters, and v(answers) is over one annotator's answers to one cluster. With a single
+    cluster there are no intervals.
 
     If one of the two annotators of a study is deleted, no agreement remains. The interval is then over items alone, and
     its method says so.
@@ -600,8 +607,8 @@ def jackknife_intervals(
         confidence: the nominal coverage.
 
     Returns:
-        name -> interval, of "krippendorff_alpha", "fleiss_kappa" and "gwet_ac1". A coefficient that is not defined is left
-        out; so are all of them if fewer than two items have two answers.
+        name -> interval, of "krippendorff_alpha", "fleiss_kappa" and "gwet_ac1". A coefficient that is not
+        defined is left out; so are all of them if fewer than two items have two answers.
 
     References:
         B. Efron, C. Stein (1981), The jackknife estimate of variance. Annals of Statistics 9, 586-596.
@@ -799,7 +806,8 @@ def agreement(
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
         level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
-        order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or alphabetical order.
+        order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or
+            alphabetical order.
         intervals: whether to compute intervals over items and annotators.
 
     Returns:

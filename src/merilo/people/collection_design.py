@@ -1,12 +1,13 @@
 """Adaptive overlap: few people answer an item first, and more people if they do not agree.
 
-`start` people answer an item. If their answers are equal, the item is complete; otherwise it gets one answer after another, up to
-`limit`. On a random share of the items, `limit` people answer in any case.
+`start` people answer an item. If their answers are equal, the item is complete; otherwise it gets one answer
+after another, up to `limit`. On a random share of the items, `limit` people answer in any case.
 
-Items on which people disagree have more answers, so a statistic over all answers is biased towards these items, and the mean score of an
-item's answers depends on when the item stopped. Two kinds of answers are free of this: the first `start` answers to an item, which were
-asked for before any answer was known, and all answers to an item of the random share. `answers_by_design` selects them; with fixed overlap
-the same selection keeps every answer.
+Items on which people disagree have more answers, so a statistic over all answers is biased towards these
+items, and the mean score of an item's answers depends on when the item stopped. Two kinds of answers are free
+of this: the first `start` answers to an item, which were asked for before any answer was known, and all
+answers to an item of the random share. `answers_by_design` selects them; with fixed overlap the same
+selection keeps every answer.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def fixed_items(responses: Responses, design: AdaptiveDesign) -> NDArray[np.bool
         return found
     if ID not in responses.items.columns:
         raise UsageError(
-            f"{argument('adaptive', given=str(design))} has a random share of items with fixed overlap, which is drawn by the items' ids, and the "
+            f"{argument('adaptive', given=str(design))} has a random share of items with fixed "
+            "overlap, which is drawn by the items' ids, and the "
             f"answers have no field '{ID}': name it with {argument('item', ID)}, or leave the share out"
         )
     found[numbers] = design.fixed(responses.items[ID].cast(pl.String).fill_null("").to_list())
@@ -114,8 +116,9 @@ def fixed_items(responses: Responses, design: AdaptiveDesign) -> NDArray[np.bool
 def asked_by_design(responses: Responses, design: AdaptiveDesign) -> NDArray[np.bool_]:
     """Mark the answers that were asked for whatever the others answered; all answers to control items are.
 
-    They are chosen among all answers of the item, those of excluded annotators included: otherwise an answer would be chosen because the
-    answers before it differ. Answers are ordered by the time when they were submitted, then by row; by row alone if a time is missing.
+    They are chosen among all answers of the item, those of excluded annotators included: otherwise an answer
+    would be chosen because the answers before it differ. Answers are ordered by the time when they were
+    submitted, then by row; by row alone if a time is missing.
 
     Args:
         responses: the responses.
@@ -144,9 +147,9 @@ def collected_design(
 ) -> CollectedDesign:
     """Compare collected answers with the design.
 
-    A stopped person's place went to somebody else, so the answers of excluded annotators are surplus on some items and not on others: an item has
-    too few answers if all of its answers are too few for the answers that count, and too many if its answers that count are too many for all
-    of its answers.
+    A stopped person's place went to somebody else, so the answers of excluded annotators are surplus on some
+    items and not on others: an item has too few answers if all of its answers are too few for the answers
+    that count, and too many if its answers that count are too many for all of its answers.
 
     Args:
         responses: all responses.

@@ -35,9 +35,10 @@ class PoolVotes:
         counted: shape (n,), true for the answers that count: answers to test items by annotators who were not excluded.
         kept: shape (n,), true for answers by annotators who were not excluded, including those to control items.
         anchors: shape (items,), the known label of items used only as control items, -1 for all other items.
-        skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items; NaN if unknown.
-        by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None` if all were, because the overlap
-            is fixed.
+        skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items;
+            NaN if unknown.
+        by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None`
+            if all were, because the overlap is fixed.
         overlap: the adaptive overlap; `None` for a fixed one.
     """
 
@@ -64,15 +65,19 @@ class PoolVotes:
 
     @property
     def votes_by_design(self) -> Votes:
-        """The votes that count and were asked for whatever the others answered: agreement and scores of single people are unbiased on them."""
+        """The votes that count and were asked for whatever the others answered.
+
+        Agreement and scores of single people are unbiased on them.
+        """
         return self.votes.where(self.counted_by_design)
 
     def needed(self, min_votes: int | Literal["majority"]) -> MinVotes:
         """Compute how many equal votes make a majority for each item.
 
         Args:
-            min_votes: the number for every item, or "majority". With adaptive overlap, see `adaptive_votes_needed`. If at least 95 % of the items had the same overlap before
-                exclusion, "majority" means more than half of this overlap, also for an item that lost answers. Otherwise
+            min_votes: the number for every item, or "majority". With adaptive overlap, see
+                `adaptive_votes_needed`. If at least 95 % of the items had the same overlap before exclusion,
+                "majority" means more than half of this overlap, also for an item that lost answers. Otherwise
                 it means more than half of the item's own answers. It is at least 2.
         """
         if min_votes != "majority":
@@ -111,8 +116,8 @@ def votes_needed(before: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[
 def adaptive_votes_needed(votes: Votes, overlap: AdaptiveOverlap) -> NDArray[np.int64]:
     """Compute how many equal votes make a majority with adaptive overlap: more than half of the limit.
 
-    An item whose answers are all equal and at most `start` was not given to more people. It needs more than half of `start`, so that it keeps its
-    majority if one of its annotators is excluded.
+    An item whose answers are all equal and at most `start` was not given to more people. It needs more than
+    half of `start`, so that it keeps its majority if one of its annotators is excluded.
 
     Args:
         votes: the answers that count.
@@ -189,25 +194,26 @@ def decide(
 ) -> Consensus:
     """Compute the consensus on the items of a pool.
 
-    A model used as the aggregator is fitted to the answers of all annotators who were not excluded, including their answers
-    to control items. GLAD used to resolve ties, in the cascade or alone, is fitted to all answers, including those of
-    excluded annotators: they have no vote, but their answers are informative about the difficulty of items.
+    A model used as the aggregator is fitted to the answers of all annotators who were not excluded, including
+    their answers to control items. GLAD used to resolve ties, in the cascade or alone, is fitted to all
+    answers, including those of excluded annotators: they have no vote, but their answers are informative
+    about the difficulty of items.
 
     Args:
         pool: the votes.
         aggregator: majority, or the most probable labels under a model.
-        resolve: how items that the aggregator leaves unresolved are treated: not at all; by plurality and then skill; by
-            plurality and then GLAD's abilities; or by all of these in turn.
+        resolve: how items that the aggregator leaves unresolved are treated: not at all; by plurality and
+            then skill; by plurality and then GLAD's abilities; or by all of these in turn.
         anchor_controls: whether models know the labels of control items.
         min_votes: how many equal votes make a majority; see `PoolVotes.needed`.
         open_answers: whether the answers are typed freely; if None, inferred from the number of labels in the pool (see
             `aggregation.is_open`).
-        free_text: whether answers are free texts: a tie of votes is then broken by the answer with the largest token F1 to
-            the item's answers, before skill and abilities are used. Not with `resolve="none"`.
+        free_text: whether answers are free texts: a tie of votes is then broken by the answer with the
+            largest token F1 to the item's answers, before skill and abilities are used. Not with `resolve="none"`.
 
     Returns:
-        The consensus, in the codes of `pool.everyone`. Items used only as control items are unresolved or anchored, and are
-        not part of a baseline.
+        The consensus, in the codes of `pool.everyone`. Items used only as control items are unresolved or
+        anchored, and are not part of a baseline.
 
     Raises:
         UsageError: the aggregator is Dawid-Skene and the answers are open.
@@ -321,7 +327,10 @@ def passed_shares(pool: PoolVotes) -> dict[int | str, float]:
 
 
 def with_passed(annotators: pl.DataFrame, pool: PoolVotes) -> pl.DataFrame:
-    """Add each annotator's counted programs to a table: `programs`, `passed` and `pass@1` with its Clopper-Pearson interval."""
+    """Add each annotator's counted programs to a table.
+
+    `programs`, `passed` and `pass@1` with its Clopper-Pearson interval.
+    """
     votes, right = pool.votes, verdicts(pool)
     written = np.bincount(votes.annotator, minlength=votes.annotators).tolist()
     passed = np.bincount(votes.annotator, weights=right, minlength=votes.annotators).astype(int).tolist()

@@ -83,13 +83,15 @@ class Disagreement:
         people: the mean number of people an item.
         samples: the mean number of samples an item.
         agreement: the probability that a sample equals a person's label; the ceiling is that of two people.
-        distance: the squared distance of the two distributions, without bias by the number of answers; the ceiling is 0.
+        distance: the squared distance of the two distributions, without bias by the number of answers; the
+            ceiling is 0.
         divergence: the Jensen-Shannon divergence in bits; few answers make it larger.
-        like_people: the divergence of equally many samples from the other half of people; its ceiling puts people in the
-            samples' place, so that the number of answers raises both alike.
-        cross_entropy: the mean of -log2 of the model's probability of a person's label; the ceiling predicts each person
-            from the others.
-        entropy_correlation: Pearson's correlation of the entropies over items; the ceiling is that of two halves of people.
+        like_people: the divergence of equally many samples from the other half of people; its ceiling puts
+            people in the samples' place, so that the number of answers raises both alike.
+        cross_entropy: the mean of -log2 of the model's probability of a person's label; the ceiling predicts
+            each person from the others.
+        entropy_correlation: Pearson's correlation of the entropies over items; the ceiling is that of two
+            halves of people.
         people_spread: the probability that two people give different labels.
         model_spread: the probability that two samples differ; its ceiling is people's spread.
         calibration: people's spread by the model's, from the items where the model is most certain.
@@ -123,7 +125,8 @@ def jensen_shannon(first: FloatArray, second: FloatArray) -> FloatArray:
         second: shape (items, labels), rows sum to 1.
 
     References:
-        J. Lin (1991), Divergence measures based on the Shannon entropy. IEEE Transactions on Information Theory 37, 145-151.
+        J. Lin (1991), Divergence measures based on the Shannon entropy. IEEE Transactions on Information
+        Theory 37, 145-151.
 
     Example:
         >>> jensen_shannon(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.0, 1.0], [0.5, 0.5]])).tolist()
@@ -143,7 +146,9 @@ def entropy(share: FloatArray) -> FloatArray:
 
 
 def split_evenly(counts: IntArray) -> IntArray:
-    """Find items on which people split evenly: the second label has at least two votes and at most one less than the first.
+    """Find items on which people split evenly.
+
+    The second label has at least two votes and at most one less than the first.
 
     Args:
         counts: shape (items, labels).
@@ -166,22 +171,25 @@ def split_evenly(counts: IntArray) -> IntArray:
 def disagreement(votes: Votes, samples: Sequence[Sequence[int]], *, seed: int = 0) -> Disagreement:
     """Compare people's label distributions with those of a model's samples.
 
-    Intervals hold over items and people: the jackknife variances over items and over people are added, and the quantile is
-    Student's with one degree of freedom less than there are people. More than 60 items or people are left out in 60 groups.
-    Clusters of items (`Votes.cluster`) are left out as a whole. A model's samples are taken as given.
+    Intervals hold over items and people: the jackknife variances over items and over people are added, and
+    the quantile is Student's with one degree of freedom less than there are people. More than 60 items or
+    people are left out in 60 groups. Clusters of items (`Votes.cluster`) are left out as a whole. A model's
+    samples are taken as given.
 
-    With p people and m samples of an item, and c and d their counts of a label, the probability that two people differ is
-    estimated by 1 - Σ c (c - 1) / (p (p - 1)), that a person and a sample do by 1 - Σ c d / (p m). Both are unbiased for any
-    number of answers, and so is the squared distance, twice the second less the first and the model's own (Székely and Rizzo).
+    With p people and m samples of an item, and c and d their counts of a label, the probability that two
+    people differ is estimated by 1 - Σ c (c - 1) / (p (p - 1)), that a person and a sample do by 1 - Σ c d /
+    (p m). Both are unbiased for any number of answers, and so is the squared distance, twice the second less
+    the first and the model's own (Székely and Rizzo).
 
     Args:
         votes: people's answers.
-        samples: for each item, the codes of the model's labels; labels that no person gave have codes from `votes.labels` on.
+        samples: for each item, the codes of the model's labels; labels that no person gave have codes from
+            `votes.labels` on.
         seed: random seed of the splits of people and of the model's samples, for the ceilings.
 
     Raises:
-        DataError: fewer than three items have at least two people and two samples, there are fewer than three people, or
-            all items belong to one cluster.
+        DataError: fewer than three items have at least two people and two samples, there are fewer than three
+            people, or all items belong to one cluster.
 
     References:
         J. Arvesen (1969), Jackknifing U-statistics. Annals of Mathematical Statistics 40, 2076-2100.
@@ -197,7 +205,8 @@ def disagreement(votes: Votes, samples: Sequence[Sequence[int]], *, seed: int = 
     n, people = int(usable.sum()), len(np.unique(votes.annotator[usable[votes.item]]))
     if n < LEAST_ITEMS:
         raise DataError(
-            f"disagreement needs at least {LEAST_ITEMS} items with {LEAST} people and {LEAST} samples of the model each; there are {n}"
+            f"disagreement needs at least {LEAST_ITEMS} items with {LEAST} people and {LEAST} "
+            f"samples of the model each; there are {n}"
         )
     if people < LEAST + 1:
         raise DataError(f"disagreement needs at least {LEAST + 1} people; there are {people}")
@@ -281,7 +290,10 @@ class _Study:
 
 
 def _jackknife(values: Sequence[float]) -> float:
-    """Compute the jackknife variance from the values with one group left out; those that are not defined are ignored."""
+    """Compute the jackknife variance from the values with one group left out.
+
+    Those that are not defined are ignored.
+    """
     known = np.array([value for value in values if isfinite(value)])
     if len(known) < 2:
         return 0.0

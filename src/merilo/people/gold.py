@@ -48,12 +48,13 @@ class Gold:
         without_gold: the numbers of the pool's items without a gold answer, except those in `unsolved`.
         unused: the numbers of the file's rows that match no item of the pool.
         warnings: warnings for the user.
-        fields: the other fields of the file for these items, including `meta.*`: `item` and text columns; `None` without a
-            file.
+        fields: the other fields of the file for these items, including `meta.*`: `item` and text columns;
+            `None` without a file.
         items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
         column: the column of the file from which the gold answers were taken; `None` for a solver.
         unsolved: the numbers of the items that the solver cannot answer.
-        withheld: whether the answers themselves were left out, because the gold of the dataset is closed: `gold` in `answers` is null.
+        withheld: whether the answers themselves were left out, because the gold of the dataset is closed:
+            `gold` in `answers` is null.
     """
 
     answers: pl.DataFrame
@@ -144,7 +145,10 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
 
 
 def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> Text:
-    """Build the warning with the items without a gold answer, and the first reasons of the solver, which are English."""
+    """Build the warning with the items without a gold answer, and the first reasons of the solver.
+
+    Which are English.
+    """
     first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
     return Text(
         "the solver of {name} cannot answer {n} of {total} items, which are not scored (items {numbers}; {first})",
@@ -169,24 +173,26 @@ def read_gold(
 ) -> Gold:
     """Read gold answers and join them to a pool's items, with white space folded.
 
-    Items are joined on the dataset's id if the pool shows it, otherwise on the input fields that both sides have. If the
-    columns were not matched by name, `warnings` describes how they were matched.
+    Items are joined on the dataset's id if the pool shows it, otherwise on the input fields that both sides
+    have. If the columns were not matched by name, `warnings` describes how they were matched.
 
     Args:
-        source: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file; or records in memory.
+        source: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file; or
+            records in memory.
         items: `item` and the input fields, white space folded.
         answer: the name of the pool's answer column; a gold column of the same name is taken.
         column: the column of the gold answers, if it cannot be found by name.
         labels: the labels of the pool's answers; gold answers are rewritten to their spelling.
         encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
         form: the form of an answer, if the dataset is declared. Gold answers of kind "text" keep their spelling.
-        alternatives: the separator of several gold answers in one cell; a cell with several gold answers keeps its spelling.
+        alternatives: the separator of several gold answers in one cell; a cell with several gold answers
+            keeps its spelling.
 
     Raises:
         InputError: the file cannot be read, has no column of gold answers, or an answer has a wrong type.
         UsageError: the file has no column `column`.
-        DataError: no row matches an item, two rows give one item different gold answers, the fields do not identify the row
-            of an item, or two items have the same id.
+        DataError: no row matches an item, two rows give one item different gold answers, the fields do not
+            identify the row of an item, or two items have the same id.
     """
     if not items.height:
         place = source if isinstance(source, Path) else None
@@ -209,9 +215,13 @@ def read_gold(
     if passed:
         passed_over = [Text("'{column}'", column=file.header(name)) for name in passed]
         taken = Text(
-            "{file}: gold answers were taken from the column '{column}', not from {others} (choose another with {option})",
-            file=shown(file.path), column=file.header(gold), others=passed_over, option=argument("gold_column"),
-        )  # fmt: skip
+            "{file}: gold answers were taken from the column '{column}', not from {others} (choose "
+            "another with {option})",
+            file=shown(file.path),
+            column=file.header(gold),
+            others=passed_over,
+            option=argument("gold_column"),
+        )
         warnings.insert(0, taken)
     others = [name for name in file.columns if name not in {gold, *joined.columns}]
     return Gold(
@@ -264,7 +274,10 @@ def _by_name(fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
 
 
 def _numbers(file: GoldFile, items: pl.DataFrame, shared: Sequence[str]) -> str | None:
-    """Return the column of the only field of the items if it holds different whole numbers, which are then their ids."""
+    """Return the column of the only field of the items if it holds different whole numbers.
+
+    Which are then their ids.
+    """
     if len(input_fields(items)) != 1 or not shared:
         return None
     texts = file.table[shared[0]]
@@ -364,7 +377,8 @@ class _Joined:
     """The items of a pool joined to rows of a file of gold answers.
 
     Attributes:
-        pairs: one row per item with a gold answer, in the pool's order: the file's columns, `_AT`, `_GOLD`, `_ID` and `_ITEM`.
+        pairs: one row per item with a gold answer, in the pool's order: the file's columns, `_AT`, `_GOLD`,
+            `_ID` and `_ITEM`.
         columns: the file's columns matched to the pool's input fields.
         without_gold: the numbers of the items that match no row.
         unused: the numbers of the rows that match no item.
@@ -401,8 +415,8 @@ class _Join:
         """Join by the first key that identifies the row of every item that it matches.
 
         Raises:
-            DataError: two items of the file have the same id, no row matches an item, two rows give one item different gold
-                answers, or the common fields do not identify the row of an item.
+            DataError: two items of the file have the same id, no row matches an item, two rows give one item
+                different gold answers, or the common fields do not identify the row of an item.
         """
         self._refuse_doubled_ids()
         ambiguous: DataError | None = None
@@ -524,9 +538,11 @@ class _Join:
             if self.named or asked.join(given, on=_TEXT, how="semi").height:
                 return None
         alone = Text(
-            "items were joined on the pool's '{field}' and the file's '{column}' only: they have no other field in common",
-            field=name, column=column,
-        )  # fmt: skip
+            "items were joined on the pool's '{field}' and the file's '{column}' only: they have "
+            "no other field in common",
+            field=name,
+            column=column,
+        )
         return _Key((name,), (column,), of_items, of_rows, alone)
 
     # What is refused
@@ -542,7 +558,8 @@ class _Join:
         if doubled.height:
             first, second = doubled.filter(pl.col(_ID) == doubled[_ID][0])["row"][:2]
             raise DataError(
-                f"has the same id '{shortened(doubled[_ID][0])}' as row {first}, but another item or another gold answer",
+                f"has the same id '{shortened(doubled[_ID][0])}' as row {first}, but another item "
+                "or another gold answer",
                 file=file.path,
                 row=second,
                 field=file.header(self.id),
@@ -588,7 +605,8 @@ class _Join:
                 **values,
             )
         return Text(
-            "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows}); the first is taken, and "
+            "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows}); "
+            "the first is taken, and "
             "they differ in {fields}",
             **values,
             fields=different,
@@ -621,7 +639,8 @@ class _Join:
                 else "the same gold answer"
             )
             what = (
-                f"has the same {listed(key.fields)} as row {first} and {answers}: the rows differ in {listed(differing)}, "
+                f"has the same {listed(key.fields)} as row {first} and {answers}: the rows differ "
+                f"in {listed(differing)}, "
                 "which the pool does not have"
             )
         else:
@@ -668,8 +687,8 @@ def _scorer_items(
 ) -> dict[int, Item]:
     """Build the scorer's items for the items that have a gold answer, by their numbers in the pool.
 
-    Items of a split file keep their `inputs` and `meta`. Items of a table get the pool's input fields as `inputs` and the
-    table's other columns as `meta`.
+    Items of a split file keep their `inputs` and `meta`. Items of a table get the pool's input fields as
+    `inputs` and the table's other columns as `meta`.
     """
     numbers = pairs[_ITEM].to_list()
     asked = pairs.select(pl.col(_ITEM).alias("item")).join(

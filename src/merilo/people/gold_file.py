@@ -43,8 +43,8 @@ class GoldFile:
     Attributes:
         path: the file.
         table: one row per item: `row` (the row number, or the line number in JSONL) and text columns with white space
-            folded. For a split file, the keys of `inputs` are columns, the keys of `meta` are columns called `meta.<key>`,
-            and `meta.turn` is the position in a dialogue, from 1.
+            folded. For a split file, the keys of `inputs` are columns, the keys of `meta` are columns called
+            `meta.<key>`, and `meta.turn` is the position in a dialogue, from 1.
         entries: the JSON objects, one for each row of `table`; empty for CSV and TSV.
         inputs: the columns made from the keys of `inputs`, or `inputs` itself if it is a text; empty for a table.
         criteria: the keys of `outputs` if the outputs are dictionaries; their columns are called `outputs.<key>`.

@@ -38,8 +38,8 @@ class Inspection:
         annotators: the number of annotators.
         items: the number of items, without control items.
         answers: answer -> how often it was given, most frequent first, including answers to control items.
-        overlap: number of annotators -> number of items answered by that many annotators, largest first; no annotator is
-            excluded.
+        overlap: number of annotators -> number of items answered by that many annotators, largest first; no
+            annotator is excluded.
         controls: the control items.
         equal_repeats: pairs of annotator and item (without control items) with several equal answers.
         different_repeats: such pairs with different answers.

@@ -1,7 +1,8 @@
 """Pseudonyms of annotators: stable within a study, and not traceable to the platform's ids.
 
-Ids may be few and easy to guess (Label Studio counts its users from 1). A pseudonym is therefore a digest with a key that
-is not published: by default, a hash of the study's files. Anyone who has those files knows the ids anyway.
+Ids may be few and easy to guess (Label Studio counts its users from 1). A pseudonym is therefore a digest
+with a key that is not published: by default, a hash of the study's files. Anyone who has those files knows
+the ids anyway.
 """
 
 from __future__ import annotations

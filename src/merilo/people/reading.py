@@ -62,7 +62,10 @@ class Origin:
 
     @property
     def recognised(self) -> Platform | None:
-        """Return the platform: as given, or recognised by the files' headers; `None` for tables and for several platforms."""
+        """Return the platform: as given, or recognised by the files' headers.
+
+        `None` for tables and for several platforms.
+        """
         if self.platform is not None:
             return self.platform
         found = {platforms.recognise(path, self.encoding) for path in self.files}
@@ -130,8 +133,8 @@ def read_responses(
     """Read the responses of one study with the same readers as the command line.
 
     Args:
-        source: a file, several files of one study, or a table of pandas or Polars, one row per response. The columns of a
-            table are found by their names (`task`, `worker`, `label` and others) or named below.
+        source: a file, several files of one study, or a table of pandas or Polars, one row per response. The
+            columns of a table are found by their names (`task`, `worker`, `label` and others) or named below.
         platform: "toloka", "abc", "label-studio", "mturk" or "csv"; by default, detected by the column names.
         dataset: the dataset to whose labels answers are converted. `baseline` also converts them, and then reads the
             source again.
@@ -139,9 +142,10 @@ def read_responses(
         recode: mapping from answer to its replacement (`None` drops the answer), or `FROM=TO` texts and files as on the
             command line.
         progress: called with the number of bytes read since the last call.
-        **columns: the columns by what they hold: `item` (one, or several that identify an item together), `annotator`, `answer`,
-            `control` (the known answer of a control item), `page` (the id of items that were shown and paid together), `started`,
-            `submitted`, `seconds` (spent on the page) and `reward` (for the page); see `Columns`.
+        **columns: the columns by what they hold: `item` (one, or several that identify an item together),
+            `annotator`, `answer`, `control` (the known answer of a control item), `page` (the id of items
+            that were shown and paid together), `started`, `submitted`, `seconds` (spent on the page) and
+            `reward` (for the page); see `Columns`.
 
     Raises:
         TypeError: there is no such keyword argument.

@@ -1,8 +1,9 @@
 """Which spellings are the same answer: labels (`1`, `1.0`, `True`), named rules, and the dataset's metric.
 
-Annotators type `1 000`, `1000.0` and `+1000` for one number, and `Ёж`, `еж.` and `«ёж»` for one word. Labels are unified on reading
-(`unify`). Rules that merge further spellings (`RULES`) are applied only on request. Answers that the metric treats as equal are votes
-for one label (`spelled_as_compared`). Every change is recorded; gold answers are not used.
+Annotators type `1 000`, `1000.0` and `+1000` for one number, and `Ёж`, `еж.` and `«ёж»` for one word. Labels
+are unified on reading (`unify`). Rules that merge further spellings (`RULES`) are applied only on request.
+Answers that the metric treats as equal are votes for one label (`spelled_as_compared`). Every change is
+recorded; gold answers are not used.
 """
 
 from __future__ import annotations
@@ -304,8 +305,8 @@ def spelled_as_compared(
     """Give one spelling to answers that the dataset's metric treats as equal.
 
     Numbers are written as plain decimals, the numbers of a set are sorted, and free answers get their most frequent
-    spelling. Known answers of control items get the spelling of the answers that equal them; those that are free texts get
-    the spelling of the answers that count as right.
+    spelling. Known answers of control items get the spelling of the answers that equal them; those that are
+    free texts get the spelling of the answers that count as right.
 
     Args:
         responses: the responses.

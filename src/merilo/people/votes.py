@@ -127,7 +127,9 @@ class Encoding:
     missing: int
 
     def with_labels(self, known: Iterable[str]) -> Encoding:
-        """Add possible labels, whether or not an annotator gave them: the result of `encode` with them as `known_labels`.
+        """Add possible labels, whether or not an annotator gave them.
+
+        The result of `encode` with them as `known_labels`.
 
         Example:
             >>> encode(["q1"], ["ann"], ["no"]).with_labels(["maybe"]).votes.label.tolist()

@@ -158,7 +158,9 @@ def misfits(scale: AbilityScale) -> list[int]:
 
 
 def separating(scale: AbilityScale, model: ModelLocation) -> tuple[list[int], list[int]]:
-    """Return positions in `model.places` of items that it fails unlike people, and of those that it solves unlike people.
+    """Return positions in `model.places` of items that it fails unlike people.
+
+    And of those that it solves unlike people.
 
     The most surprising come first.
     """
@@ -224,7 +226,8 @@ def scale_drawing(scale: AbilityScale, language: Language = "en") -> Markup:
         )
     drawing = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1:.0f}" width="{0}" height="{1:.0f}" role="img" '
-        'font-family="sans-serif" font-size="12"><title>{2}</title><rect width="100%" height="100%" fill="#fff"/>{3}</svg>\n'
+        'font-family="sans-serif" font-size="12"><title>{2}</title><rect width="100%" '
+        'height="100%" fill="#fff"/>{3}</svg>\n'
     )
     title = f"{heading}: {scale.baseline.folder}" if scale.baseline.folder else heading
     return drawing.format(_WIDTH, bottom + 22, escape(title), Markup("").join(body))

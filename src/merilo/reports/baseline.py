@@ -65,7 +65,8 @@ class Metric:
         value: the metric of the consensus.
         n: how many items it was computed on.
         interval_over_items: its 95 % interval over items alone.
-        interval_items_and_annotators: its 95 % interval over items and annotators together; `None` if it is not defined.
+        interval_items_and_annotators: its 95 % interval over items and annotators together; `None` if it is
+            not defined.
         single_person: the metric of single annotators; `None` if it is not defined.
         published: the metric by majority only, other items left out; `None` if `value` is already computed so.
         bounds: the possible values of the metric if no item were left out; `None` if none was left out.
@@ -96,7 +97,10 @@ class Metric:
 
     @property
     def interval(self) -> Interval | None:
-        """Return the 95 % interval to publish: over items and annotators, or over items alone if that is not defined."""
+        """Return the 95 % interval to publish.
+
+        Over items and annotators, or over items alone if that is not defined.
+        """
         return self.interval_items_and_annotators or self.interval_over_items
 
 
@@ -157,7 +161,11 @@ class BaselineResult:
 
     @property
     def consensus(self) -> pl.DataFrame:
-        """Return the consensus, one row per item: `item`, `id`, its fields, `answers`, `votes`, `label`, `resolved_by`, `confidence`, `difficulty`, `gold`, `correct`, `points`."""
+        """Return the consensus, one row per item.
+
+        `item`, `id`, its fields, `answers`, `votes`, `label`, `resolved_by`, `confidence`, `difficulty`,
+        `gold`, `correct`, `points`.
+        """
         return self.details.consensus
 
     @property
@@ -271,16 +279,19 @@ def baseline(
         responses: the result of `read_responses`, or any source that it accepts.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         gold: the gold answers: a file, a table, a mapping from item to answer if items have one field or one
-            field of ids (`merilo.compare` matches answers of models by these items), or what `read_raw` gives; by default, the answers of the dataset's solver, if it has one.
+            field of ids (`merilo.compare` matches answers of models by these items), or what `read_raw`
+            gives; by default, the answers of the dataset's solver, if it has one.
         gold_column: the column of the gold answers, if it cannot be found by name.
         skills: the platform's skills of annotators: a file, a table of `annotator` and `skill`, or a mapping from
             annotator to skill.
-        models: files of models' answers, or folders of runs, to compare with the annotators in the report; see also `compare`.
+        models: files of models' answers, or folders of runs, to compare with the annotators in the report;
+            see also `compare`.
         common_items: if the items differ, compare models on the items that both sides answered.
         margin: the largest difference from a model that counts as none, in (0, 1): with it, equivalence with people is
             tested. By default, `baseline.margin` of the frozen plan if the file of gold answers is that of a study.
-        population: the whole dataset, if the items are a sample of it: the file or table of its items, or of its strata with
-            their numbers of items (column `count`), a study's `weights.csv`, or a mapping from the value of one field to the number of items.
+        population: the whole dataset, if the items are a sample of it: the file or table of its items, or of
+            its strata with their numbers of items (column `count`), a study's `weights.csv`, or a mapping
+            from the value of one field to the number of items.
         strata: the fields of the items whose values define the strata of the population.
         anonymise: replace annotators' ids by pseudonyms.
         settings: the settings; by default, the defaults of `Settings`.

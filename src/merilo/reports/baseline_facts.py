@@ -42,7 +42,8 @@ class ConditionFacts:
         skip_own: whether people skipped items that they may have written.
         overlap: the planned number of answers an item.
         items_per_page: tasks on a page.
-        subset: the number of drawn items, of how many, and the fields whose distribution was kept; `None` if all were asked.
+        subset: the number of drawn items, of how many, and the fields whose distribution was kept; `None` if
+            all were asked.
         control_share: the planned share of control items.
         untrained: whether the plan asks people without special training.
     """

@@ -143,7 +143,8 @@ def _single(single: SinglePerson, *, details: bool) -> list[Row]:
     return found + [
         (
             f"  {name} (of {single.with_min_answers})",
-            f"{person.value:.3f} {_ends(person.ci95_chosen_among_all)} {OVER_ITEMS_ALONE.en}  on {counted(person.n, 'item')}",
+            f"{person.value:.3f} {_ends(person.ci95_chosen_among_all)} {OVER_ITEMS_ALONE.en}  on "
+            f"{counted(person.n, 'item')}",
         )
         for name, person in (("best", single.best), ("worst", single.worst))
         if person is not None
@@ -274,7 +275,8 @@ def _items(record: BaselineRecord, *, details: bool) -> list[Row]:
         found.append(
             (
                 "adaptive overlap",
-                f"{adaptive.start} to {adaptive.limit}, fixed for {adaptive.items.fixed} random items; the first people agreed on "
+                f"{adaptive.start} to {adaptive.limit}, fixed for {adaptive.items.fixed} random "
+                "items; the first people agreed on "
                 f"{adaptive.items.agreed} others; {adaptive.answers_per_item:.2f} answers per item",
             )
         )

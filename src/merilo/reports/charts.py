@@ -244,7 +244,9 @@ def control_chart(dots: Sequence[Dot], threshold: float) -> Chart:
 
 
 def histogram(shares: Sequence[float], marked: Sequence[bool | None]) -> Chart:
-    """Draw a histogram of items by the share of equal answers; each column shows items with a wrong consensus separately.
+    """Draw a histogram of items by the share of equal answers.
+
+    Each column shows items with a wrong consensus separately.
 
     Args:
         shares: for each item, the share of its answers that the most frequent label got, 0 to 1.

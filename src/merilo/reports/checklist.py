@@ -1,6 +1,7 @@
 """The reporting checklist for human baselines (Wei et al., 2025), answered as far as the study and its plan answer it.
 
-The questions have the numbers of the paper and our words. Nothing is guessed: what neither data nor plan says is left to the author.
+The questions have the numbers of the paper and our words. Nothing is guessed: what neither data nor plan says
+is left to the author.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Money, Text, formatted, percent
 
 #: The source of the questions.
-SOURCE: Final = "Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML 2025, arXiv 2506.13776"
+SOURCE: Final = (
+    "Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML 2025, "
+    "arXiv 2506.13776"
+)
 
 #: The first number of a question -> its part.
 PARTS: Final = {
@@ -448,7 +452,8 @@ class StudyAnswers:
             self._add(
                 "4.6",
                 "partial" if max(values) - min(values) > 0.02 else "yes",
-                f"{min(values):.3f} to {max(values):.3f} over {counted(len(values), 'combination')} of threshold and procedure",
+                f"{min(values):.3f} to {max(values):.3f} over "
+                f"{counted(len(values), 'combination')} of threshold and procedure",
             )
 
     def _documentation(self) -> None:
@@ -466,7 +471,8 @@ class StudyAnswers:
             self._add(
                 "5.1.5",
                 "unreported",
-                f"the export has {counted(unsubmitted, 'answer')} that {'was' if unsubmitted == 1 else 'were'} not submitted; "
+                f"the export has {counted(unsubmitted, 'answer')} that "
+                f"{'was' if unsubmitted == 1 else 'were'} not submitted; "
                 "it does not count people",
             )
         data = text_at(self._plan, "publication", "data")
@@ -592,7 +598,8 @@ def checklist_latex(checklist: Checklist) -> str:
     lines = [
         "% needs \\usepackage{longtable,booktabs}",
         "\\begin{longtable}{lp{0.36\\linewidth}p{0.40\\linewidth}l}",
-        f"\\caption{{Reporting checklist for the human baseline. {latex(_count(checklist))} Source: {latex(SOURCE)}.}}\\\\",
+        f"\\caption{{Reporting checklist for the human baseline. {latex(_count(checklist))} "
+        f"Source: {latex(SOURCE)}.}}\\\\",
         "\\toprule",
         "No. & Question & Answer & From \\\\",
         "\\midrule",
@@ -612,7 +619,10 @@ def checklist_latex(checklist: Checklist) -> str:
 def _count(checklist: Checklist) -> str:
     given = sum(one.source == "author" for one in checklist.values())
     left = len(QUESTIONS) - len(checklist)
-    return f"{len(checklist)} of {len(QUESTIONS)} questions are answered ({given} of them by the author); {left} are left to the author."
+    return (
+        f"{len(checklist)} of {len(QUESTIONS)} questions are answered ({given} of them by the author); "
+        f"{left} are left to the author."
+    )
 
 
 def _answer(own: ChecklistAnswer, escape: Callable[[str], str]) -> str:

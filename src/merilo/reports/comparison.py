@@ -165,16 +165,17 @@ def compare(
 
     Args:
         baseline: the result of `baseline`, or the folder of a baseline.
-        models: mapping from model to its answers: a file, a table of `id`, `answer` and, for several answers to an item,
-            `sample`, or a mapping from item id to an answer or a list of samples. Or a list of files and folders, as
-            `merilo compare` takes them.
+        models: mapping from model to its answers: a file, a table of `id`, `answer` and, for several answers
+            to an item, `sample`, or a mapping from item id to an answer or a list of samples. Or a list of
+            files and folders, as `merilo compare` takes them.
         data: the items with ids and gold answers, if the baseline was computed without gold.
         settings: how they are compared; by default, the defaults of `ComparisonSettings`.
-        chosen: single settings by name, such as `margin=0.02`: `metric`, `margin`, `force`, `min_answers`, `by`, `cluster`, `seed`.
+        chosen: single settings by name, such as `margin=0.02`: `metric`, `margin`, `force`, `min_answers`,
+            `by`, `cluster`, `seed`.
 
     Raises:
-        UsageError: there is no field `cluster`, no model is given, the metric does not fit the answers, or the margin is not
-            between 0 and 1.
+        UsageError: there is no field `cluster`, no model is given, the metric does not fit the answers, or
+            the margin is not between 0 and 1.
         InputError: answers cannot be read.
         DataError: the items differ and `force` is not given, no item has a gold answer, or the study is too small for a
             test of equivalence.
@@ -275,7 +276,8 @@ def answers_by_dataset(
         if not answers:
             held = listed([*read_run(path).record.datasets])
             raise DataError(
-                f"the run has no dataset in common with the baselines: it has {held}, and the baselines are of {listed([*crowds])}",
+                f"the run has no dataset in common with the baselines: it has {held}, and the "
+                f"baselines are of {listed([*crowds])}",
                 file=shown(path),
             )
         for key, one in answers.items():
@@ -380,7 +382,8 @@ def baseline_warnings(crowd: StoredBaseline) -> list[str]:
         found.append(f"{crowd.folder} is rejected, so a comparison with it is not valid: {reasons}")
     if crowd.sampled and crowd.sampled[0] < crowd.sampled[1]:
         found.append(
-            f"the comparison is on a sample, {crowd.sampled[0]} of {counted(crowd.sampled[1], 'item')} of the dataset: its scores and "
+            f"the comparison is on a sample, {crowd.sampled[0]} of "
+            f"{counted(crowd.sampled[1], 'item')} of the dataset: its scores and "
             "differences are not weighted to the whole dataset"
         )
     if crowd.clusters and not crowd.clusters.declared:
@@ -402,7 +405,8 @@ def sentences(comparison: ModelComparison) -> list[str]:
         )
     if comparison.undecided:
         found.append(
-            f"{counted(comparison.undecided, 'item')} without a consensus of the people: left out of the comparison with the "
+            f"{counted(comparison.undecided, 'item')} without a consensus of the people: left out "
+            "of the comparison with the "
             "consensus"
         )
     found += [
@@ -411,7 +415,8 @@ def sentences(comparison: ModelComparison) -> list[str]:
     ]
     if any(match.kind == "consensus" and not match.like for match in comparison.matches):
         found.append(
-            "the first comparison sets a consensus of several people beside single answers of the model, which favours the people"
+            "the first comparison sets a consensus of several people beside single answers of the "
+            "model, which favours the people"
         )
     return found
 

@@ -1,4 +1,7 @@
-"""One table of people and models over all datasets: values, numbers of items, verdicts, kinds of human estimates, totals."""
+"""One table of people and models over all datasets.
+
+Values, numbers of items, verdicts, kinds of human estimates, totals.
+"""
 
 from __future__ import annotations
 
@@ -378,7 +381,10 @@ def grid(table: ComparisonTable, language: Language = "en") -> list[GridRow]:
 
 
 def notes(table: ComparisonTable) -> list[Text]:
-    """Return the sentences below the table: the marks, the kinds of human values, and the missing datasets of the total."""
+    """Return the sentences below the table.
+
+    The marks, the kinds of human values, and the missing datasets of the total.
+    """
     used = {
         outcome
         for cells in table.models.values()
@@ -435,8 +441,14 @@ def comparison_markdown(table: ComparisonTable) -> str:
 
 
 _LATEX_MARKS: Final = {
-    "≡": r"$\equiv$", "≈": r"$\approx$", "≥": r"$\geq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--", "—": "---",
-}  # fmt: skip
+    "≡": r"$\equiv$",
+    "≈": r"$\approx$",
+    "≥": r"$\geq$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "–": "--",
+    "—": "---",
+}
 
 
 def comparison_latex(table: ComparisonTable) -> str:

@@ -1,4 +1,7 @@
-"""The cost of a human baseline: in all, per answer and per hour, by arm and by pool, and the message that reports it."""
+"""The cost of a human baseline.
+
+In all, per answer and per hour, by arm and by pool, and the message that reports it.
+"""
 
 from __future__ import annotations
 
@@ -198,8 +201,8 @@ def cost_message(
         language: `ru` or `en`.
         pools: the pools; see `pool_costs`.
         platform: the platform's code, for the methodology.
-        submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it is, or if it is one of its
-            datasets already; otherwise the author fills in the recipient.
+        submitted: whether the dataset is meant for the benchmark. The message goes to its organisers if it
+            is, or if it is one of its datasets already; otherwise the author fills in the recipient.
     """
     people, experts = arms["people"], arms.get("experts")
     assert isinstance(people, BaselineRecord)  # noqa: S101 - only experts may be given as JSON
@@ -239,7 +242,10 @@ def _commissions(plan: Mapping[str, Json] | None) -> dict[str, float]:
 
 
 def _total(lines: Sequence[CostLine], commissions: Mapping[str, float]) -> Text:
-    """Say what the whole project cost, with the platform's commission if the plan has it for every arm that was paid."""
+    """Say what the whole project cost.
+
+    With the platform's commission if the plan has it for every arm that was paid.
+    """
     paid = [line for line in lines if line.total is not None]
     if not paid:
         return Text("There are no data on pay.")
@@ -314,7 +320,8 @@ def _published(line: CostLine) -> list[Text]:
     total, hourly = line.published
     return [
         Text(
-            "The way of the published tables, which adds the pay of a page for every test item on it, gives {total}{hourly}.",
+            "The way of the published tables, which adds the pay of a page for every test item on "
+            "it, gives {total}{hourly}.",
             total=Money(total, line.currency),
             hourly=""
             if hourly is None

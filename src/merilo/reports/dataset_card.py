@@ -91,8 +91,8 @@ def metadata_text(built: Mapping[str, Json]) -> str:
 def dataset_card(built: Mapping[str, Json], readme: Mapping[str, Json], language: Language) -> str:
     """Render the card in Markdown.
 
-    Title, task description with skills and contributors, motivation, data fields, example, prompts, dataset creation, metrics,
-    human baseline; one blank line after each heading. A section without a text is left out.
+    Title, task description with skills and contributors, motivation, data fields, example, prompts, dataset
+    creation, metrics, human baseline; one blank line after each heading. A section without a text is left out.
 
     Args:
         built: the content of `dataset_meta.json`.

@@ -120,11 +120,11 @@ def compare_datasets(
         chosen: single settings by name, as for `compare`.
 
     Raises:
-        UsageError: two baselines are of the same dataset, no model is given, a file could belong to several baselines, or the
-            metric or a field does not fit a dataset.
+        UsageError: two baselines are of the same dataset, no model is given, a file could belong to several
+            baselines, or the metric or a field does not fit a dataset.
         InputError: answers cannot be read, or a run asked other items than a baseline has.
-        DataError: a model has no dataset in common with the baselines, the items differ and `force` is not given, or a study is too
-            small for the margin.
+        DataError: a model has no dataset in common with the baselines, the items differ and `force` is not
+            given, or a study is too small for the margin.
     """
     if not baselines or not models:
         raise UsageError("takes at least one baseline and one model")
@@ -254,7 +254,10 @@ def _column(
 
 
 def _main_values(key: str, result: Comparison) -> dict[str, dict[str, float]]:
-    """Return every model's main metrics of the catalogue; empty if one cannot be computed or another metric is asked for."""
+    """Return every model's main metrics of the catalogue.
+
+    Empty if one cannot be computed or another metric is asked for.
+    """
     models: dict[str, dict[str, float]] = {}
     settings, samples = result.settings, [one.samples for one in result.models]
     for wanted in main_metrics(key) if settings.metric is None else ():

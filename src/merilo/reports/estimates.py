@@ -11,7 +11,8 @@ from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 from merilo.text import Text
 
-#: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in column heads.
+#: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in
+#: column heads.
 OVER_BOTH: Final = Text("over items and annotators")
 OVER_ITEMS_ALONE: Final = Text("over items alone")
 

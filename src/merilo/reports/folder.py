@@ -29,10 +29,10 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
 
     `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
     be asked them, with gold if it is known). As CSV and
-    Parquet: `responses` (every response and its use), `annotators`, `consensus`, `quality` (the quality measures of every
-    annotator) and, if a model of annotators was fitted, `posterior` (the probability of every label of every item) and
-    `confusion`. In CSV, text that a spreadsheet would run as a formula is prefixed with an apostrophe; Parquet keeps
-    every text unchanged.
+    Parquet: `responses` (every response and its use), `annotators`, `consensus`, `quality` (the quality
+    measures of every annotator) and, if a model of annotators was fitted, `posterior` (the probability of
+    every label of every item) and `confusion`. In CSV, text that a spreadsheet would run as a formula is
+    prefixed with an apostrophe; Parquet keeps every text unchanged.
 
     Args:
         folder: an existing folder.
@@ -70,9 +70,12 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
 
 
 def _write_items(folder: Path, baseline: Baseline) -> None:
-    """Write the items that people answered, for `merilo run --data items.jsonl` and `merilo score consensus.csv --data items.jsonl`.
+    """Write the items that people answered.
 
-    Items with gold have the ids of the consensus. Without gold, only items that can be asked are written, without answers.
+    For `merilo run --data items.jsonl` and `merilo score consensus.csv --data items.jsonl`.
+
+    Items with gold have the ids of the consensus. Without gold, only items that can be asked are written,
+    without answers.
     """
     scorer, gold = baseline.scorer, baseline.gold
     if scorer is not None and gold is not None:

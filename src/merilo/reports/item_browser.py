@@ -1,7 +1,10 @@
-"""The item browser: one page with every item, all answers to it, the consensus, the gold answer and the models' answers.
+"""The item browser: one page with every item, all answers to it, the consensus.
 
-The page is a plain list, so that it can be read, searched and linked without scripts. Its script only hides and reorders
-items. Text from datasets and annotators is escaped, and the page's content security policy admits this script alone.
+The gold answer and the models' answers.
+
+The page is a plain list, so that it can be read, searched and linked without scripts. Its script only hides
+and reorders items. Text from datasets and annotators is escaped, and the page's content security policy
+admits this script alone.
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ class ModelAnswers:
     Attributes:
         model: the model's name.
         answers: mapping from item name to its answers.
-        points: mapping from item name to the points of each answer, 0 to 1; empty if the metric does not score single items.
+        points: mapping from item name to the points of each answer, 0 to 1; empty if the metric does not
+            score single items.
         opposite: the items on which people or the model alone are right, with counts by group.
     """
 
@@ -265,7 +269,8 @@ def _article(
         ]
     )
     return Markup(
-        '<article id="item-{}" {}><h2><a href="#item-{}">№ {}</a> <small>id {}</small> <i class="badge {}">{}</i></h2>{}</article>'
+        '<article id="item-{}" {}><h2><a href="#item-{}">№ {}</a> <small>id {}</small> <i '
+        'class="badge {}">{}</i></h2>{}</article>'
     ).format(item, attributes, item, item, name, kind, both_languages(title), body)
 
 

@@ -1,6 +1,7 @@
 """Writing the human baseline into a dataset's own files: `raw_dataset_meta.json` and `raw_readme_*.json`.
 
-One member of the JSON object is set in the text of the file. Every other byte stays, because authors lay these files out by
+One member of the JSON object is set in the text of the file. Every other byte stays, because authors lay
+these files out by
 hand: lists on one line beside lists on many, and several indents in one file.
 """
 
@@ -64,8 +65,8 @@ def metadata_with_human_benchmark(
 
     Args:
         raw: the file `raw_dataset_meta.json`.
-        baseline: the JSON of the baseline; for a dataset of experts the JSON of `merilo experts baseline`, whose experts give the
-            figures.
+        baseline: the JSON of the baseline; for a dataset of experts the JSON of `merilo experts baseline`,
+            whose experts give the figures.
         names: our metric -> display name, for metrics whose display name does not tell.
         file: the file's name, for messages.
 
@@ -98,7 +99,8 @@ def metadata_with_human_benchmark(
     }
     if not shown:
         raise DataError(
-            f"none of the baseline's metrics ({', '.join(figures)}) is among the file's ({', '.join(displayed) or 'none'})",
+            f"none of the baseline's metrics ({', '.join(figures)}) is among the file's "
+            f"({', '.join(displayed) or 'none'})",
             file=file,
             field="metrics",
         )
@@ -144,7 +146,8 @@ def _object(raw: bytes, file: str) -> dict[str, Json]:
 def _with_member(raw: bytes, key: str, value: Json) -> bytes:
     """Set a member of the JSON object in a file and keep every other byte: order, indents, escapes, line ends.
 
-    A value that is there is replaced in its place. A new member is added behind the last one, as the file writes its own.
+    A value that is there is replaced in its place. A new member is added behind the last one, as the file
+    writes its own.
 
     Example:
         >>> _with_member(b'{"b": 1,  "a": {"x": 1}}', "a", {"x": 1, "y": 0.5})

@@ -22,7 +22,8 @@ _DISPLAYED: Final[Mapping[str, tuple[str, ...]]] = {
     "fl": ("fl", "fluency", "fluencyscore"),
 }
 
-#: Names that mean a metric only if no other computed metric has a better claim to them. Accuracy and exact match are both
+#: Names that mean a metric only if no other computed metric has a better claim to them. Accuracy and exact
+#: match are both
 #: the share of answers that equal the gold answer.
 _ALSO: Final[Mapping[str, tuple[str, ...]]] = {
     "acc": ("exactmatch", "em"),
@@ -76,7 +77,9 @@ def group_title(name: str) -> Text:
 
 
 def metric_title(name: str) -> Text:
-    """Return what a metric is called in prose, to stand before "of the consensus"; the group of a metric stands behind it.
+    """Return what a metric is called in prose, to stand before "of the consensus".
+
+    The group of a metric stands behind it.
 
     Example:
         >>> metric_title("acc").en, metric_title("acc.science").en, metric_title("pass@1").en
@@ -92,8 +95,8 @@ def metric_title(name: str) -> Text:
 def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str, str]:
     """Find the display name of each computed metric among the names that a card uses.
 
-    Equal names come first, then usual display names, then names that also fit: a card that calls the exact match "Accuracy" gets
-    it there, unless the accuracy was computed too. No display name is given to two metrics.
+    Equal names come first, then usual display names, then names that also fit: a card that calls the exact
+    match "Accuracy" gets it there, unless the accuracy was computed too. No display name is given to two metrics.
 
     Args:
         computed: our names of metrics, main ones first.

@@ -109,8 +109,8 @@ class PlanRecord:
     Attributes:
         date: the day on which the plan was frozen.
         hash: the SHA-256 of the plan and of the files that it names.
-        changes: the later differences: the key or file, its frozen value, its present value (empty if there is none), and
-            whether it is a decision that should not have changed.
+        changes: the later differences: the key or file, its frozen value, its present value (empty if there
+            is none), and whether it is a decision that should not have changed.
     """
 
     date: str
@@ -123,7 +123,8 @@ class Asked:
     """What annotators were asked.
 
     Attributes:
-        instructions: mapping from language to the instruction as HTML; one without a translation stands under no language.
+        instructions: mapping from language to the instruction as HTML; one without a translation stands under
+            no language.
         example: the fields of one item, as name and text.
     """
 
@@ -257,7 +258,10 @@ def _own_aggregator(settings: Settings) -> str:
 
 
 def _sensitivity(baseline: Baseline, quality: StudyQuality) -> list[SensitivityRow]:
-    """Return the rows of the sensitivity table; the row of an estimate on the page has the interval of that estimate."""
+    """Return the rows of the sensitivity table.
+
+    The row of an estimate on the page has the interval of that estimate.
+    """
     headline, settings = baseline.estimates.headline, baseline.settings
     if headline is None:
         return [*quality.sensitivity]

@@ -57,7 +57,9 @@ class PaperTable:
 
 
 def metric_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None) -> PaperTable:
-    """Make the table of metrics: the consensus, the majorities alone and a single annotator, each with interval and counts.
+    """Make the table of metrics.
+
+    The consensus, the majorities alone and a single annotator, each with interval and counts.
 
     Args:
         record: the baseline.
@@ -261,7 +263,8 @@ def paper_files(
         platform: the platform's code, if the baseline's command does not name it.
 
     Returns:
-        File name -> content: `metrics`, `groups` if there are groups, `arms` of an expert study, `methods` and `references.bib`.
+        File name -> content: `metrics`, `groups` if there are groups, `arms` of an expert study, `methods`
+        and `references.bib`.
     """
     tables = [
         metric_table(record, plan),
@@ -310,41 +313,129 @@ def _article(key: str, method: Text, *values: str) -> Source:
 
 _SOURCES: Final[Mapping[str, Source]] = {
     "alpha": Source(
-        "krippendorff2011", Text("Krippendorff's alpha"), "techreport",
-        (("author", "Krippendorff, Klaus"), ("title", "Computing {Krippendorff's} Alpha-Reliability"),
-         ("institution", "University of Pennsylvania"), ("year", "2011")),
+        "krippendorff2011",
+        Text("Krippendorff's alpha"),
+        "techreport",
+        (
+            ("author", "Krippendorff, Klaus"),
+            ("title", "Computing {Krippendorff's} Alpha-Reliability"),
+            ("institution", "University of Pennsylvania"),
+            ("year", "2011"),
+        ),
     ),
-    "ac1": _article("gwet2008", Text("Gwet's AC1"), "Gwet, Kilem Li", "Computing inter-rater reliability and its variance in the presence of high agreement",
-                    "British Journal of Mathematical and Statistical Psychology", "61", "29--48", "2008"),
-    "wilson": _article("wilson1927", Text("Wilson's score interval"), "Wilson, Edwin B.", "Probable inference, the law of succession, and statistical inference",
-                       "Journal of the American Statistical Association", "22", "209--212", "1927"),
-    "two_way": _article("owen2007", Text("the bootstrap over items and annotators"), "Owen, Art B.", "The pigeonhole bootstrap",
-                        "The Annals of Applied Statistics", "1", "386--411", "2007"),
+    "ac1": _article(
+        "gwet2008",
+        Text("Gwet's AC1"),
+        "Gwet, Kilem Li",
+        "Computing inter-rater reliability and its variance in the presence of high agreement",
+        "British Journal of Mathematical and Statistical Psychology",
+        "61",
+        "29--48",
+        "2008",
+    ),
+    "wilson": _article(
+        "wilson1927",
+        Text("Wilson's score interval"),
+        "Wilson, Edwin B.",
+        "Probable inference, the law of succession, and statistical inference",
+        "Journal of the American Statistical Association",
+        "22",
+        "209--212",
+        "1927",
+    ),
+    "two_way": _article(
+        "owen2007",
+        Text("the bootstrap over items and annotators"),
+        "Owen, Art B.",
+        "The pigeonhole bootstrap",
+        "The Annals of Applied Statistics",
+        "1",
+        "386--411",
+        "2007",
+    ),
     "components": Source(
-        "searle1992", Text("the variance components of single annotators"), "book",
-        (("author", "Searle, Shayle R. and Casella, George and McCulloch, Charles E."), ("title", "Variance Components"),
-         ("publisher", "Wiley"), ("year", "1992")),
+        "searle1992",
+        Text("the variance components of single annotators"),
+        "book",
+        (
+            ("author", "Searle, Shayle R. and Casella, George and McCulloch, Charles E."),
+            ("title", "Variance Components"),
+            ("publisher", "Wiley"),
+            ("year", "1992"),
+        ),
     ),
     "glad": Source(
-        "whitehill2009", Text("GLAD", context="method"), "inproceedings",
-        (("author", "Whitehill, Jacob and Wu, Ting-fan and Bergsma, Jacob and Movellan, Javier and Ruvolo, Paul"),
-         ("title", "Whose Vote Should Count More: Optimal Integration of Labels from Labelers of Unknown Expertise"),
-         ("booktitle", "Advances in Neural Information Processing Systems"), ("volume", "22"), ("year", "2009")),
+        "whitehill2009",
+        Text("GLAD", context="method"),
+        "inproceedings",
+        (
+            (
+                "author",
+                "Whitehill, Jacob and Wu, Ting-fan and Bergsma, Jacob and Movellan, Javier and Ruvolo, Paul",
+            ),
+            (
+                "title",
+                "Whose Vote Should Count More: Optimal Integration of Labels from Labelers of Unknown Expertise",
+            ),
+            ("booktitle", "Advances in Neural Information Processing Systems"),
+            ("volume", "22"),
+            ("year", "2009"),
+        ),
     ),
-    "dawid_skene": _article("dawid1979", Text("the Dawid–Skene model"), "Dawid, A. P. and Skene, A. M.", "Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm",
-                            "Journal of the Royal Statistical Society: Series C", "28", "20--28", "1979"),
-    "one_coin": _article("zhang2016", Text("the one-coin model"), "Zhang, Yuchen and Chen, Xi and Zhou, Dengyong and Jordan, Michael I.",
-                         "Spectral Methods Meet {EM}: A Provably Optimal Algorithm for Crowdsourcing", "Journal of Machine Learning Research", "17", "1--44", "2016"),
-    "mcnemar": _article("mcnemar1947", Text("McNemar's exact test"), "McNemar, Quinn", "Note on the sampling error of the difference between correlated proportions or percentages",
-                        "Psychometrika", "12", "153--157", "1947"),
-    "tango": _article("tango1998", Text("Tango's interval of a paired difference"), "Tango, Toshiro", "Equivalence test and confidence interval for the difference in proportions for the paired-sample design",
-                      "Statistics in Medicine", "17", "891--908", "1998"),
+    "dawid_skene": _article(
+        "dawid1979",
+        Text("the Dawid–Skene model"),
+        "Dawid, A. P. and Skene, A. M.",
+        "Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm",
+        "Journal of the Royal Statistical Society: Series C",
+        "28",
+        "20--28",
+        "1979",
+    ),
+    "one_coin": _article(
+        "zhang2016",
+        Text("the one-coin model"),
+        "Zhang, Yuchen and Chen, Xi and Zhou, Dengyong and Jordan, Michael I.",
+        "Spectral Methods Meet {EM}: A Provably Optimal Algorithm for Crowdsourcing",
+        "Journal of Machine Learning Research",
+        "17",
+        "1--44",
+        "2016",
+    ),
+    "mcnemar": _article(
+        "mcnemar1947",
+        Text("McNemar's exact test"),
+        "McNemar, Quinn",
+        "Note on the sampling error of the difference between correlated proportions or percentages",
+        "Psychometrika",
+        "12",
+        "153--157",
+        "1947",
+    ),
+    "tango": _article(
+        "tango1998",
+        Text("Tango's interval of a paired difference"),
+        "Tango, Toshiro",
+        "Equivalence test and confidence interval for the difference in proportions for the paired-sample design",
+        "Statistics in Medicine",
+        "17",
+        "891--908",
+        "1998",
+    ),
     "checklist": Source(
-        "wei2025", Text("the reporting checklist"), "inproceedings",
-        (("author", "Wei, Kevin L. and others"), ("title", "Human Baselines in Model Evaluations Need Rigor and Transparency"),
-         ("booktitle", "International Conference on Machine Learning"), ("year", "2025"), ("eprint", "2506.13776"), ("archiveprefix", "arXiv")),
+        "wei2025",
+        Text("the reporting checklist"),
+        "inproceedings",
+        (
+            ("author", "Wei, Kevin L. and others"),
+            ("title", "Human Baselines in Model Evaluations Need Rigor and Transparency"),
+            ("booktitle", "International Conference on Machine Learning"),
+            ("year", "2025"),
+            ("eprint", "2506.13776"),
+            ("archiveprefix", "arXiv"),
+        ),
     ),
-}  # fmt: skip
+}
 
 
 def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -> list[Source]:
@@ -389,7 +480,16 @@ def bibtex(found: list[Source]) -> str:
 def _program(record: BaselineRecord) -> Source:
     version = text_at(record.provenance, "versions", "merilo") or __version__
     kept = "".join(sign for sign in version if sign.isalnum() or sign in ".+-")
-    return Source("merilo", joined(["Merilo"]), "software", (("author", "{The Merilo authors}"), ("title", "Merilo: human baselines for benchmarks"), ("version", kept)))  # fmt: skip
+    return Source(
+        "merilo",
+        joined(["Merilo"]),
+        "software",
+        (
+            ("author", "{The Merilo authors}"),
+            ("title", "Merilo: human baselines for benchmarks"),
+            ("version", kept),
+        ),
+    )
 
 
 def _latex_table(table: PaperTable) -> str:

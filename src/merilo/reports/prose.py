@@ -1,4 +1,7 @@
-"""A baseline in sentences, for the report page, cards, the README, papers and messages; each sentence stands here once."""
+"""A baseline in sentences, for the report page, cards, the README, papers and messages.
+
+Each sentence stands here once.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,9 @@ def human_baseline_section(
     experts: Mapping[str, Json] | None = None,
     platform: str | None = None,
 ) -> str:
-    """Write the section that the guide asks for: whom, overlap, controls, restrictions, exclusion, aggregation, threshold, agreement,
+    """Write the section that the guide asks for.
+
+    Whom, overlap, controls, restrictions, exclusion, aggregation, threshold, agreement,
     results with intervals and counts, time and pay.
 
     A sentence whose values are missing is left out; missing gold, controls and pay are said to be missing.
@@ -67,7 +72,7 @@ def human_baseline_section(
 
     Returns:
         Paragraphs, divided by a blank line.
-    """  # noqa: D205 - the first sentence lists what the guide asks for
+    """
     people = methods(record, plan, platform=platform)
     if experts is None:
         people += human_benchmark(record)
@@ -266,7 +271,8 @@ def adaptive_overlap(adaptive: AdaptiveRecord) -> list[Text]:
         Text("An item received {mean:.2f} answers on average.", mean=adaptive.answers_per_item or 0.0),
         Text(
             "Agreement and the scores of single people are computed from the {n:# answer|# answers} that "
-            "{n:was|were} asked for whatever the other people answered, because items on which people disagree have more "
+            "{n:was|were} asked for whatever the other people answered, because items on which "
+            "people disagree have more "
             "answers.",
             n=adaptive.answers_by_design,
         ),
@@ -274,7 +280,8 @@ def adaptive_overlap(adaptive: AdaptiveRecord) -> list[Text]:
     if 2 * start > limit:
         told.append(
             Text(
-                "{start:# equal answer is|# equal answers are} a majority of {limit}, so the consensus does not depend on "
+                "{start:# equal answer is|# equal answers are} a majority of {limit}, so the "
+                "consensus does not depend on "
                 "the answers that were not asked for.",
                 start=start,
                 limit=limit,
@@ -283,8 +290,10 @@ def adaptive_overlap(adaptive: AdaptiveRecord) -> list[Text]:
     else:
         told.append(
             Text(
-                "{start:# equal answer is|# equal answers are} not a majority of {limit}: the consensus can differ from that of "
-                "{limit} people, which is not corrected; it differs on {changed} of {checked:# item|# items} with fixed overlap on "
+                "{start:# equal answer is|# equal answers are} not a majority of {limit}: the "
+                "consensus can differ from that of "
+                "{limit} people, which is not corrected; it differs on {changed} of {checked:# "
+                "item|# items} with fixed overlap on "
                 "which the first {start} people agreed.",
                 start=start,
                 limit=limit,
@@ -388,7 +397,8 @@ def _controls(facts: BaselineFacts) -> list[Text]:
     elif None not in values.values():
         told.append(
             Text(
-                "{role:experts=Experts|Annotators} with an accuracy below {share:%} on the control items were excluded with "
+                "{role:experts=Experts|Annotators} with an accuracy below {share:%} on the control "
+                "items were excluded with "
                 "all their answers; this applied to {excluded} of {people} {role:experts=expert|annotator}{people:|s}.",
                 **values,
             )
@@ -396,7 +406,8 @@ def _controls(facts: BaselineFacts) -> list[Text]:
     if annotators.unchecked:
         told.append(
             Text(
-                "Another {n} {role:experts=expert|annotator}{n:|s} had no or too few control answers and {n:was|were} kept.",
+                "Another {n} {role:experts=expert|annotator}{n:|s} had no or too few control "
+                "answers and {n:was|were} kept.",
                 n=annotators.unchecked,
                 role=facts.role,
             )
@@ -427,7 +438,8 @@ def _exclusion(facts: BaselineFacts) -> list[Text]:
         return []
     return [
         Text(
-            "By the control items, {excluded} of {people} {role:experts=expert|annotator}{people:|s} {excluded:was|were} "
+            "By the control items, {excluded} of {people} "
+            "{role:experts=expert|annotator}{people:|s} {excluded:was|were} "
             "excluded.",
             excluded=annotators.excluded,
             people=annotators.total,
@@ -442,7 +454,8 @@ def _aggregation(facts: BaselineFacts) -> list[Text]:
     if record.programs:
         return [
             Text(
-                "Every program was run in a sandbox and counts by itself, as right if it passes all tests of its problem; "
+                "Every program was run in a sandbox and counts by itself, as right if it passes "
+                "all tests of its problem; "
                 "programs have no consensus."
             )
         ]
@@ -487,7 +500,8 @@ def _without_majority(low: int, items: int, allowed: float, *, rejected: bool) -
         return Text("Every item has a majority.")
     if rejected:
         return Text(
-            "A majority is lacking on {low} of {items:# item|# items} ({share:%}), more than the allowed {allowed:%}: the "
+            "A majority is lacking on {low} of {items:# item|# items} ({share:%}), more than the "
+            "allowed {allowed:%}: the "
             "estimate is not valid and must not be used.",
             **values,
         )
@@ -752,7 +766,8 @@ def comparison(study: Mapping[str, Json]) -> list[Text]:
     sure = _named_interval(ends(value_at(found, "ci95")), over_both=False, role="experts")
     return [
         Text(
-            "On the {n:# item|# items} that both groups decided, the {metric} is {experts:.3f} for experts and {people:.3f} for "
+            "On the {n:# item|# items} that both groups decided, the {metric} is {experts:.3f} for "
+            "experts and {people:.3f} for "
             "people without training. The difference is {difference:.3f}{details}.",
             n=n,
             metric=metric_title(metric) if metric else Text("mean score"),
@@ -796,7 +811,8 @@ def _out_of_bag(experts: Mapping[str, Json]) -> list[Text]:
     least = count_at(experts, "design", "min_answers")
     told.append(
         Text(
-            "The consensus is the answer of {decision:majority=more than half|most} of the experts who answered the item{least}.",
+            "The consensus is the answer of {decision:majority=more than half|most} of the experts "
+            "who answered the item{least}.",
             decision=text_at(experts, "design", "decision"),
             least=Text("; at least {n:# answer is|# answers are} required", n=least) if least else "",
         )
@@ -857,14 +873,16 @@ def _asked_experts(experts: Mapping[str, Json]) -> list[Text]:
     if people is not None and people == complete:
         return [
             Text(
-                "Each expert answered all items{domains:0=|1= of their domain|2= of their domains} except those that they might "
+                "Each expert answered all items{domains:0=|1= of their domain|2= of their domains} "
+                "except those that they might "
                 "have written, for which there was an option to skip.",
                 domains=domains,
             )
         ]
     told = [
         Text(
-            "Experts were asked to answer all items{domains:0=|1= of their domain|2= of their domains} except those that they "
+            "Experts were asked to answer all items{domains:0=|1= of their domain|2= of their "
+            "domains} except those that they "
             "might have written, for which there was an option to skip.",
             domains=domains,
         )
@@ -884,7 +902,8 @@ def _asked_experts(experts: Mapping[str, Json]) -> list[Text]:
         )
         if complete
         else Text(
-            "None of {people:# expert|# experts} answered all of these items; {lack:# answer is|# answers are} missing.",
+            "None of {people:# expert|# experts} answered all of these items; {lack:# answer is|# "
+            "answers are} missing.",
             **values,
         )
     )

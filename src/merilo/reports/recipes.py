@@ -117,7 +117,8 @@ def run_recipe(
     Raises:
         UsageError: there is no such recipe, a question has no files, or files are given for an unknown question.
         InputError: a file cannot be read.
-        DataError: the questions are about different items, an accepted answer never occurs, or gold answers are missing.
+        DataError: the questions are about different items, an accepted answer never occurs, or gold answers
+            are missing.
     """
     repeats = Settings.of(chosen, settings).repeats
     exports = {
@@ -148,7 +149,10 @@ def run_recipe(
 def _with_studies(
     recipe: Recipe, exports: Mapping[str, Sequence[Path]]
 ) -> tuple[Recipe, dict[str, list[Path]]]:
-    """Replace the folders of studies by the tables of their collected answers, in whose form the questions are then read."""
+    """Replace the folders of studies by the tables of their collected answers.
+
+    In whose form the questions are then read.
+    """
     tables = {question: list(paths) for question, paths in exports.items()}
     asked = dict(recipe.questions)
     for question, paths in tables.items():

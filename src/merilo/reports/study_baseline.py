@@ -45,7 +45,9 @@ from merilo.wording import shown
 
 
 def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) -> StudyResponses:
-    """Read the answers that a study has collected from one group of annotators; programs are run, and their verdicts read.
+    """Read the answers that a study has collected from one group of annotators.
+
+    Programs are run, and their verdicts read.
 
     Args:
         study: the study's folder.
@@ -105,7 +107,8 @@ def frozen_plan(folder: StudyFolder) -> Study:
     for change in plan_changes(folder):
         if change.what in asked:
             raise DataError(
-                f"was changed after the plan was frozen on {frozen.date}, so the answers are not to these items; restore it",
+                f"was changed after the plan was frozen on {frozen.date}, so the answers are not "
+                "to these items; restore it",
                 file=shown(folder.path / change.what),
             )
     return plan
@@ -176,8 +179,8 @@ def study_baseline(
     Raises:
         InputError: the plan or a file of the study cannot be read.
         UsageError: the plan has no such group, or its settings do not fit the answers.
-        DataError: nothing was imported for the group, the imported answers or the frozen items were changed, or no item is
-            left.
+        DataError: nothing was imported for the group, the imported answers or the frozen items were changed,
+            or no item is left.
     """
     folder = study if isinstance(study, StudyFolder) else open_study(Path(study))
     name, group = arm_of(folder, arm)
@@ -238,9 +241,9 @@ class ExpertStudyResult:
 def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> ExpertStudyResult:
     """Compute the experts' baseline of a study whose experts skip their own questions.
 
-    An item is decided by the majority of the experts who did not mark it as possibly their own. It needs as many answers as the
-    overlap less one, and at most 3, because one expert normally is the author. Answers after the time limit do not count. Other
-    items are decided too; see `out_of_bag`.
+    An item is decided by the majority of the experts who did not mark it as possibly their own. It needs as
+    many answers as the overlap less one, and at most 3, because one expert normally is the author. Answers
+    after the time limit do not count. Other items are decided too; see `out_of_bag`.
 
     Args:
         study: the study's folder.
@@ -294,7 +297,10 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
 def _item_facts(
     folder: StudyFolder, responses: Responses, domain: str | None
 ) -> tuple[dict[int, tuple[str, ...]], dict[int, str] | None]:
-    """Return the authors of each answered item by its number, and its domain; `None` if the plan names no field of domains."""
+    """Return the authors of each answered item by its number, and its domain.
+
+    `None` if the plan names no field of domains.
+    """
     items = [one.item for one in folder.items()]
     known, field = {str(item.id): item for item in items}, author_field(items)
     there = {

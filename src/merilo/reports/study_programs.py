@@ -1,7 +1,9 @@
 """The programs that people wrote in a study, run in the sandbox: the verdicts are the answers of its baseline.
 
-STUDY/answers/ARM.verdicts.jsonl    the table of answers with `passed` or `failed` in place of each program, and beside it
-                                    the program, how it ended, the hash of its item, the sandbox and the version of Python
+STUDY/answers/ARM.verdicts.jsonl    the table of answers with `passed` or `failed` in place of each program,
+and beside it
+                                    the program, how it ended, the hash of its item, the sandbox and the
+                                    version of Python
 
 A program is not run again while the program and its item are unchanged.
 """
@@ -59,7 +61,8 @@ def write_verdicts(folder: StudyFolder, arm: str, answers: Path) -> Path:
     for one in folder.items():
         if not has_gold(one.item):
             raise DataError(
-                f"the results of the tests of item {one.item.id} are closed, so the programs that people wrote cannot be judged "
+                f"the results of the tests of item {one.item.id} are closed, so the programs that "
+                "people wrote cannot be judged "
                 "here: the owner of the results can judge them with 'merilo code score'",
                 file=shown(folder.path / ITEMS_FILE),
             )
@@ -103,7 +106,8 @@ def _judged(folder: StudyFolder, asked: Mapping[Asked, Json]) -> dict[Asked, dic
         jail = jails.described()
     except MissingPartError as error:
         raise MissingPartError(
-            f"the programs that people wrote in {shown(folder.path)} cannot be run, so there is no baseline: {error.marked}"
+            f"the programs that people wrote in {shown(folder.path)} cannot be run, so there is no "
+            f"baseline: {error.marked}"
         ) from error
     known = read_problems(folder.path / ITEMS_FILE)
     with TemporaryDirectory() as place:

@@ -89,7 +89,8 @@ class StudyStatus:
         answers: answers to items of the test; without skipped items.
         counted: those of annotators who are not excluded.
         adaptive: the adaptive overlap as START:LIMIT:SHARE:SEED; `None` with fixed overlap.
-        planned: the answers that the overlap asks for: `items` times `overlap`; with adaptive overlap, as far as the answers so far tell.
+        planned: the answers that the overlap asks for: `items` times `overlap`; with adaptive overlap, as far
+            as the answers so far tell.
         missing: counted answers that are missing for the overlap, all items together.
         missing_by: missing answers of an item -> items.
         surplus: items with more counted answers than the overlap.
@@ -165,9 +166,17 @@ def study_status(
         due = Counter(_due(folder, group.overlap, design, {}).values())
         planned = sum(each * number for each, number in due.items())
         return StudyStatus(
-            study=folder.plan.study, arm=name, frozen=folder.frozen, files=0, items=items, overlap=group.overlap, adaptive=str(design) if design else None,
-            planned=planned, missing=planned, missing_by=dict(sorted(due.items())),
-        )  # fmt: skip
+            study=folder.plan.study,
+            arm=name,
+            frozen=folder.frozen,
+            files=0,
+            items=items,
+            overlap=group.overlap,
+            adaptive=str(design) if design else None,
+            planned=planned,
+            missing=planned,
+            missing_by=dict(sorted(due.items())),
+        )
     return status_of(
         folder,
         name,

@@ -218,13 +218,13 @@ def score(
     """Score answers of a model or of annotators to a dataset, as `merilo score` does.
 
     Args:
-        answers: a file of `id` and `answer`, a submission file, the log of another harness, a table of `id` and `answer`,
-            or a mapping from item id to answer.
+        answers: a file of `id` and `answer`, a submission file, the log of another harness, a table of `id`
+            and `answer`, or a mapping from item id to answer.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         data: the items with their gold answers: JSON, JSONL or Parquet.
         split: the split of the file; by default "test", or the only split.
-        cluster: the field of `inputs` or `meta` that items of one cluster share, such as a text; intervals take clusters into
-            account. By default, the field that the dataset declares.
+        cluster: the field of `inputs` or `meta` that items of one cluster share, such as a text; intervals
+            take clusters into account. By default, the field that the dataset declares.
         rudetox_models: the classifiers of the metric J: a folder with `sta`, `sim` and `fl`, "hub" for the published
             models, or a rater object; by default, J is not computed.
         rudetox_curves: the file of J's calibration curves; by default, the identity.
@@ -277,7 +277,8 @@ def _check_cluster(field: str, items: Sequence[Item]) -> None:
         raise UsageError(f"{argument('cluster')}: there is no field '{field}' ({choices(field, [*known])})")
     if len(items) > 1 and len(set(found)) == 1:
         raise DataError(
-            f"{argument('cluster', field, given=field)}: all {len(items)} answered items have the same value, so there is no "
+            f"{argument('cluster', field, given=field)}: all {len(items)} answered items have the "
+            "same value, so there is no "
             "interval over items: at least two clusters are needed"
         )
 
@@ -290,7 +291,8 @@ def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | 
         first = inputs[0]
         found = "a plain text" if isinstance(first, str) else listed(list(first)) or "nothing"
         raise InputError(
-            f"its items have {found}, but those of {declared.title} have {listed(declared.fields)}; is it a file of another dataset?",
+            f"its items have {found}, but those of {declared.title} have "
+            f"{listed(declared.fields)}; is it a file of another dataset?",
             file=data,
             field="inputs",
         )

@@ -191,7 +191,8 @@ def _dataset(asked: AskedDataset, price: Price | None) -> DatasetPlan:
     )
 
 
-#: Called before anything is asked with the number of requests that are left and that were answered before; the returned context
+#: Called before anything is asked with the number of requests that are left and that were answered before;
+#: the returned context
 #: receives a function to call with the progress.
 AskWatch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
 
@@ -220,18 +221,20 @@ def run(
     Every reply is logged as it arrives. If the run ends early, the same call resumes it and asks nothing twice.
 
     Args:
-        model: the name of a backend (`openai-chat-completions`, `hf`, ...), of a built-in respondent (`random`, `most-frequent`,
-            `longest`, `gold`), or a backend object.
+        model: the name of a backend (`openai-chat-completions`, `hf`, ...), of a built-in respondent
+            (`random`, `most-frequent`, `longest`, `gold`), or a backend object.
         datasets: names of datasets, or paths of declarations.
         out: the folder of the run.
         model_args: the backend's arguments by name, such as `{"model": "gpt-4o"}`.
-        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the items included in Merilo.
+        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the
+            items included in Merilo.
         study: the folder of a study: its items are asked exactly as people saw them.
         rudetox_models: the classifiers of the metric J, as for `merilo.score`.
         rudetox_curves: the file of J's calibration curves.
         force: delete the run in the folder and start again.
         settings: the settings of the run.
-        **chosen: single settings by name, such as `shots=0`; `merilo.RunSettings` declares them, `merilo run --help` explains them.
+        **chosen: single settings by name, such as `shots=0`; `merilo.RunSettings` declares them, `merilo run
+            --help` explains them.
 
     Returns:
         The answers' scores with the outcomes of all requests.
@@ -437,7 +440,8 @@ def _result(
             scored = scored_dataset(folder, name, one.source, rater=rater, contamination=contamination)
         if one.refused:
             notes.append(
-                f"{one.declared.title}: {len(one.refused)} of {len(one.source.split)} items have media that the backend does not take, and are left out"
+                f"{one.declared.title}: {len(one.refused)} of {len(one.source.split)} items have "
+                "media that the backend does not take, and are left out"
             )
         notes += scored.answers.unanswered_told()
         found[name] = scored

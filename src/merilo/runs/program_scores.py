@@ -312,7 +312,8 @@ def _refuse_gaps(
     closed = [name for name, problem in problems.items() if problem.is_closed]
     if closed and not outputs:
         raise DataError(
-            f"there are no outputs to compare with for {len(closed)} of {len(problems)} problems ({listed(closed, 5)}); "
+            f"there are no outputs to compare with for {len(closed)} of {len(problems)} problems "
+            f"({listed(closed, 5)}); "
             f"{argument('outputs', 'FILE')} runs the programs and writes their answers",
             file=data,
         )
@@ -336,7 +337,7 @@ def _scores(
 ) -> ProgramScores:
     people = None
     if entries[0].annotator is not None:
-        from merilo.baselines.program_estimates import authors  # noqa: PLC0415 - imports NumPy, not needed for a model's programs
+        from merilo.baselines.program_estimates import authors  # noqa: PLC0415 - imports NumPy
 
         people = authors(entries, ledger.verdicts)
     fewest = tally.fewest().generations
@@ -344,7 +345,8 @@ def _scores(
     if census.too_long:
         rows = listed([str(row) for row in census.too_long], 5)
         warnings.append(
-            f"completions longer than {LONGEST_COMPLETION} characters count as failed: {len(census.too_long)} (row {rows})"
+            f"completions longer than {LONGEST_COMPLETION} characters count as failed: "
+            f"{len(census.too_long)} (row {rows})"
         )
     if gaps := unanswered(census.counts):
         warnings.append(f"{gaps}; they are left out")

@@ -228,8 +228,8 @@ def sampled(
 ) -> tuple[Sequence[Item], dict[ItemId, Given], dict[ItemId, Hashable] | None]:
     """Return items, answers and clusters as the scorer takes them.
 
-    If items were answered several times, each answer is scored as an item of its own, so that a metric is the mean over all answers;
-    the answers to one item are in one cluster, which the intervals take into account.
+    If items were answered several times, each answer is scored as an item of its own, so that a metric is the
+    mean over all answers; the answers to one item are in one cluster, which the intervals take into account.
     """
     ids: dict[str, ItemId] = {str(item.id): item.id for item in items}
     samples = max((one.sample for one in answers), default=1)

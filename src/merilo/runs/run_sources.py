@@ -60,7 +60,8 @@ def study_source(path: Path, datasets: Sequence[str] = ()) -> ItemSource:
     for one in held:
         if render(one.item, declared) != one.prompt:
             raise InputError(
-                f"the prompt of item {one.item.id} is not what its instruction and inputs give, so a model cannot be asked what "
+                f"the prompt of item {one.item.id} is not what its instruction and inputs give, so "
+                "a model cannot be asked what "
                 "people saw; create the study again",
                 file=folder.path / "items.jsonl",
             )

@@ -121,7 +121,10 @@ def kernel_limits(limits: Limits) -> dict[str, int | None]:
 
 
 def tasks(limits: Limits) -> int:
-    """Return the limit on tasks of a jail's user: the program's, the judge, the worker, the fork server and the init process."""
+    """Return the limit on tasks of a jail's user.
+
+    The program's, the judge, the worker, the fork server and the init process.
+    """
     return limits.processes + limits.threads + 4
 
 
@@ -133,7 +136,9 @@ def inside_folder() -> Path:
 def output_of(command: list[str]) -> str:
     """Return the output of a command; empty if it cannot be run or takes too long."""
     try:
-        done = subprocess.run(command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a fixed command
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            command, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode("utf-8", "replace")
@@ -143,7 +148,8 @@ def output_of(command: list[str]) -> str:
 FIRST_ID: Final = 1_835_363_696
 IDS: Final = 4096
 
-#: A separate process creates the namespace, because `unshare` affects its caller and forking this process is unsafe if it
+#: A separate process creates the namespace, because `unshare` affects its caller and forking this process is
+#: unsafe if it
 #: has threads. The separate process forbids nested user namespaces, and waits for a line of input before it ends.
 _MAKER: Final = """
 import ctypes, sys
@@ -161,7 +167,9 @@ sys.stdin.readline()
 
 
 class RootsNamespace:
-    """A user namespace in which id 0 is this machine's root without privileges outside, and ids from 1 belong to no account.
+    """A user namespace in which id 0 is this machine's root without privileges outside.
+
+    And ids from 1 belong to no account.
 
     Attributes:
         descriptor: an open descriptor of the namespace.
@@ -283,7 +291,8 @@ def container_arguments(image: str, limits: Limits, profile: str, packages: Path
 
     Args:
         image: the image.
-        limits: what one program may use; the container gets as much for one program, and additional memory for the worker.
+        limits: what one program may use; the container gets as much for one program, and additional memory
+            for the worker.
         profile: a file with the seccomp profile, readable by the client.
         packages: a folder to mount.
     """

@@ -1,8 +1,8 @@
 """Extraction of a program from a completion, with the name of the rule that was used.
 
 A model is asked to complete a stub (a signature with its docstring). Its answer may be the body alone, the whole
-function or a module, with or without fences and prose. `extract` accepts all of these forms. It never parses the text as
-Python (see `merilo.sandbox.layout`): the jail finds out whether the result is a valid program.
+function or a module, with or without fences and prose. `extract` accepts all of these forms. It never parses
+the text as Python (see `merilo.sandbox.layout`): the jail finds out whether the result is a valid program.
 """
 
 from __future__ import annotations
@@ -168,7 +168,10 @@ def _cut(text: str) -> Marked | None:
 
 
 def _unwrapped(block: Block) -> list[Block]:
-    """Return the inner blocks if a fence encloses a whole answer, otherwise the block itself; unwraps one level only."""
+    """Return the inner blocks if a fence encloses a whole answer, otherwise the block itself.
+
+    Unwraps one level only.
+    """
     if block.language not in _WRAPPERS or not ("```" in block.code or "~~~" in block.code):
         return [block]
     inner = _cut(block.code)
@@ -352,11 +355,11 @@ class Stub:
 def extract(completion: str, stub: Stub) -> Extraction:
     r"""Extract the program from a completion.
 
-    The function first looks for code in fences: the last block that defines the entry point, or else the first block with
-    a body, with the definitions of other blocks that it uses. Then it looks for code between prose. Code that defines the
-    entry point is taken unchanged, after the stub's imports and given functions. Any other code counts as the body of the
-    stub's function and is indented to match it. Code without a closing fence may be truncated: it ends where the function
-    ends, except for later definitions that it uses.
+    The function first looks for code in fences: the last block that defines the entry point, or else the
+    first block with a body, with the definitions of other blocks that it uses. Then it looks for code between
+    prose. Code that defines the entry point is taken unchanged, after the stub's imports and given functions.
+    Any other code counts as the body of the stub's function and is indented to match it. Code without a
+    closing fence may be truncated: it ends where the function ends, except for later definitions that it uses.
 
     Args:
         completion: the model's text.

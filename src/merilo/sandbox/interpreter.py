@@ -89,7 +89,8 @@ def interpreter(wanted: str | None = None) -> Interpreter:
         if (described.version + ".").startswith(wanted + "."):
             return described
     raise MissingPartError(
-        f"there is no Python {wanted} on this machine: install it (for example with 'uv python install {wanted}' or pyenv), or give the path of one",
+        f"there is no Python {wanted} on this machine: install it (for example with 'uv python "
+        f"install {wanted}' or pyenv), or give the path of one",
         field=argument("python"),
     )
 

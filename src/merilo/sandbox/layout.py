@@ -13,7 +13,47 @@ from itertools import pairwise
 from typing import Final
 
 #: The keywords of every version, including two that are no longer keywords.
-KEYWORDS: Final = frozenset({"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "exec", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "print", "raise", "return", "try", "while", "with", "yield"})  # fmt: skip
+KEYWORDS: Final = frozenset(
+    {
+        "False",
+        "None",
+        "True",
+        "and",
+        "as",
+        "assert",
+        "async",
+        "await",
+        "break",
+        "class",
+        "continue",
+        "def",
+        "del",
+        "elif",
+        "else",
+        "except",
+        "exec",
+        "finally",
+        "for",
+        "from",
+        "global",
+        "if",
+        "import",
+        "in",
+        "is",
+        "lambda",
+        "nonlocal",
+        "not",
+        "or",
+        "pass",
+        "print",
+        "raise",
+        "return",
+        "try",
+        "while",
+        "with",
+        "yield",
+    }
+)
 #: Words that are keywords only at the beginning of a statement.
 SOFT_KEYWORDS: Final = frozenset({"match", "case", "type"})
 STRING_PREFIXES: Final = frozenset({"r", "b", "f", "t", "u", "br", "rb", "fr", "rf", "tr", "rt"})
@@ -169,8 +209,8 @@ def _end_of_statement(text: str, number: int, position: int, in_string: set[int]
 def is_prose(line: str) -> bool:
     """Return whether a line cannot begin a statement of Python and is therefore prose.
 
-    Labels ("Explanation:", "Note: x") and words alone that are capitalised or not Latin ("Yes, sure") count as prose too,
-    though Python could run some.
+    Labels ("Explanation:", "Note: x") and words alone that are capitalised or not Latin ("Yes, sure") count
+    as prose too, though Python could run some.
 
     Args:
         line: the line without its indentation.

@@ -78,8 +78,8 @@ class Verdict:
 def judge_execution(problem: Problem, execution: Execution) -> Verdict:
     """Compare a program's answers with the gold answers.
 
-    A generation passes if `str(result)` equals the gold answer for every test, or if the check accepted it. Otherwise the
-    first failed test determines the result.
+    A generation passes if `str(result)` equals the gold answer for every test, or if the check accepted it.
+    Otherwise the first failed test determines the result.
 
     Example:
         >>> from merilo.sandbox.extraction import Stub

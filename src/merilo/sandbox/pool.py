@@ -39,7 +39,8 @@ _START: Final = {"bubblewrap": 60.0, "docker": 600.0}
 
 #: Advice for the case that an installed backend does not work.
 _REMEDIES: Final = {
-    "bubblewrap": ": allow users to create namespaces (the sysctls user.max_user_namespaces, kernel.unprivileged_userns_clone and "
+    "bubblewrap": ": allow users to create namespaces (the sysctls user.max_user_namespaces, "
+    "kernel.unprivileged_userns_clone and "
     "kernel.apparmor_restrict_unprivileged_userns), or install Docker and choose "
     + argument("backend", "docker", given="docker")
 }
@@ -54,8 +55,8 @@ _AHEAD: Final = 2
 class Pool:
     """Jailed workers, started when first needed and ended by `close` or at the end of a `with` block.
 
-    One pool runs one job at a time, in the thread that iterates over it. When the process that holds the pool ends, even
-    by SIGKILL, its workers and all their programs end too.
+    One pool runs one job at a time, in the thread that iterates over it. When the process that holds the pool
+    ends, even by SIGKILL, its workers and all their programs end too.
 
     Args:
         workers: how many; by default, one for each processor that this process may use.
@@ -145,9 +146,9 @@ class Pool:
     def _processor(self, number: int) -> int | None:
         """Return the processor that a worker is pinned to, or `None` if it may run on any.
 
-        A worker consists of several processes that run in turn; switching between them is much cheaper on one processor.
-        If there are fewer workers than processors, the kernel schedules better without pinning. Docker's workers are not
-        pinned because its engine may run on another machine.
+        A worker consists of several processes that run in turn; switching between them is much cheaper on one
+        processor. If there are fewer workers than processors, the kernel schedules better without pinning.
+        Docker's workers are not pinned because its engine may run on another machine.
         """
         processors = sorted(os.sched_getaffinity(0))
         if self.workers != len(processors) or self.backend.name == "docker":
@@ -168,7 +169,8 @@ class Pool:
             if self._false_starts >= _FALSE_STARTS:
                 reason = complaint or "without a reason"
                 raise MissingPartError(
-                    f"{self.backend.name} cannot create a sandbox on this machine ({reason}){_REMEDIES.get(self.backend.name, '')}"
+                    f"{self.backend.name} cannot create a sandbox on this machine "
+                    f"({reason}){_REMEDIES.get(self.backend.name, '')}"
                 )
 
     def greeted(self, worker: WorkerProcess) -> None:
@@ -291,7 +293,10 @@ class _Run:
                 )
 
     def _lose(self, worker: WorkerProcess, verdict: CallResult) -> None:
-        """Remove a lost worker: the program that it was running counts as tried once more, the ones queued behind it do not."""
+        """Remove a lost worker: the program that it was running counts as tried once more.
+
+        The ones queued behind it do not.
+        """
         self._workers.discard(worker)
         for descriptor in (worker.input, worker.output):
             if descriptor in self._selector.get_map():

@@ -31,7 +31,8 @@ class Probe:
         family: what it attacks.
         claim: the property of the jail that it tests.
         source: source that defines `probe()`, which returns `None` or raises if the attack failed.
-        sign: the sign of a successful attack; or, if the jail must end the program, the outcomes of which one must occur.
+        sign: the sign of a successful attack; or, if the jail must end the program, the outcomes of which one
+            must occur.
     """
 
     family: str
@@ -272,7 +273,8 @@ TRACES: Final = (
     (
         "the scratch folder's mode and times",
         "import os; os.utime('/tmp', (1, 1)); os.chmod('/tmp', 0)",
-        "[found.st_mode & 0o7777, found.st_mtime] if (found := __import__('os').stat('/tmp')).st_mode & 0o7777 != 0o1777 or found.st_mtime < 2 else None",
+        "[found.st_mode & 0o7777, found.st_mtime] if (found := "
+        "__import__('os').stat('/tmp')).st_mode & 0o7777 != 0o1777 or found.st_mtime < 2 else None",
     ),
     ("modules", "import math; math.pi = 3", "'a changed pi' if __import__('math').pi == 3 else None"),
     (
@@ -281,7 +283,7 @@ TRACES: Final = (
         "'the seed' if __import__('random').random() == __import__('random').Random(5).random() else None",
     ),
     ("the environment", "import os; os.environ['X'] = 'x'", "__import__('os').environ.get('X')"),
-)  # fmt: skip
+)
 
 #: Incorrect programs that try to pass a check: the claim and the source.
 FORGERIES: Final = (

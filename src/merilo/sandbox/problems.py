@@ -368,8 +368,8 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
 def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
     """Read the rows of a file of completions, one at a time.
 
-    A row is an object with the problem's id as `task_id` (or `id`), and `completion`. If a person wrote it, the row also has
-    `annotator` (or `respondent`).
+    A row is an object with the problem's id as `task_id` (or `id`), and `completion`. If a person wrote it,
+    the row also has `annotator` (or `respondent`).
 
     Raises:
         InputError: as for `count_completions`.
@@ -459,7 +459,8 @@ class _People:
         before = self._rows.setdefault((generation.annotator, problem), generation.row)
         if before != generation.row:
             raise _Place(self._path, generation.row).error(
-                f"{shortened(generation.annotator)} has a program for problem {shortened(problem)} in row {before} already; "
+                f"{shortened(generation.annotator)} has a program for problem {shortened(problem)} "
+                f"in row {before} already; "
                 "keep one program per person and problem",
                 PERSON_FIELDS[0],
             )

@@ -16,7 +16,8 @@ from merilo.errors import UsageError
 MEBIBYTE = 2**20
 
 #: A value that can be passed between two processes: `None`, `bool`, `int`, `float`, `complex`, `str`, `bytes`, `range`,
-#: and lists, tuples, dictionaries, sets and frozen sets of such values. See `merilo.sandbox.inside.codec` for the encoding.
+#: and lists, tuples, dictionaries, sets and frozen sets of such values. See `merilo.sandbox.inside.codec` for
+#: the encoding.
 Plain = object
 
 #: The keyword arguments of one test call.
@@ -65,8 +66,8 @@ class Limits:
         threads: how many additional threads a program may have.
         open_files: how many descriptors it may hold.
         file_bytes: largest size of a file that it writes.
-        scratch_bytes: size of each of its two private temporary folders (`/tmp` and `/dev/shm`); a property of the jail,
-            shared by nobody else.
+        scratch_bytes: size of each of its two private temporary folders (`/tmp` and `/dev/shm`); a property
+            of the jail, shared by nobody else.
         output_bytes: total size of all its answers.
 
     Raises:
@@ -112,8 +113,9 @@ class Limits:
 class Check:
     """A test as in HumanEval: source that defines `check(candidate)`, which contains assertions.
 
-    It does not run in the program's process. Its `candidate` sends the arguments of every call to the program and returns
-    the result. Both are plain values only, so that the check never compares objects that the program has made.
+    It does not run in the program's process. Its `candidate` sends the arguments of every call to the program
+    and returns the result. Both are plain values only, so that the check never compares objects that the
+    program has made.
 
     Attributes:
         source: the source that defines `check`.

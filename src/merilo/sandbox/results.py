@@ -50,7 +50,10 @@ class ProblemTally:
 
     @property
     def suspect(self) -> str | None:
-        """The exception that its check raised for every generation, if it is always the same and not `AssertionError`."""
+        """The exception that its check raised for every generation.
+
+        If it is always the same and not `AssertionError`.
+        """
         if self.complaints.total() < self.generations or len(self.complaints) != 1:
             return None
         (complaint,) = self.complaints

@@ -1,9 +1,10 @@
 """The seccomp filter for the system calls of jailed programs.
 
-The filter is an allow list: the calls for files, memory, time, signals and threads that a Python interpreter and numeric
-libraries need. It refuses all other calls with `EPERM`: sockets (except socket pairs), tracing, other processes' memory,
-namespaces, keys, shared memory that outlasts its creator or its mapping, anonymous files, kernel modules, BPF, io_uring
-and clocks. Calls of later kernels get `ENOSYS`. Unless a program may use several processes, it can neither fork nor
+The filter is an allow list: the calls for files, memory, time, signals and threads that a Python interpreter
+and numeric libraries need. It refuses all other calls with `EPERM`: sockets (except socket pairs), tracing,
+other processes' memory, namespaces, keys, shared memory that outlasts its creator or its mapping, anonymous
+files, kernel modules, BPF, io_uring and clocks. Calls of later kernels get `ENOSYS`. Unless a program may use
+several processes, it can neither fork nor
 execute: `clone` is allowed only for threads and in the one form that the worker uses, which the kernel refuses to a
 process without the capability.
 
@@ -101,8 +102,10 @@ _CLONE_ANY_NAMESPACE: Final = 0x7E02_0000
 _CLONE_OF_THE_WORKER: Final = 0x2000_0000 | 17
 _PR_NAMES: Final = (15, 16)
 _TERMINAL_AND_DESCRIPTOR: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-#: Duplicates, flags, and a process's own locks, which SQLite takes. Leases and open-file locks are refused, as `flock` is:
-#: they would block other processes of the machine that open or lock the file. Larger pipes are refused because they count
+#: Duplicates, flags, and a process's own locks, which SQLite takes. Leases and open-file locks are refused,
+#: as `flock` is:
+#: they would block other processes of the machine that open or lock the file. Larger pipes are refused
+#: because they count
 #: toward a limit that the kernel sets for a user on the whole machine.
 _DESCRIPTOR_COMMANDS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032)
 _AF_UNIX: Final = 1

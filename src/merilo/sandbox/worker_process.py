@@ -61,7 +61,10 @@ def report_of(message: bytes) -> WorkerReport:
 
 
 def lost_its_judge(report: WorkerReport, program: Program) -> bool:
-    """Return whether a check has no verdict although the program did not fail, so that the program must be run again."""
+    """Return whether a check has no verdict although the program did not fail.
+
+    So that the program must be run again.
+    """
     return isinstance(program.tests, Check) and report.cause == ENDED and not report.payload
 
 
@@ -288,7 +291,10 @@ class WorkerProcess:
         return job
 
     def complaint(self) -> str:
-        """Return the last line of a lost worker's standard error that is not Docker's advice; empty if there is none."""
+        """Return the last line of a lost worker's standard error that is not Docker's advice.
+
+        Empty if there is none.
+        """
         assert self._process.stderr is not None  # noqa: S101 - a pipe
         os.set_blocking(self._process.stderr.fileno(), False)
         with contextlib.suppress(BlockingIOError, OSError):

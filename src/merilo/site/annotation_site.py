@@ -213,7 +213,10 @@ class AnnotationSite:
         return response
 
     def visit_of(self, request: Request) -> str:
-        """Return the cookie that names the browser, of which its forms' tokens are made; a new one for a new browser."""
+        """Return the cookie that names the browser, of which its forms' tokens are made.
+
+        A new one for a new browser.
+        """
         visit = request.cookies.get(VisitorCookies.VISIT, "")
         return visit if self.cookies.is_visit(visit) else self.cookies.new_visit()
 

@@ -84,14 +84,16 @@ _NOTES: Final[Mapping[str, _Notice]] = {
     "passed_on": (
         _NOT_TAKEN,
         Text(
-            "The task was left without an answer for long and went to another participant. This answer was not taken; the others are saved."
+            "The task was left without an answer for long and went to another participant. This "
+            "answer was not taken; the others are saved."
         ),
         _NEXT,
     ),
     "answered_before": (
         Text("Already answered"),
         Text(
-            "You have answered this task already, for example in another tab. The first answer is saved; the second one was not taken. You can go on."
+            "You have answered this task already, for example in another tab. The first answer is "
+            "saved; the second one was not taken. You can go on."
         ),
         _NEXT,
     ),
@@ -108,7 +110,8 @@ _WITHOUT: Final[Mapping[str, _Notice]] = {
     "wait": (
         Text("No free tasks now"),
         Text(
-            "Other participants are working on the remaining tasks. If one of them does not answer, tasks become free: come back later."
+            "Other participants are working on the remaining tasks. If one of them does not "
+            "answer, tasks become free: come back later."
         ),
         _TRY_AGAIN,
     ),
@@ -124,19 +127,22 @@ _ENDED: Final[Mapping[str, tuple[Text, Text]]] = {
     "refused": (
         Text("Training not passed"),
         Text(
-            "You gave fewer right answers in the training than this study requires, so there are no main tasks for you. Thank you for your time."
+            "You gave fewer right answers in the training than this study requires, so there are "
+            "no main tasks for you. Thank you for your time."
         ),
     ),
     "stopped": (
         _FINISHED,
         Text(
-            "Some of your answers to control tasks are wrong, so you get no new tasks. The work you have done is paid. Thank you for taking part."
+            "Some of your answers to control tasks are wrong, so you get no new tasks. The work "
+            "you have done is paid. Thank you for taking part."
         ),
     ),
     "excluded": (
         _FINISHED,
         Text(
-            "The study's author has ended your participation. If this is a mistake, write to the person who invited you."
+            "The study's author has ended your participation. If this is a mistake, write to the "
+            "person who invited you."
         ),
     ),
 }
@@ -146,7 +152,9 @@ _CONSENT: Final = (
         "You will answer tasks that language models answer too. People's answers are compared with the models' answers."
     ),
     Text(
-        "The server stores your answers, the time of each answer and the code you came with. It does not store your name, e-mail address or IP address. Published data have a pseudonym in place of the code."
+        "The server stores your answers, the time of each answer and the code you came with. It "
+        "does not store your name, e-mail address or IP address. Published data have a pseudonym "
+        "in place of the code."
     ),
     Text("Taking part is voluntary: you can stop at any time and later go on from the same place."),
 )
@@ -306,11 +314,29 @@ class _Visit:
         ]
         mine = SKIP_OWN[language]
         return self.site.page(
-            self.request, "item.html.j2", study=study, person=person, status=422 if fault else 200, heading=heading, error=fault or "", page=page,
-            progress=progress, done=shown.place - 1, most=most, fixed=is_fixed_width(task), task=task, field=field_of(task),
-            prompt=prompt_html(study, task, language), left=shown.left, earlier=earlier, mine=mine[0].upper() + mine[1:],
-            typed=list(kept.get("answer", ())), comment=field(kept, "comment"), longest=LONGEST_ANSWER, longest_comment=LONGEST_COMMENT,
-        )  # fmt: skip
+            self.request,
+            "item.html.j2",
+            study=study,
+            person=person,
+            status=422 if fault else 200,
+            heading=heading,
+            error=fault or "",
+            page=page,
+            progress=progress,
+            done=shown.place - 1,
+            most=most,
+            fixed=is_fixed_width(task),
+            task=task,
+            field=field_of(task),
+            prompt=prompt_html(study, task, language),
+            left=shown.left,
+            earlier=earlier,
+            mine=mine[0].upper() + mine[1:],
+            typed=list(kept.get("answer", ())),
+            comment=field(kept, "comment"),
+            longest=LONGEST_ANSWER,
+            longest_comment=LONGEST_COMMENT,
+        )
 
     async def take(self, page: Page) -> Response:
         """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
@@ -381,7 +407,10 @@ class _Visit:
         return response
 
     async def feedback(self, task: str) -> Response:
-        """Return the page after an answer to a training item: whether it is right and, if the plan says so, the known answer."""
+        """Return the page after an answer to a training item.
+
+        Whether it is right and, if the plan says so, the known answer.
+        """
         study, plan = self.study, self.study.folder.plan.training
         number = study.numbers.get(task, -1)
         found = await self.look(
@@ -392,11 +421,19 @@ class _Visit:
             return self.go()
         shown, told = study.tasks[number], plan.feedback and not given.right
         return self.site.page(
-            self.request, "feedback.html.j2", study=study, person=person, heading=Text("Right") if given.right else Text("Wrong"),
-            prompt=prompt_html(study, shown, self.language(person)), given=given.answer, right=given.right,
-            fixed=is_fixed_width(shown), program=shown.form == "program",
-            known=shown.first_known if told else None, hint=shown.hint if told else None,
-        )  # fmt: skip
+            self.request,
+            "feedback.html.j2",
+            study=study,
+            person=person,
+            heading=Text("Right") if given.right else Text("Wrong"),
+            prompt=prompt_html(study, shown, self.language(person)),
+            given=given.answer,
+            right=given.right,
+            fixed=is_fixed_width(shown),
+            program=shown.form == "program",
+            known=shown.first_known if told else None,
+            hint=shown.hint if told else None,
+        )
 
     async def instruction(self) -> Response:
         """Return the instruction's page."""
@@ -410,9 +447,14 @@ class _Visit:
         )
         html = self.study.instructions[language].replace("<table>", box)
         return self.site.page(
-            self.request, "instruction.html.j2", study=self.study, person=person, heading=Text("Instruction"), page="instruction",
-            instruction=Markup(html.replace("</table>", "</table></div>")),  # noqa: S704 - made by `html_of`, which leaves no markup of the author
-        )  # fmt: skip
+            self.request,
+            "instruction.html.j2",
+            study=self.study,
+            person=person,
+            heading=Text("Instruction"),
+            page="instruction",
+            instruction=Markup(html.replace("</table>", "</table></div>")),  # noqa: S704 - by `html_of`
+        )
 
     async def home(self) -> Response:
         """Let somebody in whom a platform sends, or return the page of a person's stage."""

@@ -1,4 +1,6 @@
-"""What a person does in a study, step by step: consent, instruction, training, items. Every function runs inside one transaction.
+"""What a person does in a study, step by step: consent, instruction, training, items.
+
+Every function runs inside one transaction.
 
 A person's stage says what comes next:
 
@@ -103,15 +105,22 @@ class TrainingAnswer:
     right: bool
 
 
-_PERSON: Final = (
-    select(
-        PERSON.c.id, PERSON.c.stage, PERSON.c.language, PERSON.c.seed, PERSON.c.source, PERSON.c.controls, PERSON.c.controls_right,
-        PERSON.c.completion, STUDY.c.paused,
-    ).where(
-        PERSON.c.id == bindparam("of_person"), PERSON.c.study == bindparam("of_study"), STUDY.c.id == PERSON.c.study,
-        PERSON.c.stage != literal_column(f"'{ERASED}'"),
-    )
-)  # fmt: skip
+_PERSON: Final = select(
+    PERSON.c.id,
+    PERSON.c.stage,
+    PERSON.c.language,
+    PERSON.c.seed,
+    PERSON.c.source,
+    PERSON.c.controls,
+    PERSON.c.controls_right,
+    PERSON.c.completion,
+    STUDY.c.paused,
+).where(
+    PERSON.c.id == bindparam("of_person"),
+    PERSON.c.study == bindparam("of_study"),
+    STUDY.c.id == PERSON.c.study,
+    PERSON.c.stage != literal_column(f"'{ERASED}'"),
+)
 
 
 def person_of(connection: Connection, study: ServedStudy, number: int) -> Participant | None:
@@ -151,9 +160,16 @@ def next_training(
     if number not in states:
         connection.execute(
             insert(RESPONSE).values(
-                study=study.rules.study, person=person.id, task=number, place=-number - 1, state=OPEN, counts=False, given=now, due=_NEVER
+                study=study.rules.study,
+                person=person.id,
+                task=number,
+                place=-number - 1,
+                state=OPEN,
+                counts=False,
+                given=now,
+                due=_NEVER,
             )
-        )  # fmt: skip
+        )
     return ShownTask(number, number - study.training.start + 1, of=len(study.training))
 
 
@@ -194,7 +210,10 @@ def training_answer(
 def task_before(
     connection: Connection, study: ServedStudy, person: Participant, now: int
 ) -> ShownTask | Literal["paused"] | None:
-    """Return the task that a person has before them, without changing anything; `None` if `next_task` has to give one."""
+    """Return the task that a person has before them, without changing anything.
+
+    `None` if `next_task` has to give one.
+    """
     if person.paused:
         return "paused"
     given = _allocation(connection, study, person, now).before(person.id)
@@ -222,7 +241,9 @@ def save_answer(
     skipped: bool = False,
     comment: str | None = None,
 ) -> Taken:
-    """Save an answer to a test or control item; stop the person if too many of their answers to control items are wrong.
+    """Save an answer to a test or control item.
+
+    Stop the person if too many of their answers to control items are wrong.
 
     Args:
         connection: an open transaction that writes.
@@ -231,7 +252,8 @@ def save_answer(
         number: the task's number.
         answer: the answer.
         now: the time, in milliseconds since 1970.
-        skipped: whether the person skips the item because they may have written it; a skipped control item is not judged.
+        skipped: whether the person skips the item because they may have written it; a skipped control item is
+            not judged.
         comment: the person's remark on the item.
 
     Returns:
@@ -260,13 +282,19 @@ def hand_out_completion(connection: Connection, person: Participant) -> str:
 
 
 def most_tasks(study: ServedStudy) -> int:
-    """Return the most tasks of a person whom a platform pays for one sitting: the plan's items per person, and control items."""
+    """Return the most tasks of a person whom a platform pays for one sitting.
+
+    The plan's items per person, and control items.
+    """
     items = study.arm.items_per_person
     return ceil(items * study.rules.every / (study.rules.every - 1)) if study.rules.every else items
 
 
 def most_places(study: ServedStudy, person: Participant) -> int:
-    """Return the most tasks that a person can get: it tells them how far they are. Fewer are left if others answer the items first."""
+    """Return the most tasks that a person can get: it tells them how far they are.
+
+    Fewer are left if others answer the items first.
+    """
     rules = study.rules
     controls = (
         0

@@ -66,11 +66,13 @@ class CollectedAnswers:
 def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnswers:
     """Collect the answers to test and control items.
 
-    Each answer was sent separately, so each is a page of its own, with its exact time and its share of the pay for a page. People appear by
-    their pseudonyms. A person who was stopped keeps their answers in the table if the rule of the baseline excludes them too: the baseline
-    then reports them as excluded. Answers that another person has replaced are left out otherwise.
+    Each answer was sent separately, so each is a page of its own, with its exact time and its share of the
+    pay for a page. People appear by their pseudonyms. A person who was stopped keeps their answers in the
+    table if the rule of the baseline excludes them too: the baseline then reports them as excluded. Answers
+    that another person has replaced are left out otherwise.
 
-    Items that an expert was not shown, because they wrote them, have a mark in place of an answer, so that nobody waits for it.
+    Items that an expert was not shown, because they wrote them, have a mark in place of an answer, so that
+    nobody waits for it.
 
     Args:
         connection: the site's database.
@@ -78,13 +80,26 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
     """
     query = (
         select(
-            RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.counts, RESPONSE.c.given, RESPONSE.c.answered, RESPONSE.c.seconds,
-            RESPONSE.c.answer, PERSON.c.pseudonym, PERSON.c.stage, PERSON.c.controls, PERSON.c.controls_right,
+            RESPONSE.c.task,
+            RESPONSE.c.place,
+            RESPONSE.c.counts,
+            RESPONSE.c.given,
+            RESPONSE.c.answered,
+            RESPONSE.c.seconds,
+            RESPONSE.c.answer,
+            PERSON.c.pseudonym,
+            PERSON.c.stage,
+            PERSON.c.controls,
+            PERSON.c.controls_right,
         )
         .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-        .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.state == ANSWERED, RESPONSE.c.task < study.training.start)
+        .where(
+            RESPONSE.c.study == study.rules.study,
+            RESPONSE.c.state == ANSWERED,
+            RESPONSE.c.task < study.training.start,
+        )
         .order_by(RESPONSE.c.answered, PERSON.c.pseudonym, RESPONSE.c.place)
-    )  # fmt: skip
+    )
     text = io.StringIO()
     # Lines end by CR LF, so that an answer with either of them is put in quotation marks.
     writer = csv.writer(text)

@@ -58,7 +58,14 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
             site.writer.close()
             site.writer = None
 
-    app = FastAPI(title="Merilo annotation site", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)  # fmt: skip
+    app = FastAPI(
+        title="Merilo annotation site",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
     app.include_router(annotator_routes(site))
     app.include_router(entry_routes(site))
     app.include_router(reading_routes(site))

@@ -4,12 +4,13 @@ Every method runs inside one transaction that its caller commits, and leaves thi
 
     open = needed - number of its responses with `counts`,  open >= 0,  one response per person
 
-With adaptive overlap `needed` begins at `start` and grows by one whenever all places are answered and the answers differ, up to `limit`. So
-an item of the test without open places and without unanswered ones has equal answers, or `limit` of them.
+With adaptive overlap `needed` begins at `start` and grows by one whenever all places are answered and the
+answers differ, up to `limit`. So an item of the test without open places and without unanswered ones has
+equal answers, or `limit` of them.
 
-`open` falls in the same statement that tests it (`UPDATE ... WHERE open > 0`), so a task is never given to more people than it needs, however
-many of them ask at once and however often a request is repeated. A place comes back when a task is not answered in time, and when its
-person is stopped or excluded.
+`open` falls in the same statement that tests it (`UPDATE ... WHERE open > 0`), so a task is never given to
+more people than it needs, however many of them ask at once and however often a request is repeated. A place
+comes back when a task is not answered in time, and when its person is stopped or excluded.
 """
 
 from __future__ import annotations
@@ -147,8 +148,8 @@ class Allocation:
             seed: the person's seed.
 
         Returns:
-            The task; "done" if the person can get no more, "wait" if all tasks left are with others, "most" if they reached the limit
-            of tasks.
+            The task; "done" if the person can get no more, "wait" if all tasks left are with others, "most"
+            if they reached the limit of tasks.
         """
         latest = self._latest(person)
         held = self._held(person, latest)
@@ -172,7 +173,10 @@ class Allocation:
         return "wait" if self._held_by_others(person) else "done"
 
     def before(self, person: int) -> GivenTask | None:
-        """Return the task that a person has before them, without changing anything; `None` if `give` has to be asked."""
+        """Return the task that a person has before them, without changing anything.
+
+        `None` if `give` has to be asked.
+        """
         latest = self._latest(person)
         if latest is None or latest.state != OPEN or latest.given is None or self._is_over(latest):
             return None
@@ -191,8 +195,9 @@ class Allocation:
             comment: the person's remark on the item.
 
         Returns:
-            "saved"; "repeated" if the task was answered before (the first answer stays); "late" after the time limit; "passed_on" if the
-            task went to somebody else in the meantime; "not_given" if the person never had it.
+            "saved"; "repeated" if the task was answered before (the first answer stays); "late" after the
+            time limit; "passed_on" if the task went to somebody else in the meantime; "not_given" if the
+            person never had it.
         """
         own = self._one(person, task)
         values = {**own, "at": self.now, "text": answer, "is_right": right, "remark": comment}
@@ -225,7 +230,8 @@ class Allocation:
     def reinstate(self, person: int) -> tuple[int, int]:
         """Let the answers of an excluded person count again where the items have not been given to others.
 
-        A dialogue counts again as a whole, if the person gave all its answers and none of its turns was given to somebody else.
+        A dialogue counts again as a whole, if the person gave all its answers and none of its turns was given
+        to somebody else.
 
         Returns:
             How many answers count again, and how many are left over.
@@ -338,7 +344,10 @@ class Allocation:
         return {"given": self.now, "due": due, "late": None if limit is None else due}
 
     def _expire(self, person: int, task: int) -> None:
-        """Take a task away that was not answered in time. A dialogue goes as a whole: its next person has to give every answer."""
+        """Take a task away that was not answered in time.
+
+        A dialogue goes as a whole: its next person has to give every answer.
+        """
         if self.rules.dialogues:
             self._drop_dialogue(person, task)
             return

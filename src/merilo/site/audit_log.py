@@ -23,10 +23,24 @@ _ACTORS: Final[Mapping[str, Text]] = {
 
 #: Everything that is recorded.
 Deed: TypeAlias = Literal[
-    "signed_in", "sign_in_failed", "signed_out", "password_set",
-    "paused", "resumed", "invited", "links_made", "revoked", "stopped", "excluded", "reinstated", "erased", "name_erased",
-    "answers_exported", "comments_exported", "estimate_shown",
-]  # fmt: skip
+    "signed_in",
+    "sign_in_failed",
+    "signed_out",
+    "password_set",
+    "paused",
+    "resumed",
+    "invited",
+    "links_made",
+    "revoked",
+    "stopped",
+    "excluded",
+    "reinstated",
+    "erased",
+    "name_erased",
+    "answers_exported",
+    "comments_exported",
+    "estimate_shown",
+]
 
 _DEEDS: Final[Mapping[str, Text]] = {
     "signed_in": Text("Signed in to the author's pages"),
@@ -140,7 +154,10 @@ def record(
 
 
 def record_failed_sign_in(connection: Connection, now: int) -> None:
-    """Record a wrong password. Wrong passwords of the same hour are one event with their number, so that guessing does not fill the log."""
+    """Record a wrong password. Wrong passwords of the same hour are one event with their number.
+
+    So that guessing does not fill the log.
+    """
     latest = select(EVENT).where(EVENT.c.study.is_(None)).order_by(EVENT.c.id.desc()).limit(1)
     found = connection.execute(latest).first()
     if found is None or found.what != "sign_in_failed" or found.at < now - _HOUR:

@@ -1,4 +1,7 @@
-"""What an author reads of a study's people and does with them. Each action runs inside one transaction and records its event there."""
+"""What an author reads of a study's people and does with them.
+
+Each action runs inside one transaction and records its event there.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +178,9 @@ class AuthorActions:
         return Exclusion(changed=True, places=places)
 
     def reinstate(self, pseudonym: str) -> Reinstatement | None:
-        """Reinstate an excluded person: they continue from the same task, and their answers count where the items are still free.
+        """Reinstate an excluded person.
+
+        They continue from the same task, and their answers count where the items are still free.
 
         A person whom the server had stopped before is stopped again.
 
@@ -202,10 +207,13 @@ class AuthorActions:
         return Reinstatement(changed=True, again=again, over=over)
 
     def erase(self, pseudonym: str) -> Erasure | None:
-        """Erase a person: their id or name, links, answers, comments, completion code, and what the log says about them.
+        """Erase a person: their id or name, links, answers, comments, completion code.
 
-        A row remains that has nothing but its number, so that the number is not given again: a cookie of the person may still carry it.
-        The places of their answers are given to others. The log says that somebody was erased.
+        And what the log says about them.
+
+        A row remains that has nothing but its number, so that the number is not given again: a cookie of the
+        person may still carry it. The places of their answers are given to others. The log says that somebody
+        was erased.
 
         Args:
             pseudonym: the person.
@@ -228,10 +236,23 @@ class AuthorActions:
         self.connection.execute(delete(INVITATION).where(theirs))
         self._erase_from_log(name, person.id)
         self._change(
-            person.id, pseudonym=f"{ERASED}-{secrets.token_hex(5)}", source=ERASED, external=None, stage=ERASED, reason=None, before=None,
-            language=self.study.languages[0], seed=0, created=0, controls=0, controls_right=0, trained=0, trained_right=0, flagged=None,
+            person.id,
+            pseudonym=f"{ERASED}-{secrets.token_hex(5)}",
+            source=ERASED,
+            external=None,
+            stage=ERASED,
+            reason=None,
+            before=None,
+            language=self.study.languages[0],
+            seed=0,
+            created=0,
+            controls=0,
+            controls_right=0,
+            trained=0,
+            trained_right=0,
+            flagged=None,
             completion=None,
-        )  # fmt: skip
+        )
         self.record("erased", answers=answers)
         return Erasure(answers, places)
 
@@ -382,10 +403,15 @@ def person_details(connection: Connection, study: ServedStudy, pseudonym: str) -
     if person is None:
         return None
     query = select(
-        RESPONSE.c.task, RESPONSE.c.answered, RESPONSE.c.seconds, RESPONSE.c.counts, RESPONSE.c.answer, RESPONSE.c.comment
+        RESPONSE.c.task,
+        RESPONSE.c.answered,
+        RESPONSE.c.seconds,
+        RESPONSE.c.counts,
+        RESPONSE.c.answer,
+        RESPONSE.c.comment,
     ).where(
         RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id, RESPONSE.c.state == ANSWERED
-    )  # fmt: skip
+    )
     rows = connection.execute(query.order_by(RESPONSE.c.answered.desc())).all()
     tests = [row for row in rows if row.task < study.rules.tests]
     times = sorted(row.seconds for row in tests)
@@ -395,12 +421,25 @@ def person_details(connection: Connection, study: ServedStudy, pseudonym: str) -
         if row.comment
     ]
     return PersonDetails(
-        person.pseudonym, person.source, None if person.source == "link" else person.external, person.stage, person.reason,
-        person.created, rows[0].answered if rows else None, len(tests), sum(row.counts for row in tests),
-        person.controls, person.controls_right, person.trained, person.trained_right,
-        times[len(times) // 2] if times else None, person.flagged, person.completion,
-        remarks, events(connection, study.rules.study, person=person.id),
-    )  # fmt: skip
+        person.pseudonym,
+        person.source,
+        None if person.source == "link" else person.external,
+        person.stage,
+        person.reason,
+        person.created,
+        rows[0].answered if rows else None,
+        len(tests),
+        sum(row.counts for row in tests),
+        person.controls,
+        person.controls_right,
+        person.trained,
+        person.trained_right,
+        times[len(times) // 2] if times else None,
+        person.flagged,
+        person.completion,
+        remarks,
+        events(connection, study.rules.study, person=person.id),
+    )
 
 
 def find_people(connection: Connection, study: ServedStudy, given: str) -> list[str]:
@@ -441,8 +480,9 @@ def listed_invitations(
 def comments_table(connection: Connection, study: ServedStudy) -> str:
     """Return all comments as CSV, in the order in which they were sent.
 
-    The columns are `study`, `task`, `item` (its id in the dataset), `kind` (test, control or training), `respondent` (a pseudonym), `submitted`,
-    `answer` and `comment`. Text that a spreadsheet would run as a formula is prefixed with an apostrophe.
+    The columns are `study`, `task`, `item` (its id in the dataset), `kind` (test, control or training),
+    `respondent` (a pseudonym), `submitted`, `answer` and `comment`. Text that a spreadsheet would run as a
+    formula is prefixed with an apostrophe.
     """
     query = (
         select(
@@ -454,16 +494,21 @@ def comments_table(connection: Connection, study: ServedStudy) -> str:
     )
     rows = connection.execute(query).all()
     tasks = [study.tasks[row.task] for row in rows]
-    table = pl.DataFrame({
-        "study": [study.key] * len(rows),
-        "task": [task.id for task in tasks],
-        "item": [str(task.item) for task in tasks],
-        "kind": [task.kind for task in tasks],
-        "respondent": [row.pseudonym for row in rows],
-        "submitted": [_moment(row.answered) for row in rows],
-        "answer": [row.answer for row in rows],
-        "comment": [row.comment for row in rows],
-    }, schema=dict.fromkeys(("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment"), pl.String))  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "study": [study.key] * len(rows),
+            "task": [task.id for task in tasks],
+            "item": [str(task.item) for task in tasks],
+            "kind": [task.kind for task in tasks],
+            "respondent": [row.pseudonym for row in rows],
+            "submitted": [_moment(row.answered) for row in rows],
+            "answer": [row.answer for row in rows],
+            "comment": [row.comment for row in rows],
+        },
+        schema=dict.fromkeys(
+            ("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment"), pl.String
+        ),
+    )
     return guarded(table).write_csv()
 
 

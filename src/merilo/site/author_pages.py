@@ -165,9 +165,20 @@ def author_invitation_routes(views: AuthorViews) -> APIRouter:
         page = max(1, _number(request, "page") or 1)
         listed, pages = await views.read(lambda connection: listed_invitations(connection, study, page))
         return await views.page(
-            request, "author_invitations.html.j2", study=study, current="invitations", status=422 if fault else 200, fault=fault, typed=typed,
-            ticked=ticked, listed=listed, page=page, pages=pages, once=secrets.token_urlsafe(24), most=MOST_LINKS,
-        )  # fmt: skip
+            request,
+            "author_invitations.html.j2",
+            study=study,
+            current="invitations",
+            status=422 if fault else 200,
+            fault=fault,
+            typed=typed,
+            ticked=ticked,
+            listed=listed,
+            page=page,
+            pages=pages,
+            once=secrets.token_urlsafe(24),
+            most=MOST_LINKS,
+        )
 
     @router.get("")
     async def invitations(request: Request, key: str) -> Response:
@@ -241,9 +252,19 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         page = min(max(1, _number(request, "page") or 1), pages)
         shown = found[(page - 1) * PEOPLE_OF_A_PAGE : page * PEOPLE_OF_A_PAGE]
         return await views.page(
-            request, "author_people.html.j2", study=study, current="people", columns=columns, by=by, descending=descending,
-            page=page, pages=pages, people=len(found), at=figures.at, rows=[(one, person_cells(one)) for one in shown],
-        )  # fmt: skip
+            request,
+            "author_people.html.j2",
+            study=study,
+            current="people",
+            columns=columns,
+            by=by,
+            descending=descending,
+            page=page,
+            pages=pages,
+            people=len(found),
+            at=figures.at,
+            rows=[(one, person_cells(one)) for one in shown],
+        )
 
     async def person_page(
         request: Request,
@@ -321,7 +342,10 @@ def _number(request: Request, name: str) -> int | None:
 
 
 def _code(secret: bytes, at: int) -> str:
-    """The code of one link of a form. It follows from the form, so that a form that is sent twice makes its links once."""
+    """The code of one link of a form.
+
+    It follows from the form, so that a form that is sent twice makes its links once.
+    """
     left = int.from_bytes(hmac.digest(secret, str(at).encode(), "sha256"))
 
     def choose(letters: str) -> str:

@@ -242,7 +242,8 @@ class AuthorViews:
             current: which entry of the navigation the page is: overview, people, invitations, log or export.
             signed_in: whether the page has the navigation.
             status: the status of HTTP.
-            content: what the template shows besides `study`, `language`, `_` (which makes its sentences) and `token` (of forms).
+            content: what the template shows besides `study`, `language`, `_` (which makes its sentences) and
+                `token` (of forms).
         """
         language = self.language(request)
         paused = study is not None and await self.read(lambda connection: _is_paused(connection, study))
@@ -251,10 +252,22 @@ class AuthorViews:
             return "–" if value is None else formatted(float(value), f",.{digits}f", language)
 
         return self.site.rendered(
-            request, template, language, status=status, study=study, base="" if study is None else f"{HOME}{study.key}",
-            current=current, paused=paused, signed_in=signed_in, here=_here(request, study), number=number, stages=STAGES,
-            sources=SOURCES, flag_text=flag_text, **content,
-        )  # fmt: skip
+            request,
+            template,
+            language,
+            status=status,
+            study=study,
+            base="" if study is None else f"{HOME}{study.key}",
+            current=current,
+            paused=paused,
+            signed_in=signed_in,
+            here=_here(request, study),
+            number=number,
+            stages=STAGES,
+            sources=SOURCES,
+            flag_text=flag_text,
+            **content,
+        )
 
     async def notice(
         self,
@@ -274,8 +287,12 @@ class AuthorViews:
         """Return the answer to a request that was refused."""
         heading, text = _REFUSALS.get(error.word, _REFUSALS["not_found"])
         response = await self.notice(
-            request, heading, Text(text.english, seconds=error.seconds), status=error.status, signed_in=await self.has_session(request)
-        )  # fmt: skip
+            request,
+            heading,
+            Text(text.english, seconds=error.seconds),
+            status=error.status,
+            signed_in=await self.has_session(request),
+        )
         if error.seconds is not None:
             response.headers["Retry-After"] = str(error.seconds)
         return response

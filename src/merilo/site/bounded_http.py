@@ -1,7 +1,10 @@
-"""HTTP with bounds: how large the head of a request may be, how long a client may take to send or to read, and the headers of every answer.
+"""HTTP with bounds: how large the head of a request may be, how long a client may take to send or to read.
 
-uvicorn reads a head of any length and waits for the end of a request as long as the connection is open, so one stranger could fill the memory or all
-connections by sending a byte now and then. A reverse proxy usually has such limits; the site has them too, because it can be used without one.
+And the headers of every answer.
+
+uvicorn reads a head of any length and waits for the end of a request as long as the connection is open, so
+one stranger could fill the memory or all connections by sending a byte now and then. A reverse proxy usually
+has such limits; the site has them too, because it can be used without one.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 #: Only files of the site itself, no inline scripts or styles, no frames.
 POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self'; "
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; media-src "
+    "'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS: Final[Mapping[str, str]] = {

@@ -1,4 +1,7 @@
-"""What follows from all answers of a study: agreement, the people's work and speed, pay. It is computed only after a change."""
+"""What follows from all answers of a study: agreement, the people's work and speed, pay.
+
+It is computed only after a change.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,8 @@ ENOUGH_ANSWERS: Final = 10
 #: People with enough answers, without whom nobody is compared with the others: the spread of fewer people is not known.
 ENOUGH_PEOPLE: Final = 5
 
-#: A median time below so many seconds, and so many times below that of a typical person, is suspicious whatever the spread.
+#: A median time below so many seconds, and so many times below that of a typical person, is suspicious
+#: whatever the spread.
 HASTY_SECONDS: Final = 2.0
 HASTY_FACTOR: Final = 3.0
 
@@ -51,8 +55,8 @@ class SpeedFlag:
 
     Attributes:
         times_faster: how many times faster than a typical person on texts of the same length.
-        characters_per_second: the reading speed that the times imply, in characters a second, if it is faster than anyone can read;
-            `None` otherwise.
+        characters_per_second: the reading speed that the times imply, in characters a second, if it is faster
+            than anyone can read; `None` otherwise.
         answers: the answers that were compared.
     """
 
@@ -82,10 +86,11 @@ def parsed_flag(text: str | None) -> SpeedFlag | None:
 def speed_flags(work: Work) -> dict[int, SpeedFlag]:
     """Find people whose speed is suspicious.
 
-    The logarithm of the seconds is regressed on the logarithm of the text's length; a person's pace is the median of their residuals.
-    A person with at least `ENOUGH_ANSWERS` answers is flagged for any of these:
+    The logarithm of the seconds is regressed on the logarithm of the text's length; a person's pace is the
+    median of their residuals. A person with at least `ENOUGH_ANSWERS` answers is flagged for any of these:
 
-    * where at least `ENOUGH_PEOPLE` people can be compared: at least twice as fast as the median person, and at least 3 robust standard
+    * where at least `ENOUGH_PEOPLE` people can be compared: at least twice as fast as the median person, and
+    at least 3 robust standard
       deviations below it (from the median absolute deviation of the people, and the error of the person's own median);
     * where they can be compared: a median time below 2 seconds, and at least 3 times as fast as the median person;
     * more than `READING_LIMIT` characters a second.
@@ -97,8 +102,8 @@ def speed_flags(work: Work) -> dict[int, SpeedFlag]:
         Code of a person -> flag.
 
     References:
-        J. Huang, P. Curran, J. Keeney, E. Poposki, R. DeShon (2012), Detecting and deterring insufficient effort responding to surveys.
-        Journal of Business and Psychology 27, 99-114: 2 seconds for an item.
+        J. Huang, P. Curran, J. Keeney, E. Poposki, R. DeShon (2012), Detecting and deterring insufficient
+        effort responding to surveys. Journal of Business and Psychology 27, 99-114: 2 seconds for an item.
     """
     if work.seconds is None:
         return {}
@@ -147,9 +152,15 @@ def _of_people(work: Work, wanted: NDArray[np.bool_]) -> Work:
 
 
 _ANSWER_COLUMNS: Final = {
-    "task": pl.Int32, "person": pl.Int64, "place": pl.Int32, "counts": pl.Boolean, "given": pl.Int64, "answered": pl.Int64,
-    "seconds": pl.Float64, "answer": pl.String,
-}  # fmt: skip
+    "task": pl.Int32,
+    "person": pl.Int64,
+    "place": pl.Int32,
+    "counts": pl.Boolean,
+    "given": pl.Int64,
+    "answered": pl.Int64,
+    "seconds": pl.Float64,
+    "answer": pl.String,
+}
 
 
 def read_answers(
@@ -163,8 +174,8 @@ def read_answers(
         people: the people of the study by their numbers, read in the same transaction.
 
     Returns:
-        One row for each answer: the columns of the table `response`, `pseudonym`, and `left_out`: why the answer is not in the table of
-        `merilo study collect`, an empty text if it is.
+        One row for each answer: the columns of the table `response`, `pseudonym`, and `left_out`: why the
+        answer is not in the table of `merilo study collect`, an empty text if it is.
     """
     query = select(*(RESPONSE.c[name] for name in _ANSWER_COLUMNS)).where(
         RESPONSE.c.study == study.rules.study,
@@ -342,9 +353,10 @@ class CollectedFigures:
         agreement: the agreement of the answers that the baseline would count now.
         people: the people, those with most answers first.
         paid: pay and time of all answers, also of people who were stopped or excluded; `None` without answers.
-        collected: pay and time of the table of collected answers, as `merilo study status` tells them after its import; `None` without
-            answers.
-        times: shape (n,), when the answers to items of the test came that hold a place of their task, in milliseconds since 1970.
+        collected: pay and time of the table of collected answers, as `merilo study status` tells them after
+            its import; `None` without answers.
+        times: shape (n,), when the answers to items of the test came that hold a place of their task, in
+            milliseconds since 1970.
     """
 
     agreement: CollectedAgreement
@@ -461,9 +473,14 @@ def _people(
     done = {
         who: rest
         for who, *rest in table.group_by("person")
-        .agg((test & ~skipped).sum().alias("answers"), skipped.sum().alias("skipped"), pl.len(), pl.col("answered").max())
+        .agg(
+            (test & ~skipped).sum().alias("answers"),
+            skipped.sum().alias("skipped"),
+            pl.len(),
+            pl.col("answered").max(),
+        )
         .iter_rows()
-    }  # fmt: skip
+    }
     seconds, shares, flags = _compared(study, read)
     reward = answer_reward(study)
     found = []
@@ -472,12 +489,24 @@ def _people(
         share, compared = shares.get(one.pseudonym, (None, 0))
         found.append(
             PersonFigures(
-                number, one.pseudonym, one.source, one.stage, one.reason, given, skips, one.controls, one.controls_right,
-                seconds.get(one.pseudonym), share, compared,
-                flags.get(one.pseudonym), one.flagged, None if reward is None else round(rows * reward, 6),
+                number,
+                one.pseudonym,
+                one.source,
+                one.stage,
+                one.reason,
+                given,
+                skips,
+                one.controls,
+                one.controls_right,
+                seconds.get(one.pseudonym),
+                share,
+                compared,
+                flags.get(one.pseudonym),
+                one.flagged,
+                None if reward is None else round(rows * reward, 6),
                 max(one.created, latest or 0, opened.get(number) or 0),
             )
-        )  # fmt: skip
+        )
     return tuple(sorted(found, key=lambda one: (-one.answers, one.pseudonym)))
 
 

@@ -1,8 +1,11 @@
-"""The site's database: SQLite in the study's folder, or PostgreSQL by its address; migrations, backups, settings, and the thread that writes.
+"""The site's database: SQLite in the study's folder, or PostgreSQL by its address.
 
-A sync to the disk costs more than everything else in saving an answer, so the writer takes all operations that wait, runs them in one transaction and
-acknowledges them after the commit. An operation that fails takes nobody with it: the group is undone and its operations are run again one by
-one. If the connection to PostgreSQL is lost, the group is run once again as a whole; without a database, all of it fails.
+Migrations, backups, settings, and the thread that writes.
+
+A sync to the disk costs more than everything else in saving an answer, so the writer takes all operations
+that wait, runs them in one transaction and acknowledges them after the commit. An operation that fails takes
+nobody with it: the group is undone and its operations are run again one by one. If the connection to
+PostgreSQL is lost, the group is run once again as a whole; without a database, all of it fails.
 """
 
 from __future__ import annotations
@@ -51,10 +54,11 @@ _ALIVE: Final = {
     "tcp_user_timeout": 30_000,
 }
 
-#: What a connection asks of PostgreSQL: a commit is on the disk before it returns, also where the server's default is otherwise, and a server
-#: process that hangs within a transaction does not stop the others for longer than half a minute.
+#: What a connection asks of PostgreSQL: a commit is on the disk before it returns, also where the server's
+#: default is otherwise, and a server process that hangs within a transaction stops the others for half a minute at most.
 _DEMANDS: Final = """
-SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+                  WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
        set_config('idle_in_transaction_session_timeout', '30s', false)
 """
 
@@ -67,7 +71,8 @@ def database_url(folder: Path, given: str | None) -> URL:
 
     Args:
         folder: the study's folder, where SQLite's file lies by default.
-        given: an address such as `postgresql://user@host/name` or `sqlite:///file.db`. Default: that of the environment.
+        given: an address such as `postgresql://user@host/name` or `sqlite:///file.db`. Default: that of the
+            environment.
 
     Raises:
         UsageError: the address is not one of SQLite or PostgreSQL.
@@ -119,7 +124,8 @@ def _engine(url: URL) -> Engine:
             url,
             pool_pre_ping=True,  # connections that a restart of PostgreSQL has cut are replaced before use
             pool_size=8,
-            isolation_level="READ COMMITTED",  # a statement after the lock of `writing` sees what the last writer has written
+            # A statement after the lock of `writing` sees what the last writer has written.
+            isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": _CONNECTING, **_ALIVE},
         )
     except ModuleNotFoundError:
@@ -150,7 +156,10 @@ def _acknowledged(connection: DBAPIConnection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Let a transaction that writes take its right at once: one that first reads could not write after another's commit."""
+    """Let a transaction that writes take its right at once.
+
+    One that first reads could not write after another's commit.
+    """
     writing = connection.get_execution_options().get("writing")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
@@ -159,9 +168,10 @@ def _begin(connection: Connection) -> None:
 def writing(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that writes; it is on the disk when the block ends.
 
-    One transaction writes at a time, on SQLite by `BEGIN IMMEDIATE`, and on PostgreSQL by a lock that all server processes ask for first.
-    So two server processes cannot give one person two tasks, overlook a place that the other one is about to give back, or wait for
-    each other's rows. Each process has one writer, which puts many requests into one transaction; readers wait for nobody.
+    One transaction writes at a time, on SQLite by `BEGIN IMMEDIATE`, and on PostgreSQL by a lock that all
+    server processes ask for first. So two server processes cannot give one person two tasks, overlook a place
+    that the other one is about to give back, or wait for each other's rows. Each process has one writer,
+    which puts many requests into one transaction; readers wait for nobody.
     """
     with engine.connect().execution_options(writing=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
@@ -190,7 +200,8 @@ def _migrate(engine: Engine) -> None:
         known = {one.revision for one in ScriptDirectory.from_config(config).walk_revisions()}
         if found is not None and found not in known:
             raise DataError(
-                f"was written by a newer version of Merilo (its tables have the version '{found}'); install that version",
+                "was written by a newer version of Merilo (its tables have the version "
+                f"'{found}'); install that version",
                 file=_named(engine.url),
             )
         if found is None:
@@ -200,7 +211,10 @@ def _migrate(engine: Engine) -> None:
 
 
 def _refuse_foreign(connection: Connection) -> None:
-    """Refuse a database in which another program keeps its tables; PostgreSQL may have other tables beside the site's."""
+    """Refuse a database in which another program keeps its tables.
+
+    PostgreSQL may have other tables beside the site's.
+    """
     tables = set(inspect(connection).get_table_names())
     if connection.dialect.name != "sqlite":
         tables &= set(METADATA.tables)
@@ -281,7 +295,8 @@ ATTEMPTS: Final = 8
 #: SQLSTATEs of PostgreSQL for transactions that another one undid: serialization failure and deadlock.
 _RETRIED: Final = frozenset({"40001", "40P01"})
 
-#: Beginnings of PostgreSQL's SQLSTATEs for a lost connection, a server that stops or starts, and a connection that hung.
+#: Beginnings of PostgreSQL's SQLSTATEs for a lost connection, a server that stops or starts, and a connection
+#: that hung.
 _LOST: Final = ("08", "57P", "25P03")
 
 

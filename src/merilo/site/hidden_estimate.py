@@ -25,7 +25,9 @@ Result = TypeVar("Result")
 
 
 def estimate_so_far(engine: Engine, study: ServedStudy) -> StudyStatus:
-    """Compute the status of a served study with its estimate: the same computation as `merilo study status --show-estimate` after an import.
+    """Compute the status of a served study with its estimate.
+
+    The same computation as `merilo study status --show-estimate` after an import.
 
     The answers are collected and read as by an import, but nothing is imported.
 

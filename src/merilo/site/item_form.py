@@ -35,8 +35,8 @@ class ItemField:
     """The field of an answer.
 
     Attributes:
-        kind: how the answer is given: one of the labels; a number; a line of text; options to tick; numbers in a line; a number for each
-            letter; a program.
+        kind: how the answer is given: one of the labels; a number; a line of text; options to tick; numbers
+            in a line; a number for each letter; a program.
         options: the labels, the numbers of the options, or the letters.
         pattern: what an answer in a line must look like, for browsers and the server; empty for any text.
     """

@@ -1,7 +1,8 @@
 """The figures of a study while somebody watches, computed once for all open dashboards.
 
-Every study that is watched has one loop, which reads the counts every few seconds and computes the rest only after a change, at most a
-twentieth of the time. It runs in threads beside the event loop, starts with the first watcher and ends with the last one.
+Every study that is watched has one loop, which reads the counts every few seconds and computes the rest only
+after a change, at most a twentieth of the time. It runs in threads beside the event loop, starts with the
+first watcher and ends with the last one.
 """
 
 from __future__ import annotations
@@ -116,7 +117,9 @@ class LiveFigures:
         language: Language,
         allowed: Callable[[], Awaitable[bool]],
     ) -> AsyncIterator[bytes]:
-        """Yield server-sent events: `figures` when what is shown changed, `end` when the watcher may not watch any more.
+        """Yield server-sent events: `figures` when what is shown changed.
+
+        `end` when the watcher may not watch any more.
 
         Args:
             study: the study.

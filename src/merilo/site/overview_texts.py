@@ -136,7 +136,8 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
         "people": _people(figures),
         "flagged": Text("{n:,}", n=figures.flagged),
         "chart_text": Text(
-            "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The upper edge is {most:,}.",
+            "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The "
+            "upper edge is {most:,}.",
             n=counts.answered,
             most=counts.needed,
         ),

@@ -147,7 +147,9 @@ def admit_invited(
     *,
     newcomers: NewPeople = _DRAWN,
 ) -> Admission | None:
-    """Let somebody in who has a link or a code. The same link always leads to the same person, however often it is opened.
+    """Let somebody in who has a link or a code.
+
+    The same link always leads to the same person, however often it is opened.
 
     Args:
         connection: an open transaction that writes.
@@ -270,10 +272,16 @@ def _new_person(
 ) -> int:
     key = connection.execute(
         insert(PERSON).values(
-            study=study.rules.study, pseudonym=newcomers.pseudonym(external), source=source, external=external, stage="consent",
-            language=language if language in study.languages else study.languages[0], seed=newcomers.seed(), created=now,
+            study=study.rules.study,
+            pseudonym=newcomers.pseudonym(external),
+            source=source,
+            external=external,
+            stage="consent",
+            language=language if language in study.languages else study.languages[0],
+            seed=newcomers.seed(),
+            created=now,
         )
-    ).inserted_primary_key  # fmt: skip
+    ).inserted_primary_key
     assert key is not None  # noqa: S101 - SQLAlchemy's type allows it for statements with several rows
     return int(key[0])
 
@@ -294,8 +302,16 @@ def _withhold(
     connection.execute(delete(RESPONSE).where(*mine, RESPONSE.c.state.in_([OWN, FOREIGN])))
     had = set(connection.scalars(select(RESPONSE.c.task).where(*mine)))
     rows = [
-        {"study": study.rules.study, "person": person, "task": task, "place": -task - 1, "state": state, "counts": False}
-        for task, state in study.withheld(name, domains).items() if task not in had
-    ]  # fmt: skip
+        {
+            "study": study.rules.study,
+            "person": person,
+            "task": task,
+            "place": -task - 1,
+            "state": state,
+            "counts": False,
+        }
+        for task, state in study.withheld(name, domains).items()
+        if task not in had
+    ]
     if rows:
         connection.execute(insert(RESPONSE), rows)

@@ -1,8 +1,8 @@
 """The tables of the annotation site.
 
-Times are milliseconds since 1970 in UTC. A row of `response` is one task given to one person, from the moment it is sent; the answer
-is written into the same row. The primary key holds that nobody gets a task twice, and the check on `task.open` that nobody gets a task
-whose overlap is reached:
+Times are milliseconds since 1970 in UTC. A row of `response` is one task given to one person, from the moment
+it is sent; the answer is written into the same row. The primary key holds that nobody gets a task twice, and
+the check on `task.open` that nobody gets a task whose overlap is reached:
 
     task.open = task.needed - number of its responses with `counts`
 """
@@ -96,7 +96,8 @@ PERSON: Final = Table(
     UniqueConstraint("study", "source", "external", name="uq_person_external"),
 )
 
-#: States of a response: sent and not answered; answered; its time ran out; given back; written by the person and never sent.
+#: States of a response: sent and not answered; answered; its time ran out; given back; written by the person
+#: and never sent.
 OPEN, ANSWERED, EXPIRED, RETURNED, OWN = "open", "answered", "expired", "returned", "own"
 #: The item belongs to a domain that the person was not invited for, and is never sent.
 FOREIGN: Final = "foreign"

@@ -1,4 +1,7 @@
-"""A frozen study in memory: its tasks by number, its instruction, its rules, and how answers to known items are judged."""
+"""A frozen study in memory: its tasks by number, its instruction, its rules.
+
+And how answers to known items are judged.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +55,8 @@ class ServedStudy:
         kinds: number of a control or training item -> the type of the question in an exam.
         secret: the key of names that must not tell anything.
         lengths: characters of the input texts of every test and control item.
-        types: number of an item of the test -> the type of the question in an exam, as the baseline finds it; of a control item, if it is among
-            the inputs.
+        types: number of an item of the test -> the type of the question in an exam, as the baseline finds it;
+            of a control item, if it is among the inputs.
     """
 
     key: str
@@ -101,8 +104,8 @@ class ServedStudy:
     def asked(self) -> pl.DataFrame:
         """What the baseline reads of every test and control item.
 
-        The columns are `task` (its number), `code` (its id), `id` (of the item in the dataset), `control` (the known answer of a control item)
-        and `length` (of the item's input texts).
+        The columns are `task` (its number), `code` (its id), `id` (of the item in the dataset), `control`
+        (the known answer of a control item) and `length` (of the item's input texts).
         """
         asked = self.tasks[: self.training.start]
         return pl.DataFrame(
@@ -179,12 +182,15 @@ class ServedStudy:
             )
         if self.by_invitation and len(self.domains) > 1 and not domains:
             raise UsageError(
-                f"experts get the items of their domains: give {option} (choose from: {listed(self.domains)}); for experts of all domains, "
+                f"experts get the items of their domains: give {option} (choose from: "
+                f"{listed(self.domains)}); for experts of all domains, "
                 f"set {arm} to null before the freeze"
             )
 
     def withheld(self, name: str, domains: Sequence[str]) -> dict[int, str]:
-        """Return the items that a named person never gets, with the state of their rows: those of other domains, and own ones.
+        """Return the items that a named person never gets, with the state of their rows.
+
+        Those of other domains, and own ones.
 
         A dialogue is withheld as a whole.
 
@@ -207,8 +213,8 @@ class ServedStudy:
     def is_right(self, number: int, answer: str) -> bool:
         """Return whether an answer to a control or training item is right, as the study's baseline decides it.
 
-        A free text is right if its words are like those of a known answer; other answers must equal it as the dataset's metric
-        compares them.
+        A free text is right if its words are like those of a known answer; other answers must equal it as the
+        dataset's metric compares them.
         """
         task = self.tasks[number]
         if task.known is None:
@@ -364,15 +370,21 @@ def register(connection: Connection, study: ServedStudy, now: int) -> ServedStud
     if found is not None:
         if found.content != study.content:
             raise DataError(
-                "the database holds this study with other items, overlap, time limit or controls: use another database, or restore the study",
+                "the database holds this study with other items, overlap, time limit or controls: "
+                "use another database, or restore the study",
                 file=study.folder.path,
             )
         return replace(study, rules=replace(study.rules, study=found.id))
     number = connection.execute(
         insert(STUDY).values(
-            key=study.key, name=study.title, arm=study.arm_name, folder=str(study.folder.path), content=study.content, created=now
+            key=study.key,
+            name=study.title,
+            arm=study.arm_name,
+            folder=str(study.folder.path),
+            content=study.content,
+            created=now,
         )
-    ).inserted_primary_key  # fmt: skip
+    ).inserted_primary_key
     assert number is not None  # noqa: S101 - SQLAlchemy's type allows it for statements with several rows
     registered = replace(study, rules=replace(study.rules, study=number[0]))
     chance = Random(f"ranks {study.folder.plan.seed} {study.key}")  # noqa: S311 - an order that can be repeated

@@ -10,18 +10,20 @@ from sqlalchemy import Connection, func, select
 
 from merilo.site.schema import EVENT, PERSON, RESPONSE
 
-#: Milliseconds by which the clock is set back at most: it then stands still for so long. A greater step back is not followed.
+#: Milliseconds by which the clock is set back at most: it then stands still for so long. A greater step back
+#: is not followed.
 SET_BACK: Final = 5_000
 
 
 class ServerClock:
     """Milliseconds since 1970 that never run backwards.
 
-    The wall clock is read once; afterwards the monotonic clock counts. If the wall clock is behind the latest stored time, the clock starts
-    at the stored time, so that no task seems to be sent before an earlier one.
+    The wall clock is read once; afterwards the monotonic clock counts. If the wall clock is behind the latest
+    stored time, the clock starts at the stored time, so that no task seems to be sent before an earlier one.
 
-    Several server processes on one database must agree on the time, because one of them sends a task and another one takes the answer. On
-    PostgreSQL they therefore start from the time of the database's server and follow it, so that their own computers' clocks do not matter.
+    Several server processes on one database must agree on the time, because one of them sends a task and
+    another one takes the answer. On PostgreSQL they therefore start from the time of the database's server
+    and follow it, so that their own computers' clocks do not matter.
 
     Args:
         latest: the latest time in the database, in milliseconds since 1970.
@@ -46,8 +48,9 @@ class ServerClock:
     def follow(self, read: Callable[[], int]) -> None:
         """Set the clock by another one.
 
-        The other clock is read between two moments of this one, and this one is changed only if the other's time lies outside them. So a
-        slow network does not disturb the clock. It is set forward at once, and back by standing still, for `SET_BACK` at most.
+        The other clock is read between two moments of this one, and this one is changed only if the other's
+        time lies outside them. So a slow network does not disturb the clock. It is set forward at once, and
+        back by standing still, for `SET_BACK` at most.
 
         Args:
             read: returns the other clock's time, in milliseconds since 1970.
@@ -62,7 +65,10 @@ class ServerClock:
 
 
 def site_clock(connection: Connection) -> ServerClock:
-    """Return a clock that starts at the time of the site: the database's server tells it, unless something later is stored."""
+    """Return a clock that starts at the time of the site.
+
+    The database's server tells it, unless something later is stored.
+    """
     return ServerClock(latest_time(connection), _database_time(connection))
 
 

@@ -1,4 +1,7 @@
-"""Serve frozen studies, invite people to them, collect their answers, and back up the database: what `merilo study` does with the site."""
+"""Serve frozen studies, invite people to them, collect their answers, and back up the database.
+
+What `merilo study` does with the site.
+"""
 
 from __future__ import annotations
 
@@ -77,14 +80,17 @@ def serve_study(
         further: the folders of further studies, which are served beside it.
         host: the address to listen on.
         port: the port; 0 takes a free one.
-        proxy: the addresses or networks of reverse proxies, separated by commas: they tell where a request comes from, and whether by HTTPS.
+        proxy: the addresses or networks of reverse proxies, separated by commas: they tell where a request
+            comes from, and whether by HTTPS.
         database: the database's address. Default: `site.db` in the folder of the only study.
-        started: called with the site's address and the groups when the server accepts connections and an interrupt stops it.
-        password_made: called before, with the password of the author's pages, if there was none and the server made one.
+        started: called with the site's address and the groups when the server accepts connections and an
+            interrupt stops it.
+        password_made: called before, with the password of the author's pages, if there was none and the
+            server made one.
 
     Raises:
-        UsageError: the port is in use, the address is not one of this computer, a proxy is neither an address nor a network, a study is
-            given twice, or there are several studies and no database.
+        UsageError: the port is in use, the address is not one of this computer, a proxy is neither an address
+            nor a network, a study is given twice, or there are several studies and no database.
         DataError: a study was changed, or the database belongs to another version of it.
         InputError: a study is not frozen, or the database cannot be opened.
     """
@@ -108,10 +114,13 @@ def serve_study(
         ]
 
         class Server(uvicorn.Server):
-            """A server that says when it runs, and that ends the authors' live figures, which have no end, when it stops.
+            """A server that says when it runs, and that ends the authors' live figures, which have no end.
 
-            An interrupt can be lost before its signal handlers are installed. If it arrives while a module is being imported, Python
-            may raise KeyboardInterrupt in the callback of a weak reference, and ignores it there.
+            When it stops.
+
+            An interrupt can be lost before its signal handlers are installed. If it arrives while a module is
+            being imported, Python may raise KeyboardInterrupt in the callback of a weak reference, and
+            ignores it there.
             """
 
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -124,9 +133,15 @@ def serve_study(
                 await super().shutdown(sockets)
 
         settings = uvicorn.Config(
-            make_app(site), http=BoundedHttp, ws="none", log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5,
+            make_app(site),
+            http=BoundedHttp,
+            ws="none",
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=5,
             forwarded_allow_ips=trusted,
-        )  # fmt: skip
+        )
         try:
             Server(settings).run(sockets=[listener])
         except KeyboardInterrupt:  # the server has ended its requests and its writer before
@@ -165,7 +180,8 @@ def invite_to_site(
 
     Args:
         study: the study's folder.
-        arm: the group of annotators. Default: `experts` if there are names and the plan has that group, otherwise as for exports.
+        arm: the group of annotators. Default: `experts` if there are names and the plan has that group,
+            otherwise as for exports.
         experts: the experts' names; each gets an own invitation, and an earlier one for the same name is revoked.
         domains: the domains whose items these experts get. Default: all; a plan with domains needs them.
         count: how many invitations without names to make, if there are no experts.
@@ -175,7 +191,8 @@ def invite_to_site(
         The name (or an empty text) and the path of each link.
 
     Raises:
-        UsageError: the group consists of experts and there are no names or no domains, or the plan has no such group or domain.
+        UsageError: the group consists of experts and there are no names or no domains, or the plan has no
+            such group or domain.
     """
     plan = open_study(study).plan
     with _opened_arm(study, arm or ("experts" if experts and "experts" in plan.arms else None), database) as (
@@ -244,7 +261,9 @@ def served_address(study: Path, database: str | None = None) -> str | None:
 
 
 def collect_site(study: Path, *, arm: str | None = None, database: str | None = None) -> CollectedAnswers:
-    """Collect the answers of a group as the table that `merilo study import` reads; the study may be served at the same time.
+    """Collect the answers of a group as the table that `merilo study import` reads.
+
+    The study may be served at the same time.
 
     Args:
         study: the study's folder.
@@ -281,7 +300,8 @@ def opened_studies(
     """Open the database, with all groups of frozen studies registered in it."""
     if further and not (database or os.environ.get(DATABASE_VARIABLE)):
         raise UsageError(
-            f"several studies need one database: give {argument('database')}, because site.db in a study's folder is for that study alone"
+            f"several studies need one database: give {argument('database')}, because site.db in a "
+            "study's folder is for that study alone"
         )
     folders = [open_study(one) for one in (study, *further)]
     loaded = [load_study(folder, arm) for folder in folders for arm in folder.plan.arms]
@@ -313,7 +333,8 @@ def _with_person(
             found = [(one, name) for one in studies for name in find_people(connection, one, person)]
             if len(found) > 1:
                 raise UsageError(
-                    f"is the id of {len(found)} people: give one of the pseudonyms {listed([name for _, name in found])}",
+                    f"is the id of {len(found)} people: give one of the pseudonyms "
+                    f"{listed([name for _, name in found])}",
                     field=argument("person"),
                 )
             now = site_clock(connection).now()
@@ -361,7 +382,8 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a port"
             raise UsageError(
-                f"the site cannot listen on {host}:{port} ({reason}); give another {argument('port')} or {argument('host')}"
+                f"the site cannot listen on {host}:{port} ({reason}); give another "
+                f"{argument('port')} or {argument('host')}"
             ) from None
         yield listener
     finally:

@@ -1,8 +1,9 @@
 """Simulated people who answer a study on the annotation site: a server on 127.0.0.1, and people who speak HTTP to it.
 
-People come one after the other and answer until nothing is left to answer. Simulated time passes from event to event, and the events happen
-in its order. The server's clock shows the simulated time, people's pseudonyms are their ids, which say that they are simulated, and their
-orders are drawn from the seed. So the same study and seed give the same answers at the same times.
+People come one after the other and answer until nothing is left to answer. Simulated time passes from event
+to event, and the events happen in its order. The server's clock shows the simulated time, people's pseudonyms
+are their ids, which say that they are simulated, and their orders are drawn from the seed. So the same study
+and seed give the same answers at the same times.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class SimulatedVisit:
     Attributes:
         name: the person's id, which says that they are simulated.
         answered: answers to items and control items.
-        end: "done"; "refused" after the training; "stopped" after control items; "left" with a task open; empty while the visit lasts.
+        end: "done"; "refused" after the training; "stopped" after control items; "left" with a task open;
+            empty while the visit lasts.
         waits: whether no task is free for the person now.
     """
 

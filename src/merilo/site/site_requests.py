@@ -1,4 +1,7 @@
-"""What every page of the site needs from a request: its form within a size limit, its language, and its signed cookies."""
+"""What every page of the site needs from a request.
+
+Its form within a size limit, its language, and its signed cookies.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ AUTHOR_LIFETIME: Final = 60 * 60 * 12
 class VisitorCookies:
     """Signs and reads the site's cookies.
 
-    `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one study; `AUTHOR` is the session of an
-    author, who has the whole server.
+    `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one
+    study; `AUTHOR` is the session of an author, who has the whole server.
 
     Args:
         key: the key of the signatures.
@@ -64,7 +67,10 @@ class VisitorCookies:
         return self._person.sign(str(number)).decode()
 
     def person_of(self, cookie: str | None) -> int | None:
-        """Return the number of the person whom a cookie names; `None` if it is missing, too old or not made by this site."""
+        """Return the number of the person whom a cookie names.
+
+        `None` if it is missing, too old or not made by this site.
+        """
         if not cookie:
             return None
         try:

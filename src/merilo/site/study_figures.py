@@ -1,7 +1,7 @@
 """The figures of the author's overview: progress, speed, agreement, people, pay and remaining cost.
 
-Counts come from small tables and are read at every look. What needs all answers (`collected_figures`) is computed again only if these counts
-show that something was answered, given or judged in the meantime.
+Counts come from small tables and are read at every look. What needs all answers (`collected_figures`) is
+computed again only if these counts show that something was answered, given or judged in the meantime.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class AnswerRate:
 def answer_rate(times: NDArray[np.int64], now: int) -> AnswerRate | None:
     """Compute the rate of the answers of the last hour, or since the first answer if that is less than an hour ago.
 
-    The window is divided into 12 parts. The variance of the count n is phi n, where phi is the variance of the parts' counts divided by
-    their mean, and at least 1 as for a Poisson process. The interval is  rate * exp(± t sqrt(phi / n)),  with Student's quantile t of
-    11 degrees of freedom. It holds if people go on as in the window: it cannot know that the night comes.
+    The window is divided into 12 parts. The variance of the count n is phi n, where phi is the variance of
+    the parts' counts divided by their mean, and at least 1 as for a Poisson process. The interval is  rate *
+    exp(± t sqrt(phi / n)),  with Student's quantile t of 11 degrees of freedom. It holds if people go on as
+    in the window: it cannot know that the night comes.
 
     Args:
         times: shape (n,), when the answers came, in milliseconds since 1970, in any order.
@@ -107,7 +108,10 @@ def progress_points(times: NDArray[np.int64], now: int, points: int = 60) -> lis
         return [(0.0, int(times.size))]
     moments = np.linspace(first, last, points)
     counts = np.searchsorted(np.sort(times), moments, side="right")
-    return [((moment - first) / 3_600_000, int(n)) for moment, n in zip(moments.tolist(), counts.tolist(), strict=True)]  # fmt: skip
+    return [
+        ((moment - first) / 3_600_000, int(n))
+        for moment, n in zip(moments.tolist(), counts.tolist(), strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,8 @@ class RemainingWork:
         answers: missing answers to items of the test.
         controls: answers to control items that will come with them, by the plan.
         pay: the pay of all these; `None` while it is not decided.
-        hours: hours of the people's work for the missing answers, at the median time of an answer; `None` without answers.
+        hours: hours of the people's work for the missing answers, at the median time of an answer; `None`
+            without answers.
     """
 
     answers: int
@@ -177,8 +182,8 @@ class StudyFigures:
         counts: the progress and the people's stages.
         collected: agreement, the people's work and the pay so far.
         rate: the rate of the recent answers; `None` if there is none yet.
-        end: hours until the study is complete at this rate, and their bounds; `None` if nothing can be said, if the study is paused or
-            complete.
+        end: hours until the study is complete at this rate, and their bounds; `None` if nothing can be said,
+            if the study is paused or complete.
         remaining: the work and pay that are left.
         currency: the currency of the pay.
         points: hours since the first answer, and the answers until then.

@@ -42,8 +42,8 @@ class StudyRules:
         lease: seconds after which a task that was not answered goes to somebody else.
         adaptive: the adaptive overlap; `None` for a fixed one.
         fixed: with adaptive overlap, the tasks of the random share that has fixed overlap.
-        vote_key: a function of a task and an answer; answers with equal keys are equal votes. `None` if the text is no answer, such as
-            "may be mine".
+        vote_key: a function of a task and an answer; answers with equal keys are equal votes. `None` if the
+            text is no answer, such as "may be mine".
         dialogues: whether the tasks are turns of dialogues, which one person answers in order.
     """
 
@@ -68,8 +68,8 @@ class StudyRules:
     def control_at(self, seed: int, place: int) -> int | None:
         """Return the task of the control item at a place of a person's order; `None` if the place has none.
 
-        The first place is drawn among the first `every`, so that people cannot count; the control items come in random order, and
-        none comes twice.
+        The first place is drawn among the first `every`, so that people cannot count; the control items come
+        in random order, and none comes twice.
 
         Args:
             seed: the person's seed.
@@ -109,7 +109,9 @@ _SKIPS: Final = frozenset(SKIP_OWN.values())
 def vote_keys(
     dataset: Dataset, normalise: Sequence[str], items: Sequence[Item]
 ) -> Callable[[int, str], str | None]:
-    """Return a function of a task's number and an answer that makes equal texts of equal votes, as the baseline will count them.
+    """Return a function of a task's number and an answer that makes equal texts of equal votes.
+
+    As the baseline will count them.
 
     It returns `None` for a skip, which is no answer.
 

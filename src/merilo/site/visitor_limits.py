@@ -1,10 +1,11 @@
 """Limits on what strangers try: passwords, codes, new people from platforms, and answers faster than a person gives.
 
-What people do in the course of a study is not limited: the limits count failures and new people for each address, and answers for each person. Requests
-from this computer itself are exempt, except for passwords, so a simulation or a benchmark on 127.0.0.1 is not hindered.
+What people do in the course of a study is not limited: the limits count failures and new people for each
+address, and answers for each person. Requests from this computer itself are exempt, except for passwords, so
+a simulation or a benchmark on 127.0.0.1 is not hindered.
 
-Behind a reverse proxy, the address is the one in `X-Forwarded-For`, which uvicorn believes only if the connection comes from 127.0.0.1 or from an
-address in the environment variable `FORWARDED_ALLOW_IPS`.
+Behind a reverse proxy, the address is the one in `X-Forwarded-For`, which uvicorn believes only if the
+connection comes from 127.0.0.1 or from an address in the environment variable `FORWARDED_ALLOW_IPS`.
 """
 
 from __future__ import annotations
@@ -172,7 +173,9 @@ class VisitorLimits:
         self.answers: SteadyLimit[int] = SteadyLimit(100, 0.1, clock=clock)
 
     def before_sign_in(self, request: Request) -> None:
-        """Count a try to sign in as a failure, before the password is checked: tries at the same time are then counted too.
+        """Count a try to sign in as a failure, before the password is checked.
+
+        Tries at the same time are then counted too.
 
         Raises:
             TooManyRequestsError: too many tries failed.
@@ -229,7 +232,10 @@ class VisitorLimits:
 
 
 def address_of(request: Request) -> str:
-    """Return the address that a request comes from: of IPv6 the network of 64 bits, which one customer has as a whole."""
+    """Return the address that a request comes from.
+
+    Of IPv6 the network of 64 bits, which one customer has as a whole.
+    """
     return _network(request.client.host if request.client else "")
 
 

@@ -12,7 +12,8 @@ from merilo.statistics.arrays import FloatArray
 #: With so many items of the rarer outcome, the observed and the assumed design effect have equal weights; about z² / 2.
 RARE_ITEMS: Final = 2.0
 
-#: The correlation of the items of a cluster if all scores are equal; correlations of questions about one text are smaller.
+#: The correlation of the items of a cluster if all scores are equal; correlations of questions about one text
+#: are smaller.
 ASSUMED_CORRELATION: Final = 0.5
 
 #: Why there is no interval over items if all of them are of one cluster.
@@ -52,9 +53,9 @@ def cluster_design_effect(deviations: FloatArray, clusters: NDArray[np.integer])
 
         observed = (G / (G - 1)) sum(D^2) / ((n / (n - 1)) sum(d^2)),  at least 1
 
-    is the ratio of the cluster-robust variance of the mean (linearised, so that clusters may differ in size) to the variance
-    of independent items. If nearly all items have the same score, the few others do not show how clusters depend. With
-    s = sum(d^2), which is about the number of the few other items, the result is therefore
+    is the ratio of the cluster-robust variance of the mean (linearised, so that clusters may differ in size)
+    to the variance of independent items. If nearly all items have the same score, the few others do not show
+    how clusters depend. With s = sum(d^2), which is about the number of the few other items, the result is therefore
 
         (s^2 observed + RARE_ITEMS^2 assumed) / (s^2 + RARE_ITEMS^2)
 
@@ -65,7 +66,8 @@ def cluster_design_effect(deviations: FloatArray, clusters: NDArray[np.integer])
         clusters: shape (n,), codes.
 
     Returns:
-        The design effect, at least 1; exactly 1 if every cluster is one item, and infinite for a single cluster of several.
+        The design effect, at least 1; exactly 1 if every cluster is one item, and infinite for a single
+        cluster of several.
 
     References:
         L. Kish (1965), Survey sampling, chapters 5 and 6 (design effect; variance of a ratio over clusters).

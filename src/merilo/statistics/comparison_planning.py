@@ -16,7 +16,8 @@ from merilo.statistics.power import MOST_ITEMS, MOST_PEOPLE, StudyPlan, fewest, 
 #: Without a number of annotators, a plan has so many times the items of a study whose annotators do not differ.
 MORE_ITEMS: Final = 1.5
 #: By so many standard errors the test statistic is nearer to 0 than with known variances: the annotators' variance and
-#: skewness are estimated, and never below 0. Found by simulation: without it the power is 0.73 to 0.75 in place of 0.80.
+#: skewness are estimated, and never below 0. Found by simulation: without it the power is 0.73 to 0.75 in
+#: place of 0.80.
 ESTIMATED: Final = 0.15
 
 
@@ -148,7 +149,8 @@ def items_for_difference(
         raise UsageError(f"{argument('difference')} takes a number between 0 and 1, not {difference:g}")
     if not difference <= discordant <= 1:
         raise UsageError(
-            f"{argument('discordant')}, the share of items that only one side answers correctly, must be at least the difference {difference:g}"
+            f"{argument('discordant')}, the share of items that only one side answers correctly, "
+            f"must be at least the difference {difference:g}"
         )
     question = _Question(plan, discordant, difference, level, equivalence=False)
     return _size(question, power, f"a difference of {difference:g}", "detected")
@@ -200,7 +202,8 @@ def _size(question: _Question, power: float, what: str, seen: str) -> Comparison
     if items is None:
         best = question.power(plan, MOST_ITEMS)
         raise DataError(
-            f"annotators, not items, are the limit: with {plan.people} annotators and any number of items {what} is {seen} with "
+            f"annotators, not items, are the limit: with {plan.people} annotators and any number "
+            f"of items {what} is {seen} with "
             f"a probability of at most {best:.2f}; "
             + (
                 f"with {several} items at least {people} annotators are needed ({people - (plan.people or 0)} more)"
@@ -257,7 +260,8 @@ def size_for_margin(found: CrossedDifference, margin: float, *, power: float = 0
         power: the probability of showing equivalence.
 
     Returns:
-        The size; `None` if it is above `MOST_ITEMS`, if the difference is outside the margin, or if this study is large enough.
+        The size; `None` if it is above `MOST_ITEMS`, if the difference is outside the margin, or if this
+        study is large enough.
 
     References:
         S. Julious (2004), Sample sizes for clinical trials with normal data. Statistics in Medicine 23, 1921-1986.
@@ -289,7 +293,10 @@ def _quantiles(freedom: float, test: float, power: float) -> float:
 def _study_size(
     found: CrossedDifference, distance: float, quantiles: Callable[[float], float]
 ) -> StudySize | None:
-    """Find the sizes with the smallest sum of relative growths; the two variances fall as 1 / items and 1 / annotators."""
+    """Find the sizes with the smallest sum of relative growths.
+
+    The two variances fall as 1 / items and 1 / annotators.
+    """
     if distance <= 0:
         return None
     items, people = found.item_variance, found.annotator_variance

@@ -21,7 +21,8 @@ from merilo.statistics.distributions import limited_freedom, student_above, stud
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import SAME, detectable_difference, tango, tango_statistic
 
-#: The smallest standard error from items, in items: with it, the interval of two sides that never differ is about Tango's.
+#: The smallest standard error from items, in items: with it, the interval of two sides that never differ is
+#: about Tango's.
 FLOOR: Final = 2.0
 #: Smaller skewness counts as none, because the inverse transformation divides by it.
 SYMMETRIC: Final = 1e-4
@@ -39,7 +40,8 @@ class SharedPart:
 
     Attributes:
         variance: the variance of an estimate because items share annotators.
-        doubt: the square of the estimated variance divided by its degrees of freedom, a term of Satterthwaite's formula.
+        doubt: the square of the estimated variance divided by its degrees of freedom, a term of
+            Satterthwaite's formula.
         third_cumulant: the third cumulant of the estimate because annotators differ.
         annotators: the number of annotators.
     """
@@ -65,11 +67,11 @@ class CrossedDifference:
         freedom: the degrees of freedom of Student's distribution.
         annotators: the number of annotators.
         clusters: the number of clusters of items; `None` if items are independent.
-        cluster_effect: the factor by which the items' variance grows because items of one cluster depend on each other; it is
-            part of `item_variance`.
-        skewness: the skewness of the estimate: its third cumulant divided by the third power of the standard error. It is
-            positive if a few annotators are much worse than the others. Tango's statistic accounts for the items' skewness
-            itself, so that for scores of 0 and 1 only the annotators' part counts.
+        cluster_effect: the factor by which the items' variance grows because items of one cluster depend on
+            each other; it is part of `item_variance`.
+        skewness: the skewness of the estimate: its third cumulant divided by the third power of the standard
+            error. It is positive if a few annotators are much worse than the others. Tango's statistic
+            accounts for the items' skewness itself, so that for scores of 0 and 1 only the annotators' part counts.
     """
 
     value: float
@@ -114,9 +116,10 @@ class CrossedDifference:
         """Compute the interval of the difference over items and annotators.
 
         For scores of 0 and 1 it is Tango's interval with the counts divided by the design effect and with Student's
-        quantile; otherwise it is Student's. If the estimate is skewed, Hall's transformation moves the bound on the side of
-        the long tail away; the other bound stays. The interval contains the interval over items alone, because the design
-        effect is at least 1 and Student's quantile is at least the normal one. With one annotator the interval is [-1, 1].
+        quantile; otherwise it is Student's. If the estimate is skewed, Hall's transformation moves the bound
+        on the side of the long tail away; the other bound stays. The interval contains the interval over
+        items alone, because the design effect is at least 1 and Student's quantile is at least the normal
+        one. With one annotator the interval is [-1, 1].
 
         Args:
             level: the nominal coverage, in (0, 1).
@@ -210,16 +213,17 @@ def crossed_difference(
 ) -> CrossedDifference:
     """Compute the difference between two sides with its uncertainty over items and annotators.
 
-    The degrees of freedom are Satterthwaite's for the sum of the two variances, with `heavy_tails` of the annotators, and at
-    most the number of annotators minus 1.
+    The degrees of freedom are Satterthwaite's for the sum of the two variances, with `heavy_tails` of the
+    annotators, and at most the number of annotators minus 1.
 
     Args:
         first: shape (n,), the people's score of each item, n at least 1.
         second: shape (n,), the model's score of each item.
         shared: the part of the difference's uncertainty because items share annotators.
         item_variance: a variance from items that is used if it is larger than that of the item differences.
-        clusters: shape (n,), codes of the clusters of items; by default, items are independent. The variance of the item
-            differences is then multiplied by `cluster_design_effect`, and clusters count in the degrees of freedom.
+        clusters: shape (n,), codes of the clusters of items; by default, items are independent. The variance
+            of the item differences is then multiplied by `cluster_design_effect`, and clusters count in the
+            degrees of freedom.
 
     Raises:
         ValueError: the arrays are empty or differ in length.
@@ -266,8 +270,8 @@ def crossed_difference(
 def heavy_tails(annotators: int) -> float:
     """Compute the factor by which the variance of the annotators' variance grows if a few of them are much worse.
 
-    The variance of an estimated variance is proportional to 2 / (n - 1) + k / n, with the excess kurtosis k. Few annotators
-    do not show their kurtosis, so `EXCESS` is assumed.
+    The variance of an estimated variance is proportional to 2 / (n - 1) + k / n, with the excess kurtosis k.
+    Few annotators do not show their kurtosis, so `EXCESS` is assumed.
 
     Example:
         >>> round(heavy_tails(24), 2)
@@ -290,7 +294,10 @@ def _without_skewness(statistic: float, skewness: float) -> float:
 
 
 def _skewed(quantile: float, skewness: float) -> float:
-    """Compute the quantile of a statistic below 0 with this skewness, as a positive number: the inverse transformation."""
+    """Compute the quantile of a statistic below 0 with this skewness, as a positive number.
+
+    The inverse transformation.
+    """
     if skewness < SYMMETRIC:
         return quantile
     power = 1 - skewness * (quantile + skewness / 6)

@@ -112,9 +112,9 @@ def chi_squared_quantile(probability: float, freedom: float) -> float:
 def limited_freedom(freedom: float, annotators: int) -> float:
     """Limit degrees of freedom to the number of annotators minus 1, and to at least 1.
 
-    Satterthwaite's degrees of freedom can be as large as the number of items if the estimated variance between annotators is
-    0 by chance. Surveys use the number of sampled clusters minus 1; here the clusters are the annotators. With one annotator
-    the variance is over items alone, and its degrees of freedom stay.
+    Satterthwaite's degrees of freedom can be as large as the number of items if the estimated variance
+    between annotators is 0 by chance. Surveys use the number of sampled clusters minus 1; here the clusters
+    are the annotators. With one annotator the variance is over items alone, and its degrees of freedom stay.
 
     Args:
         freedom: the degrees of freedom by Satterthwaite's formula.

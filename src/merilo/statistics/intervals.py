@@ -134,7 +134,8 @@ def mean_interval(
 
     - Independent items, all scored 0 or 1: `wilson`.
     - Independent items with other scores: bootstrap over items (`bootstrap_interval`).
-    - Items that share a text or a dialogue: `wilson_form` with the number of items divided by `cluster_design_effect`, and
+    - Items that share a text or a dialogue: `wilson_form` with the number of items divided by
+    `cluster_design_effect`, and
       Student's quantile with one degree of freedom less than there are clusters.
     - A single cluster (one dialogue): circular block bootstrap over its items in their order, with blocks of
       ceil(n^(1/3)) items, because neighbouring items depend on each other and there is no second cluster to draw.
@@ -197,10 +198,11 @@ def bootstrap_interval(
 ) -> Interval:
     """Compute an interval of Wilson's form from bootstrap estimates.
 
-    The number of items in Wilson's formula is the number of items scored 0 or 1 whose mean has the same variance: with p
-    the value rescaled to [0, 1] and v the variance of its estimates, n = p (1 - p) / v. The quantile is Student's with
-    `units` - 1 degrees of freedom. Near the bounds of the metric, and with few units, the percentile interval covers the
-    true value in 70 to 90 % of samples; this interval covers it in about 95 % (docs/uncertainty.md).
+    The number of items in Wilson's formula is the number of items scored 0 or 1 whose mean has the same
+    variance: with p the value rescaled to [0, 1] and v the variance of its estimates, n = p (1 - p) / v. The
+    quantile is Student's with `units` - 1 degrees of freedom. Near the bounds of the metric, and with few
+    units, the percentile interval covers the true value in 70 to 90 % of samples; this interval covers it in
+    about 95 % (docs/uncertainty.md).
 
     Args:
         estimates: shape (resamples,); at least two of them must differ.
@@ -233,7 +235,10 @@ def cluster_codes(clusters: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def _of_clusters(scores: FloatArray, codes: NDArray[np.int64], level: float) -> Interval | None:
-    """Compute the interval of a mean over clustered items; `None` if all have the same score strictly between 0 and 1."""
+    """Compute the interval of a mean over clustered items.
+
+    `None` if all have the same score strictly between 0 and 1.
+    """
     mean, clusters = float(scores.mean()), int(codes.max()) + 1
     deviations = scores - mean
     square = float(deviations @ deviations)
@@ -282,9 +287,10 @@ FEW_VALUES: Final = 64
 def resampled_means(values: FloatArray, rng: np.random.Generator, resamples: int) -> FloatArray:
     """Compute the means of bootstrap samples.
 
-    The mean of a bootstrap sample depends only on how often each value was drawn, and these counts are multinomial. With
-    few distinct values (0 and 1, for example) the counts are drawn; otherwise the single values are. The order of the values
-    makes no difference, so an interval does not depend on the names by which annotators are sorted.
+    The mean of a bootstrap sample depends only on how often each value was drawn, and these counts are
+    multinomial. With few distinct values (0 and 1, for example) the counts are drawn; otherwise the single
+    values are. The order of the values makes no difference, so an interval does not depend on the names by
+    which annotators are sorted.
 
     Args:
         values: shape (n,), n at least 1.

@@ -38,7 +38,8 @@ class Location:
         below: the share of people with a lower ability, between 0 and 1.
         below_interval: its 95 % interval.
         expected_score: the share of all items that a respondent of this ability is expected to answer correctly.
-        infit: the weighted mean square of residuals; above 1 if other items are hard for this respondent than for people.
+        infit: the weighted mean square of residuals; above 1 if other items are hard for this respondent than
+            for people.
         infit_z: infit as a standard normal value.
         expected: shape (items answered,), the probability of a correct answer to each of the items.
         surprise: shape (items answered,), the standardised residual; below 0 if it fails where people succeed.
@@ -99,10 +100,11 @@ class ItemInformation:
 def locate(fit: ItemResponseFit, item: NDArray[np.signedinteger], score: FloatArray) -> Location:
     """Estimate the ability of a respondent whose answers were not used to fit the model.
 
-    Warm's estimate maximises the likelihood times the root of the information; unlike the maximum of the likelihood it is
-    finite if every answer is correct. What the fit does not know of an item's difficulty is integrated out: its logit is
-    divided by the root of 1 + π v / 8, with v the posterior variance of the intercept (MacKay). The interval adds the
-    error of the scale, whose origin and unit come from the people of the study; its quantile is Student's.
+    Warm's estimate maximises the likelihood times the root of the information; unlike the maximum of the
+    likelihood it is finite if every answer is correct. What the fit does not know of an item's difficulty is
+    integrated out: its logit is divided by the root of 1 + π v / 8, with v the posterior variance of the
+    intercept (MacKay). The interval adds the error of the scale, whose origin and unit come from the people
+    of the study; its quantile is Student's.
 
     Args:
         fit: the model fitted to people.
@@ -177,11 +179,12 @@ def people_on_scale(fit: ItemResponseFit) -> PeopleOnScale:
 def information(fit: ItemResponseFit) -> ItemInformation:
     """Compute what each item tells about people: Fisher's information averaged over the distribution of abilities.
 
-    Whether an item is too easy or too hard is a probability, because few answers leave its difficulty uncertain; the mean
-    over items estimates their share without the bias of counting shrunk estimates.
+    Whether an item is too easy or too hard is a probability, because few answers leave its difficulty
+    uncertain; the mean over items estimates their share without the bias of counting shrunk estimates.
 
     References:
-        F. Lord (1980), Applications of item response theory to practical testing problems, chapter 5 (test information).
+        F. Lord (1980), Applications of item response theory to practical testing problems, chapter 5 (test
+        information).
     """
     slope, intercept = _moderated(fit)
     p = scipy.special.expit(slope[:, None] * (fit.spread * _NODE) + intercept[:, None])

@@ -1,8 +1,8 @@
 """Item-response models: abilities of respondents and difficulties of items on one axis.
 
 P(respondent i answers item j correctly) = σ(a_j (θ_i - b_j)), with abilities θ normal among people. In the Rasch model
-every discrimination a_j is 1; in the two-parameter model they differ. All numbers are logits: one unit multiplies the odds
-of a correct answer by e. The average person has ability 0.
+every discrimination a_j is 1; in the two-parameter model they differ. All numbers are logits: one unit
+multiplies the odds of a correct answer by e. The average person has ability 0.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def fit_item_response(
 
     References:
         G. Rasch (1960), Probabilistic models for some intelligence and attainment tests.
-        R. D. Bock, M. Aitkin (1981), Marginal maximum likelihood estimation of item parameters. Psychometrika 46, 443-459.
-        Q. Liu, D. Pierce (1994), A note on Gauss-Hermite quadrature. Biometrika 81, 624-629.
+        R. D. Bock, M. Aitkin (1981), Marginal maximum likelihood estimation of item parameters. Psychometrika
+        46, 443-459. Q. Liu, D. Pierce (1994), A note on Gauss-Hermite quadrature. Biometrika 81, 624-629.
         C. Liu, D. Rubin, Y. N. Wu (1998), Parameter expansion to accelerate EM. Biometrika 85, 755-770.
         T. Louis (1982), Finding the observed information matrix when using the EM algorithm. JRSS B 44, 226-233.
         R. Mislevy (1986), Bayes modal estimation in item response models. Psychometrika 51, 177-195.
@@ -347,7 +347,10 @@ class AnswerRows:
         return np.asarray(1 / np.sqrt(information))
 
     def expect(self, parameters: ItemParameters, nodes: int, steps: int = 1) -> Expectation:
-        """Compute the posterior of each ability by adaptive quadrature: nodes around its mode, as wide as its spread."""
+        """Compute the posterior of each ability by adaptive quadrature.
+
+        Nodes around its mode, as wide as its spread.
+        """
         node, weight = np.polynomial.hermite_e.hermegauss(nodes)
         width = self.width(parameters, steps)
         theta = self.mode[:, None] + width[:, None] * node
@@ -395,7 +398,10 @@ class Expectation:
     theta: FloatArray
 
     def derivatives(self, answers: AnswerRows) -> tuple[FloatArray, FloatArray]:
-        """Return sums by item of the residual and θ times it, shape (items, 2), and of PQ, θPQ and θ²PQ, shape (items, 3)."""
+        """Return sums by item of the residual and θ times it, shape (items, 2), and of PQ, θPQ and θ²PQ.
+
+        Shape (items, 3).
+        """
         # The weights of an answer's nodes sum to 1.
         weighted = self.weight * self.p
         variance = weighted - weighted * self.p

@@ -80,9 +80,9 @@ def compare_scores(
     Scores of 0 and 1 are compared by McNemar's exact test, with Tango's score interval of the difference. Other scores
     are compared by the sign-flip permutation test, with Student's interval of the mean difference.
 
-    If items form clusters, the sign-flip test flips all differences of a cluster together, for scores of 0 and 1 too. Tango's
-    interval takes the counts divided by `cluster_design_effect`, and both intervals have Student's quantile with one degree
-    of freedom less than there are clusters.
+    If items form clusters, the sign-flip test flips all differences of a cluster together, for scores of 0
+    and 1 too. Tango's interval takes the counts divided by `cluster_design_effect`, and both intervals have
+    Student's quantile with one degree of freedom less than there are clusters.
 
     Args:
         first: shape (n,), n at least 1.
@@ -163,8 +163,9 @@ def mcnemar(better: int, worse: int) -> float:
 def sign_flip(differences: FloatArray, *, permutations: int = PERMUTATIONS, seed: int = 0) -> PairedTest:
     """Run the sign-flip permutation test of paired differences.
 
-    Under the null hypothesis each difference has either sign with equal probability. With at most 16 differing items all
-    sign patterns are enumerated. With more, patterns are drawn at random, and p is (1 + as extreme) / (1 + drawn).
+    Under the null hypothesis each difference has either sign with equal probability. With at most 16
+    differing items all sign patterns are enumerated. With more, patterns are drawn at random, and p is (1 +
+    as extreme) / (1 + drawn).
 
     Args:
         differences: shape (n,).
@@ -271,9 +272,10 @@ def detectable_difference(
 ) -> float | None:
     """Compute the smallest true difference that a paired comparison detects with the given power.
 
-    The difference d solves  d = t_level sqrt(m / n + v) + t_power sqrt((m - d^2) / n + v),  where m is the mean square of the
-    item differences and v the variance because items share annotators. For scores of 0 and 1, m is the share of items on
-    which only one of the two is right. With v = 0 and normal quantiles this is Connor's formula.
+    The difference d solves  d = t_level sqrt(m / n + v) + t_power sqrt((m - d^2) / n + v),  where m is the
+    mean square of the item differences and v the variance because items share annotators. For scores of 0 and
+    1, m is the share of items on which only one of the two is right. With v = 0 and normal quantiles this is
+    Connor's formula.
 
     Args:
         mean_square: the mean square of the item differences.

@@ -1,8 +1,8 @@
 """Estimates for a whole population from a sample of it: post-stratification with finite-population correction.
 
-A sample may have a larger share of some strata than the population, by design or by chance. Every sampled item then gets
-the weight of the items that it represents: the number of items of its stratum in the population, divided by the number
-in the sample.
+A sample may have a larger share of some strata than the population, by design or by chance. Every sampled
+item then gets the weight of the items that it represents: the number of items of its stratum in the
+population, divided by the number in the sample.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ class StratifiedSample:
 
     @cached_property
     def unsampled(self) -> FloatArray:
-        """The share of its stratum that was not sampled, for each item, shape (n,): the finite-population correction."""
+        """The share of its stratum that was not sampled, for each item, shape (n,).
+
+        The finite-population correction.
+        """
         return np.asarray((1 - self.drawn / self.sizes)[self.stratum], dtype=np.float64)
 
     @property
@@ -84,9 +87,10 @@ class SampledVariance:
 def stratified_variance(values: FloatArray, sample: StratifiedSample) -> SampledVariance:
     """Compute the variance of the post-stratified mean of items' values, given the sample's sizes of strata.
 
-    With W the share of a stratum in the population, f its sampled share and s² the variance of its n values, the variance
-    is the sum of W² (1 - f) s² / n. A stratum with one item has no variance of its own; it takes the mean of the other
-    strata's variances, each with the weight n - 1, or that of all values if no stratum has two items.
+    With W the share of a stratum in the population, f its sampled share and s² the variance of its n values,
+    the variance is the sum of W² (1 - f) s² / n. A stratum with one item has no variance of its own; it takes
+    the mean of the other strata's variances, each with the weight n - 1, or that of all values if no stratum
+    has two items.
 
     Args:
         values: shape (n,), the value of each item; for a ratio or another smooth metric, its influence.

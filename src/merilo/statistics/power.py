@@ -55,7 +55,8 @@ class StudyPlan:
             raise UsageError(f"{argument('overlap')} takes a number of at least 1")
         if self.people is not None and self.people < max(self.overlap, 2):
             raise UsageError(
-                f"{self.people} annotators are too few for {self.overlap} answers per item and an estimate of their spread: "
+                f"{self.people} annotators are too few for {self.overlap} answers per item and an "
+                "estimate of their spread: "
                 f"{argument('people')} takes a number of at least {max(self.overlap, 2)}"
             )
 
@@ -156,10 +157,11 @@ def _divided(votes: int, person: float) -> float:
 def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
     """Compute the expected precision of the consensus accuracy for a given number of items.
 
-    The variance is the sum of  D θ(1 - θ) / I  for the items, with the design effect D of their clusters, and  h² s² A m (m - 1) / I²  for the A annotators, each of whom
-    answers m = k I / A items. Here s is the spread of their accuracy and h the value of `pivotal`. The interval is
-    Wilson's with the number of items divided by the design effect, and with Student's quantile at Satterthwaite's degrees
-    of freedom, at most A - 1, as in `uncertainty.two_way`.
+    The variance is the sum of  D θ(1 - θ) / I  for the items, with the design effect D of their clusters, and
+     h² s² A m (m - 1) / I²  for the A annotators, each of whom answers m = k I / A items. Here s is the
+     spread of their accuracy and h the value of `pivotal`. The interval is
+    Wilson's with the number of items divided by the design effect, and with Student's quantile at
+    Satterthwaite's degrees of freedom, at most A - 1, as in `uncertainty.two_way`.
 
     Args:
         plan: the expected properties of the annotators.
@@ -216,7 +218,8 @@ def items_for_half_width(plan: StudyPlan, half_width: float, *, level: float = 0
         raise DataError(
             f"a half-width of {half_width:g} needs more than {MOST_ITEMS} items"
             if plan.people is None
-            else f"{plan.people} annotators with a spread of {plan.spread:g} give a half-width of at least {most:.3g} with any number of "
+            else f"{plan.people} annotators with a spread of {plan.spread:g} give a half-width of at "
+            f"least {most:.3g} with any number of "
             f"items: {half_width:g} needs more annotators"
         )
     return precision(plan, items, level=level)
@@ -256,8 +259,8 @@ def controls(
 ) -> ControlPlan:
     """Find how many control items separate guessing from skilled annotators, by exact binomial probabilities.
 
-    An annotator whose accuracy on control items is below the threshold is excluded. An annotator exactly at the threshold
-    is kept, as in `merilo baseline`.
+    An annotator whose accuracy on control items is below the threshold is excluded. An annotator exactly at
+    the threshold is kept, as in `merilo baseline`.
 
     Args:
         threshold: the accuracy on control items below which an annotator is excluded.
@@ -297,7 +300,8 @@ def controls(
     if not good:
         raise DataError(
             f"no number of control items up to {MOST_CONTROLS} excludes annotators with accuracy {chance:g} and keeps "
-            f"annotators with accuracy {skilled:g} at the threshold {threshold:g}: choose a threshold well between the two"
+            f"annotators with accuracy {skilled:g} at the threshold {threshold:g}: choose a "
+            "threshold well between the two"
         )
     fewest = good[0]
     last_bad = max(set(range(1, MOST_CONTROLS + 1)) - set(good), default=0)

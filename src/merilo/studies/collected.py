@@ -4,8 +4,9 @@
     STUDY/imports.json      the list of the imported files, and the hash of every table of answers
     STUDY/answers/ARM.jsonl the answers of one group of annotators, a line an answer
 
-The tables follow from the copies and the study's own files, in an order that does not depend on the order of imports. The list is
-written last, so an interrupted import leaves the study as it was before, and the next import writes the tables again.
+The tables follow from the copies and the study's own files, in an order that does not depend on the order of
+imports. The list is written last, so an interrupted import leaves the study as it was before, and the next
+import writes the tables again.
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
         )
     if not path.is_file() or file_sha256(path) != made.sha256:
         raise DataError(
-            f"is missing or was changed after the import; 'merilo study import {shown(folder.path)}' computes it again from "
+            "is missing or was changed after the import; 'merilo study import "
+            f"{shown(folder.path)}' computes it again from "
             f"{IMPORTS}/",
             file=shown(path),
         )
@@ -191,8 +193,8 @@ def import_files(
 ) -> ImportedStudy:
     """Import files of platforms into a study: all of them or none, and each of them once.
 
-    Every file is read before anything is written. A file that was imported before changes nothing. Without files, the tables
-    of answers are computed again from the copies of the imported files.
+    Every file is read before anything is written. A file that was imported before changes nothing. Without
+    files, the tables of answers are computed again from the copies of the imported files.
 
     Args:
         folder: the study.
@@ -278,8 +280,9 @@ def _copy_of(folder: StudyFolder, known: ImportedFile) -> Path:
 def merged(read: Sequence[FileReplies], arm: str) -> tuple[list[Reply], int]:
     """Merge the answers of several files of one group of annotators.
 
-    Platforms export a whole pool each time, so later files repeat earlier rows. An answer is known by its person, task and page;
-    a later file's version replaces an earlier one. Without pages, equal answers of one person to one task are one.
+    Platforms export a whole pool each time, so later files repeat earlier rows. An answer is known by its
+    person, task and page; a later file's version replaces an earlier one. Without pages, equal answers of one
+    person to one task are one.
 
     Returns:
         The answers, and how many rows were repeated.
@@ -299,7 +302,10 @@ def merged(read: Sequence[FileReplies], arm: str) -> tuple[list[Reply], int]:
 def _write_tables(
     folder: StudyFolder, tasks: StudyTasks, files: Sequence[tuple[ImportedFile, FileReplies]]
 ) -> Imports:
-    """Write the tables of answers, and then the list of imported files, which are given in the order of their import."""
+    """Write the tables of answers, and then the list of imported files.
+
+    Which are given in the order of their import.
+    """
     tables = {}
     fields = input_columns(folder, tasks)
     for arm in sorted({known.arm for known, _ in files}):
@@ -364,7 +370,10 @@ def _when(reply: Reply) -> tuple[str, str, str]:
 
 
 def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
-    """Return the input fields of every task by its id. A field that is called like a column of the answers is marked as an input."""
+    """Return the input fields of every task by its id.
+
+    A field that is called like a column of the answers is marked as an input.
+    """
     found: dict[str, dict[str, Json]] = {}
     both = ((tasks.tests, folder.items()), (tasks.controls, folder.controls()))
     for asked, items in both:
@@ -378,7 +387,10 @@ def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str,
 
 
 def _rewards(folder: StudyFolder, arm: str, replies: Sequence[Reply]) -> tuple[list[float | None], int]:
-    """The pay of each answer's page. Where no file states it, the pay of the plan, by the number of tasks on the page."""
+    """The pay of each answer's page.
+
+    Where no file states it, the pay of the plan, by the number of tasks on the page.
+    """
     group = folder.plan.arms[arm]
     pay = group.pay.per_page
     on_page: dict[tuple[str, str], int] = {}

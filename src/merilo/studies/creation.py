@@ -293,7 +293,8 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         )
     elif set(declared.metrics) & set(RATED):
         raise DataError(
-            f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates sentences with classifiers, so "
+            f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates "
+            "sentences with classifiers, so "
             f"no answer is the known one; leave out {argument('controls')}",
             file=wishes.controls,
         )
@@ -453,7 +454,9 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
 
 
 def _domain_field(declared: Dataset, items: Sequence[Item], wishes: StudyWishes) -> str | None:
-    """Return the field of the experts' domains: that of the draw, else the first by which the dataset groups its metrics.
+    """Return the field of the experts' domains.
+
+    That of the draw, else the first by which the dataset groups its metrics.
 
     It has at least two values, and every item has one.
     """

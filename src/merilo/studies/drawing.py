@@ -37,10 +37,11 @@ def draw_balanced(
 ) -> list[int]:
     """Draw items so that each field keeps its distribution, and the fields together theirs as far as counts allow.
 
-    The items are divided into cells by all fields together. Each cell first gives its share rounded down. Single items are
-    then added where they reduce the sum of squared deviations of counts most, over every field, every two fields and all
-    fields together, and exchanged until no exchange of two items reduces it. A category with items in the pool gets at least
-    one item of the sample, if the sample has room. Items of a cell, and equal gains, are drawn at random.
+    The items are divided into cells by all fields together. Each cell first gives its share rounded down.
+    Single items are then added where they reduce the sum of squared deviations of counts most, over every
+    field, every two fields and all fields together, and exchanged until no exchange of two items reduces it.
+    A category with items in the pool gets at least one item of the sample, if the sample has room. Items of a
+    cell, and equal gains, are drawn at random.
 
     Args:
         fields: the fields, each with a code for every item.
@@ -55,8 +56,9 @@ def draw_balanced(
         UsageError: the sample would be larger than the pool of items, or there are no fields.
 
     References:
-        Controlled rounding: L. H. Cox (1987), A constructive procedure for unbiased controlled rounding. JASA 82, 520-524.
-        Balanced samples: J.-C. Deville, Y. Tillé (2004), Efficient balanced sampling: the cube method. Biometrika 91, 893-912.
+        Controlled rounding: L. H. Cox (1987), A constructive procedure for unbiased controlled rounding. JASA
+        82, 520-524. Balanced samples: J.-C. Deville, Y. Tillé (2004), Efficient balanced sampling: the cube
+        method. Biometrika 91, 893-912.
 
     Example:
         >>> parity = KeptField("parity", ("even", "odd"), tuple(number % 2 for number in range(100)))
@@ -213,8 +215,8 @@ def post_stratify(
 ) -> tuple[list[DrawnStratum], dict[int, int]]:
     """Divide the dataset into strata with drawn items in each, as fine as the sample allows.
 
-    Fields are added in their order while strata have five drawn items on average and at most 2 % of the items are in strata
-    without a drawn item. Those strata are then joined to the one with the most equal values.
+    Fields are added in their order while strata have five drawn items on average and at most 2 % of the items
+    are in strata without a drawn item. Those strata are then joined to the one with the most equal values.
 
     Args:
         fields: the fields, the most important ones first.

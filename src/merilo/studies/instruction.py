@@ -1,4 +1,7 @@
-"""The instruction for annotators: written in Markdown in Russian and in English, and shown as HTML that no text can break out of."""
+"""The instruction for annotators.
+
+Written in Markdown in Russian and in English, and shown as HTML that no text can break out of.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,8 @@ def write_instruction(
         language: "ru" or "en".
         declared: the dataset.
         plan: the plan, whose rules, time limit, control items and training are told.
-        task: the description of the task from the dataset's card; by default, Merilo's own for datasets of the catalogue.
+        task: the description of the task from the dataset's card; by default, Merilo's own for datasets of
+            the catalogue.
         examples: solved items.
         beside_models: whether models are asked the same items; people alone judge the pairs of ruDetox.
     """
@@ -153,7 +157,8 @@ def write_instruction(
     if beside_models:
         parts.append(
             Text(
-                "You see the tasks exactly as a language model receives them. Your answers show how well people solve these tasks."
+                "You see the tasks exactly as a language model receives them. Your answers show "
+                "how well people solve these tasks."
             )
         )
     parts += [Text("## How to answer"), _answering(language, declared, known)]
@@ -169,7 +174,8 @@ def write_instruction(
     parts.append(Text("## Restrictions"))
     parts.append(
         Text(
-            "People and models need equal conditions, and the questions must not become public, because models could be trained "
+            "People and models need equal conditions, and the questions must not become public, "
+            "because models could be trained "
             "on them. Please follow these rules:"
         )
         if beside_models
@@ -202,7 +208,8 @@ def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> lis
     found = []
     if training is not None:
         told = Text(
-            "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks are admitted to "
+            "The tasks are preceded by a training. Only those who solve at least {share:%} of the "
+            "training tasks are admitted to "
             "the main tasks.",
             share=training.threshold,
         )
@@ -211,7 +218,8 @@ def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> lis
     if controls is not None:
         found.append(
             Text(
-                "Some of the tasks are control tasks, whose answers are known in advance; they look like all other tasks. If less "
+                "Some of the tasks are control tasks, whose answers are known in advance; they "
+                "look like all other tasks. If less "
                 "than {share:%} of your answers to control tasks are right, your other answers are not used.",
                 share=controls.min_accuracy,
             )
@@ -220,7 +228,10 @@ def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> lis
 
 
 def _unfolded(lengths: Sequence[int]) -> int:
-    """Return how many examples are shown: at most `UNFOLDED`, and after the second one only what can be read in a minute."""
+    """Return how many examples are shown.
+
+    At most `UNFOLDED`, and after the second one only what can be read in a minute.
+    """
     fitting = [n for n, total in enumerate(accumulate(lengths), start=1) if n <= 2 or total <= _UNFOLDED_TEXT]
     return min(len(fitting), UNFOLDED)
 
@@ -267,7 +278,8 @@ def _form(declared: Dataset, known: TaskDescription | None) -> Text:
         return Text("Choose one answer:")
     if "grade_norm" in declared.metrics:
         return Text(
-            "Write the answer in the form that the task requires: numbers separated by commas without spaces (for example 1,4), or "
+            "Write the answer in the form that the task requires: numbers separated by commas "
+            "without spaces (for example 1,4), or "
             "a word in lower case. If several words are needed, write them without spaces and commas."
         )
     if answer.kind == "choice" or (answer.kind == "criteria" and answer.labels != ("0", "1")):
@@ -328,7 +340,9 @@ def fenced(text: str, language: str = "text") -> str:
 
 
 def html_of(markdown: str) -> str:
-    r"""Convert Markdown to HTML; HTML inside it stays text, links to scripts stay text too, and further examples are folded.
+    r"""Convert Markdown to HTML; HTML inside it stays text, links to scripts stay text too.
+
+    And further examples are folded.
 
     Example:
         >>> html_of("*Answer*: <script>alert(1)</script>")

@@ -80,8 +80,8 @@ def fields_of(
         items: the dataset's items.
         declared: its declaration.
         size: the size of the sample: a field with more than a fifth as many categories cannot be kept.
-        wanted: the fields to keep; by default, all fields of `meta` at any depth, the fields of `inputs` that the dataset
-            groups by, the gold answer, and the length of the prompt.
+        wanted: the fields to keep; by default, all fields of `meta` at any depth, the fields of `inputs` that
+            the dataset groups by, the gold answer, and the length of the prompt.
 
     Returns:
         The fields that can be kept, those of the dataset's groups first; and the other ones.

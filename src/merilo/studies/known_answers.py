@@ -88,9 +88,12 @@ def choose_examples(
     most: int,
     written: Sequence[Item] = (),
 ) -> ChosenExamples:
-    """Choose few solved items that show every label, every form of prompt and every domain, in this order of importance.
+    """Choose few solved items that show every label, every form of prompt and every domain.
 
-    Each step takes the item that shows most of what is not shown yet: of equals a short one, then one of the dataset, then the first.
+    In this order of importance.
+
+    Each step takes the item that shows most of what is not shown yet: of equals a short one, then one of the
+    dataset, then the first.
 
     Args:
         solved: the solved items of the dataset, not of the test.
@@ -191,7 +194,9 @@ def spacing(share: float) -> int:
 
 
 def wanted_controls(items: int, share: float) -> int:
-    """Return the number of control items for a share of the tasks, so that an annotator who answers all items gets each once.
+    """Return the number of control items for a share of the tasks.
+
+    So that an annotator who answers all items gets each once.
 
     Example:
         >>> wanted_controls(1000, 0.05), wanted_controls(8, 0.05)
@@ -203,7 +208,9 @@ def wanted_controls(items: int, share: float) -> int:
 def choose_controls(
     pool: Sequence[Item], test: Sequence[Item], declared: Dataset, *, wanted: int, seed: int
 ) -> ChosenControls:
-    """Choose control items that look like the test: of a larger pool, those that have the test's distribution of fields.
+    """Choose control items that look like the test.
+
+    Of a larger pool, those that have the test's distribution of fields.
 
     Args:
         pool: items that passed `screen_known`.

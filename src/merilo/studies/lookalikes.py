@@ -51,7 +51,8 @@ class TellingFeature:
 
     Attributes:
         name: length, domain, answer, words, or all of them.
-        auc: the probability that a random control item gets a higher score than a random test item, by cross-validation.
+        auc: the probability that a random control item gets a higher score than a random test item, by
+            cross-validation.
         interval: its confidence interval.
     """
 
@@ -123,10 +124,11 @@ def check_lookalikes(
     """Train classifiers to tell control items from test items, and estimate their AUC on items not seen in training.
 
     The classifier is scikit-learn's logistic regression with a quadratic penalty on standardised features: characters,
-    words, digits and lines; the domain; the answer; and words in hashed columns. The AUC is computed within each of five
-    folds, whose items took no part in training, and averaged over the folds of two divisions. Its interval is Student's, with
-    the variance corrected for folds that share training items. The levels of the single groups are corrected by Bonferroni's
-    method. The AUC may lie below 0.5: of control items drawn to match the test, one part is rich in what the other lacks.
+    words, digits and lines; the domain; the answer; and words in hashed columns. The AUC is computed within
+    each of five folds, whose items took no part in training, and averaged over the folds of two divisions.
+    Its interval is Student's, with the variance corrected for folds that share training items. The levels of
+    the single groups are corrected by Bonferroni's method. The AUC may lie below 0.5: of control items drawn
+    to match the test, one part is rich in what the other lacks.
 
     Args:
         items: the test items; of more than 600, a random 600 are compared.
@@ -135,8 +137,8 @@ def check_lookalikes(
         level: the nominal coverage of the intervals, in (0, 1).
 
     Returns:
-        The check; without features if there are fewer than `LEAST_CONTROLS` control items or test items, or if scikit-learn
-        is not installed.
+        The check; without features if there are fewer than `LEAST_CONTROLS` control items or test items, or
+        if scikit-learn is not installed.
 
     References:
         C. Nadeau, Y. Bengio (2003), Inference for the generalization error. Machine Learning 52, 239-281.

@@ -175,7 +175,10 @@ class _Visit:
                 )
                 return
             if not same:
-                message = f"item {one.item.id}: the prompt is not what a model receives (instruction and inputs give another text)"
+                message = (
+                    f"item {one.item.id}: the prompt is not what a model receives (instruction and "
+                    "inputs give another text)"
+                )
                 self.check.problems.append(PlanFault(ITEMS_FILE, number, "prompt", message))
                 return
         every = [one.item for one in items]
@@ -237,7 +240,10 @@ class _Visit:
         if section is None:
             return
         if abs(section.share - 1 / section.every) > 0.02:
-            self.wrong("controls.every", f"one task in {section.every} is a share of {1 / section.every:.3g}, but share says {section.share:g}")  # fmt: skip
+            self.wrong(
+                "controls.every",
+                f"one task in {section.every} is a share of {1 / section.every:.3g}, but share says {section.share:g}",
+            )
         if section.min_accuracy != plan.baseline.min_control_accuracy:
             self.wrong(
                 "baseline.min_control_accuracy",
@@ -267,7 +273,8 @@ class _Visit:
             for number, rule in enumerate(self.study.plan.restrictions):
                 if (own := rule.text(language)) is None:
                     self.check.warnings.append(
-                        f"restrictions.{number}.{language}: restriction {number + 1} has no text in this language, so the "
+                        f"restrictions.{number}.{language}: restriction {number + 1} has no text "
+                        "in this language, so the "
                         f"instruction, the card and the methods in it leave it out: '{rule.ru or rule.en}'"
                     )
                     continue
@@ -365,13 +372,15 @@ def metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[s
     metric = plan.baseline.metric or declared.metrics[0]
     if metric in RATED:
         return [
-            f"'merilo study baseline' will compute no {metric}, which takes three questions about each rewritten sentence: "
+            f"'merilo study baseline' will compute no {metric}, which takes three questions about "
+            "each rewritten sentence: "
             "whether the meaning is kept, whether it is fluent, whether it is toxic (merilo recipe show rudetox)"
         ]
     solved = [item for item in items if has_gold(item)]
     if not solved:
         return [
-            f"the items have no gold answers: 'merilo study baseline' will compute the agreement and the cost, but no {metric}"
+            "the items have no gold answers: 'merilo study baseline' will compute the agreement "
+            f"and the cost, but no {metric}"
         ]
     gaps = []
     if missing := len(items) - len(solved):
@@ -388,8 +397,8 @@ def metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[s
 def overlap_shortfalls(plan: Study, items: Sequence[Item]) -> list[str]:
     """Return a sentence for every arm that skips its own items and cannot reach its overlap.
 
-    An item with k authors gets at most as many answers as there are experts who did not write it. The experts are the authors
-    named in `meta`, or as many as the plan says if these are more.
+    An item with k authors gets at most as many answers as there are experts who did not write it. The experts
+    are the authors named in `meta`, or as many as the plan says if these are more.
 
     Args:
         plan: the plan.
@@ -420,8 +429,10 @@ def _shortfall(name: str, arm: Arm, items: Sequence[Item]) -> str | None:
     )
     short = sum(experts - len(one) < arm.overlap for one in own) if authors else len(items)
     return (
-        f"{name}: {whom}, and an item's own authors skip it, so {short} of {len(items)} items get fewer answers than the overlap "
-        f"{arm.overlap} (the fewest: {max(least, 0)}): set arms.{name}.overlap to {max(least, 1)}, or ask experts who wrote no items"
+        f"{name}: {whom}, and an item's own authors skip it, so {short} of {len(items)} items get "
+        "fewer answers than the overlap "
+        f"{arm.overlap} (the fewest: {max(least, 0)}): set arms.{name}.overlap to {max(least, 1)}, "
+        "or ask experts who wrote no items"
     )
 
 

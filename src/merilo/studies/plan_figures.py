@@ -37,7 +37,8 @@ class ArmFigures:
 
     Attributes:
         answers: answers to test items; with adaptive overlap, as many as are expected under the plan's assumptions.
-        least_answers: the fewest answers to test items that the overlap takes; with fixed overlap, the same as `answers`.
+        least_answers: the fewest answers to test items that the overlap takes; with fixed overlap, the same
+            as `answers`.
         most_answers: the most answers to test items that the overlap takes; with fixed overlap, the same as `answers`.
         control_answers: answers to control items.
         pages: pages that are paid.
@@ -77,8 +78,8 @@ class ControlFigures:
     Attributes:
         there: the control items that the study has.
         by_share: the share of the plan: with which an annotator who answers all items gets each control item once.
-        per_person: control answers an annotator needs so that annotators who guess are excluded and skilled ones are kept;
-            `None` if no number is enough.
+        per_person: control answers an annotator needs so that annotators who guess are excluded and skilled
+            ones are kept; `None` if no number is enough.
         distinct: different control items that an annotator with the average number of tasks sees.
         threshold: an accuracy at which `per_person` exists, where it does not at the plan's; `None` otherwise.
         at_threshold: `per_person` at that accuracy.
@@ -223,7 +224,10 @@ def paid_work(arm: Arm, plan: Study, answers: int) -> tuple[int, int, float | No
 
 
 def chance_of(declared: Dataset) -> float:
-    """Return the accuracy of guessing: one in the number of labels; a small number where answers are numbers or texts."""
+    """Return the accuracy of guessing: one in the number of labels.
+
+    A small number where answers are numbers or texts.
+    """
     labels = len(declared.answer.labels)
     return max(1 / labels, _LEAST_CHANCE) if labels else _LEAST_CHANCE
 
@@ -255,17 +259,20 @@ def _controls(
     elif (seen := min(arm.controls_per_person for arm in arms.values())) < per_person:
         tasks = per_person * section.every
         notes.append(
-            f"an annotator gets {seen:.1f} control items on average, but {per_person} are needed to exclude annotators who guess: "
+            f"an annotator gets {seen:.1f} control items on average, but {per_person} are needed "
+            "to exclude annotators who guess: "
             f"give each annotator {tasks} tasks, or more control items (controls.every)"
         )
     if there < by_share:
         notes.append(
-            f"there {'is' if there == 1 else 'are'} {there} of {by_share} control items ({section.share:.0%} of the tasks): "
+            f"there {'is' if there == 1 else 'are'} {there} of {by_share} control items "
+            f"({section.share:.0%} of the tasks): "
             "add solved items that are not in the test"
         )
     if there < distinct:
         notes.append(
-            f"an annotator would meet {distinct} control items, but there are only {there}: no control item may come twice to "
+            f"an annotator would meet {distinct} control items, but there are only {there}: no "
+            "control item may come twice to "
             f"one person, so nobody may answer more than {there * section.every} tasks"
         )
     return ControlFigures(there, by_share, per_person, distinct, threshold, at_threshold)
@@ -316,9 +323,9 @@ def equivalence_margin(
 ) -> float:
     """Compute the smallest margin within which equality of two accuracies can be shown.
 
-    Two one-sided tests on paired items, each at the level 1 - `level`, both reject with probability `power` if the accuracies
-    are equal and the margin is at least  (t_level + t_{(1 + power) / 2}) √(m / I + v), with the variance v because items
-    share annotators.
+    Two one-sided tests on paired items, each at the level 1 - `level`, both reject with probability `power`
+    if the accuracies are equal and the margin is at least  (t_level + t_{(1 + power) / 2}) √(m / I + v), with
+    the variance v because items share annotators.
 
     Args:
         discordant: m, the share of items on which only one side is right, in [0, 1].
@@ -358,18 +365,23 @@ def _adaptive_notes(plan: Study) -> Iterator[str]:
             continue
         if not adaptive.decides_early:
             yield (
-                f"{name}: {adaptive.start} equal answers are not a majority of {adaptive.limit}, so the consensus can differ from that of "
+                f"{name}: {adaptive.start} equal answers are not a majority of {adaptive.limit}, "
+                "so the consensus can differ from that of "
                 f"{adaptive.limit} people; with a limit of at most {2 * adaptive.start - 1} it cannot"
             )
         if adaptive.fixed_share == 0:
-            yield f"{name}: no item has fixed overlap (adaptive.fixed_share is 0), so the design cannot be checked on a random share of the items"
+            yield (
+                f"{name}: no item has fixed overlap (adaptive.fixed_share is 0), so the design cannot "
+                "be checked on a random share of the items"
+            )
 
 
 def answers_range(arm: Arm, assumed: Assumptions, items: int) -> tuple[int, int, int]:
     """Return the answers to test items that an arm takes: at least, as expected, at most.
 
-    The expectation assumes the individual accuracy at which the consensus has the assumed accuracy, independent people, and wrong answers
-    that are all the same. Items of different difficulty make people agree more often.
+    The expectation assumes the individual accuracy at which the consensus has the assumed accuracy,
+    independent people, and wrong answers that are all the same. Items of different difficulty make people
+    agree more often.
 
     Args:
         arm: the group.
@@ -438,9 +450,24 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
     ]
     if figures.precision:
         found = [figures.precision.get(name) for name in arms]
-        rows.append((f"expected interval of {figures.metric}", [f"{one.expected:g} ± {one.half_width:.3f}" if one else "—" for one in found]))  # fmt: skip
-        rows.append(("detectable difference from a model", [f"{one.detectable:.3f}" if one and one.detectable else "—" for one in found]))  # fmt: skip
-        rows.append(("equality can be shown within", [f"± {one.equivalence_margin:.3f}" if one else "—" for one in found]))  # fmt: skip
+        rows.append(
+            (
+                f"expected interval of {figures.metric}",
+                [f"{one.expected:g} ± {one.half_width:.3f}" if one else "—" for one in found],
+            )
+        )
+        rows.append(
+            (
+                "detectable difference from a model",
+                [f"{one.detectable:.3f}" if one and one.detectable else "—" for one in found],
+            )
+        )
+        rows.append(
+            (
+                "equality can be shown within",
+                [f"± {one.equivalence_margin:.3f}" if one else "—" for one in found],
+            )
+        )
     return rows
 
 
@@ -460,7 +487,8 @@ def plan_sentences(figures: PlanFigures) -> list[str]:
     for name, one in figures.precision.items():
         enough = one.margin >= one.equivalence_margin
         found.append(
-            f"{name}: with the margin {one.margin:g}, equality with a model {'can' if enough else 'cannot'} be expected to be "
+            f"{name}: with the margin {one.margin:g}, equality with a model "
+            f"{'can' if enough else 'cannot'} be expected to be "
             f"shown; the smallest margin for it is {one.equivalence_margin:.3f}."
         )
     return found

@@ -27,8 +27,10 @@ YamlPath: TypeAlias = tuple[str | int, ...]
 
 _LARGEST: Final = 1_000_000
 
-#: Number of a question of the reporting checklist that only the author can answer -> the question. The numbers are those of
-#: Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML, arXiv 2506.13776; the questions
+#: Number of a question of the reporting checklist that only the author can answer -> the question. The
+#: numbers are those of
+#: Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML, arXiv
+#: 2506.13776; the questions
 #: are in our own words.
 AUTHOR_QUESTIONS: Final[Mapping[str, str]] = {
     "0.1": "title of the paper",

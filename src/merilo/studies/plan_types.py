@@ -1,7 +1,10 @@
-"""The plan of a study: every key of `study.yaml`, and every wish of its author, with its type, default, bounds and meaning.
+"""The plan of a study: every key of `study.yaml`, and every wish of its author, with its type, default.
+
+Bounds and meaning.
 
 Every class reads one section of the file, and every attribute is a key of that section. An unknown key is an error. The
-comments of the file, the options of `merilo study create` and the messages about impossible values follow from these classes.
+comments of the file, the options of `merilo study create` and the messages about impossible values follow
+from these classes.
 """
 
 from __future__ import annotations
@@ -92,7 +95,6 @@ class Pay:
     commission: Share | None = None
 
 
-# fmt: off
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """A group of annotators who answer all items of the study."""
@@ -101,29 +103,39 @@ class Arm:
 
     kind: Annotated[ArmKind, Help("basic: any adults; untrained: any adults on an expert test; expert.")]
     overlap: Overlap = 5
-    adaptive: Annotated[AdaptiveOverlap | None, Help(
-        "null: a fixed overlap; or {start: 3, limit: 5, fixed_share: 0.1}, for studies on Merilo's own site.")] = None
+    adaptive: Annotated[
+        AdaptiveOverlap | None,
+        Help(
+            "null: a fixed overlap; or {start: 3, limit: 5, fixed_share: 0.1}, for studies on Merilo's own site."
+        ),
+    ] = None
     items_per_page: ItemsPerPage = 20
     items_per_person: ItemsPerPerson = 50
     items_per_hour: Annotated[Positive, Help("Tasks in an hour; 30 unless you have measured it.")] = 30.0
     people: Annotated[Count | None, Help("Number of annotators; null: enough for items_per_person.")] = None
-    pay: Annotated[Pay, Help("per_page: null while it is not decided; commission: the platform's share on top.")] = Pay()
+    pay: Annotated[
+        Pay, Help("per_page: null while it is not decided; commission: the platform's share on top.")
+    ] = Pay()
     time_limit: TimeLimit = None
     skip_own: Annotated[Flag, Help("Whether annotators skip items that they may have written.")] = False
-    domain: Annotated[Text | None, Help(
-        "Field of the items with the domain, for experts of domains; null: everybody gets all items.")] = None
+    domain: Annotated[
+        Text | None,
+        Help("Field of the items with the domain, for experts of domains; null: everybody gets all items."),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.adaptive is None:
             return
         if self.adaptive.limit != self.overlap:
             raise ValueError(
-                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say how many people answer an "
+                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say "
+                "how many people answer an "
                 "item at most"
             )
         if self.kind == "expert" or self.skip_own:
             raise ValueError(
-                "adaptive: experts are compared with each other on the same items, which needs a fixed overlap; set adaptive to null"
+                "adaptive: experts are compared with each other on the same items, which needs a "
+                "fixed overlap; set adaptive to null"
             )
 
 
@@ -166,7 +178,8 @@ class Restriction:
         languages = ["ru" if re.search(r"[\u0400-\u04ff]", part) else "en" for part in texts]
         if len(set(languages)) < len(texts):
             raise UsageError(
-                f"{argument('restriction')} takes a rule in one language, or in Russian and in English with | between them"
+                f"{argument('restriction')} takes a rule in one language, or in Russian and in "
+                "English with | between them"
             )
         return cls(**dict(zip(languages, texts, strict=True)))
 
@@ -180,9 +193,13 @@ class DrawnSubset:
     all: Flag = False
     size: Count
     of: Annotated[Count, Help("Items of the dataset.")]
-    fields: Annotated[tuple[Text, ...], Help("Kept fields: subset.csv and subset.svg show each before and after.")] = ()
-    method: Annotated[Literal["all", "balanced", "even"], Help(
-        "balanced: in proportion, every field balanced; even: as many of each domain.")] = "balanced"
+    fields: Annotated[
+        tuple[Text, ...], Help("Kept fields: subset.csv and subset.svg show each before and after.")
+    ] = ()
+    method: Annotated[
+        Literal["all", "balanced", "even"],
+        Help("balanced: in proportion, every field balanced; even: as many of each domain."),
+    ] = "balanced"
     per_domain: Annotated[Count | None, Help("With even: items of each domain.")] = None
 
     def __post_init__(self) -> None:
@@ -200,8 +217,12 @@ class ControlsPlan:
 
     file: FileName = CONTROLS_FILE
     share: ControlShare = 0.05
-    every: Annotated[int, Strict(), Field(ge=2), Help(
-        "One task in so many is a control item, at regular intervals, never twice to one person.")] = 20
+    every: Annotated[
+        int,
+        Strict(),
+        Field(ge=2),
+        Help("One task in so many is a control item, at regular intervals, never twice to one person."),
+    ] = 20
     min_accuracy: Annotated[Share, Help("Annotators below it are excluded.")] = 0.5
 
 
@@ -212,7 +233,9 @@ class TrainingPlan:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     file: FileName = TRAINING_FILE
-    threshold: Annotated[Share, Help("The share of right answers that admits an annotator to the study.")] = 0.8
+    threshold: Annotated[Share, Help("The share of right answers that admits an annotator to the study.")] = (
+        0.8
+    )
     feedback: Annotated[Flag, Help("Whether an annotator sees the right answer after a wrong one.")] = True
 
 
@@ -223,9 +246,12 @@ class Assumptions:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     expected: Expected = 0.9
-    spread: Annotated[float, Strict(), Field(ge=0, le=0.5), Help(
-        "Standard deviation of accuracy between annotators.")] = 0.1
-    skilled: Annotated[Probability, Help("Accuracy on control items of annotators who should be kept.")] = 0.85
+    spread: Annotated[
+        float, Strict(), Field(ge=0, le=0.5), Help("Standard deviation of accuracy between annotators.")
+    ] = 0.1
+    skilled: Annotated[Probability, Help("Accuracy on control items of annotators who should be kept.")] = (
+        0.85
+    )
     level: Annotated[Probability, Help("Nominal coverage of intervals.")] = 0.95
     power: Annotated[Probability, Help("Probability of detecting a difference.")] = 0.8
 
@@ -242,24 +268,45 @@ class Study:
     seed: Seed = 0
     source: SourceFile
     arms: Annotated[Mapping[str, Arm], Help("Whom to ask.")]
-    restrictions: Annotated[tuple[Restriction, ...], Help(
-        "Rules for annotators; the instruction must contain them.")] = ()
-    subset: Annotated[DrawnSubset, Help(
-        "Which items are asked. The draw is made by 'merilo study create'; to draw again, create the study again.")]
-    controls: Annotated[ControlsPlan | None, Help(
-        "Items with known answers, placed among the items to check annotators; null: none.")] = None
-    training: Annotated[TrainingPlan | None, Help(
-        "Items answered first, with feedback: {file: training.jsonl, threshold: 0.8, feedback: true}, or null.")] = None
+    restrictions: Annotated[
+        tuple[Restriction, ...], Help("Rules for annotators; the instruction must contain them.")
+    ] = ()
+    subset: Annotated[
+        DrawnSubset,
+        Help(
+            "Which items are asked. The draw is made by 'merilo study create'; to draw again, create the study again."
+        ),
+    ]
+    controls: Annotated[
+        ControlsPlan | None,
+        Help("Items with known answers, placed among the items to check annotators; null: none."),
+    ] = None
+    training: Annotated[
+        TrainingPlan | None,
+        Help(
+            "Items answered first, with feedback: {file: training.jsonl, threshold: 0.8, feedback: true}, or null."
+        ),
+    ] = None
     instruction: Mapping[Language, FileName]
-    assumptions: Annotated[Assumptions, Help("The assumptions of the computed plan; see 'merilo power'.")] = Assumptions()
-    baseline: Annotated[PlannedAnalysis, Help(
-        "Settings of the baseline, decided before answers are seen; as 'merilo baseline' takes them.")] = field(
-            default_factory=PlannedAnalysis)
-    checklist: Annotated[Mapping[str, str], Help(
-        "Answers that only you can give for the reporting checklist of Wei et al. (2025), by its numbers. Leave empty what you "
-        "do not know: it is reported as not answered. These may be filled in after the freeze.")] = field(default_factory=dict)
-    publication: Annotated[Mapping[str, str | None], Help(
-        "What is published, and where. These may be filled in after the freeze.")] = field(default_factory=dict)
+    assumptions: Annotated[Assumptions, Help("The assumptions of the computed plan; see 'merilo power'.")] = (
+        Assumptions()
+    )
+    baseline: Annotated[
+        PlannedAnalysis,
+        Help("Settings of the baseline, decided before answers are seen; as 'merilo baseline' takes them."),
+    ] = field(default_factory=PlannedAnalysis)
+    checklist: Annotated[
+        Mapping[str, str],
+        Help(
+            "Answers that only you can give for the reporting checklist of Wei et al. (2025), by "
+            "its numbers. Leave empty what you "
+            "do not know: it is reported as not answered. These may be filled in after the freeze."
+        ),
+    ] = field(default_factory=dict)
+    publication: Annotated[
+        Mapping[str, str | None],
+        Help("What is published, and where. These may be filled in after the freeze."),
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.arms:
@@ -280,42 +327,77 @@ class Study:
 class StudyWishes(CheckedSettings):
     """The decisions of the author when a study is created; the defaults are those of the guide."""
 
-    dataset: Annotated[Text | None, Help(
-        "A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.", _ITEMS)] = None
+    dataset: Annotated[
+        Text | None,
+        Help(
+            "A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.",
+            _ITEMS,
+        ),
+    ] = None
     split: Annotated[str | None, Help("The split of the items. Default: test.", _ITEMS)] = None
-    size: Annotated[int | None, Help(
-        "How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", _ITEMS)] = None
+    size: Annotated[
+        int | None,
+        Help(
+            "How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", _ITEMS
+        ),
+    ] = None
     all_items: Annotated[Flag, Help("Use all items, whatever the size of the dataset.", _ITEMS)] = False
-    per_domain: Annotated[Count | None, Help(
-        "Draw this number of items from each domain (the guide's draw for experts); the first --field is the domain.",
-        _ITEMS)] = None
-    field: Annotated[tuple[str, ...], Help(
-        "A field whose distribution the drawn items keep; may be given several times. Default: every field that can be kept.",
-        _ITEMS)] = ()
+    per_domain: Annotated[
+        Count | None,
+        Help(
+            "Draw this number of items from each domain (the guide's draw for experts); the first "
+            "--field is the domain.",
+            _ITEMS,
+        ),
+    ] = None
+    field: Annotated[
+        tuple[str, ...],
+        Help(
+            "A field whose distribution the drawn items keep; may be given several times. Default: "
+            "every field that can be kept.",
+            _ITEMS,
+        ),
+    ] = ()
     seed: Seed = 0
-    audience: Annotated[Audience | None, Help(
-        "Whom to ask. Default: taken from the dataset's knowledge skills.", _PEOPLE)] = None
+    audience: Annotated[
+        Audience | None, Help("Whom to ask. Default: taken from the dataset's knowledge skills.", _PEOPLE)
+    ] = None
     overlap: Overlap = _PEOPLE_ARM.overlap
-    adaptive: Annotated[str | None, Help(
-        "Adaptive overlap, for studies on Merilo's own site: START people answer an item, more people up to LIMIT if they "
-        "disagree; a random SHARE of the items (default: 0.1) gets LIMIT answers in any case. For example 3:5.",
-        _PEOPLE, "START:LIMIT[:SHARE]")] = None
-    expert_overlap: Annotated[Count | None, Help(
-        "How many experts answer an item. Default: as --overlap.", _PEOPLE)] = None
+    adaptive: Annotated[
+        str | None,
+        Help(
+            "Adaptive overlap, for studies on Merilo's own site: START people answer an item, more "
+            "people up to LIMIT if they "
+            "disagree; a random SHARE of the items (default: 0.1) gets LIMIT answers in any case. For example 3:5.",
+            _PEOPLE,
+            "START:LIMIT[:SHARE]",
+        ),
+    ] = None
+    expert_overlap: Annotated[
+        Count | None, Help("How many experts answer an item. Default: as --overlap.", _PEOPLE)
+    ] = None
     items_per_page: ItemsPerPage = _PEOPLE_ARM.items_per_page
     items_per_person: ItemsPerPerson = _PEOPLE_ARM.items_per_person
     pay_per_page: PagePay = None
     expert_pay_per_page: Annotated[Amount | None, Help("Pay for a page of an expert.", _PEOPLE)] = None
     currency: Currency = _PEOPLE_ARM.pay.currency
     time_limit: TimeLimit = None
-    restriction: Annotated[tuple[str, ...], Help(
-        "A rule in addition to the default ones, in one language, or in Russian and English with | between them; may be given "
-        "several times.", _PEOPLE)] = ()
-    controls: Annotated[Path | None, Help(
-        "A file of items with known answers. Default: the dataset's shots.", _KNOWN)] = None
+    restriction: Annotated[
+        tuple[str, ...],
+        Help(
+            "A rule in addition to the default ones, in one language, or in Russian and English "
+            "with | between them; may be given "
+            "several times.",
+            _PEOPLE,
+        ),
+    ] = ()
+    controls: Annotated[
+        Path | None, Help("A file of items with known answers. Default: the dataset's shots.", _KNOWN)
+    ] = None
     control_share: ControlShare = ControlsPlan().share
-    training: Annotated[Path | None, Help(
-        "A file of training items, which annotators answer first, with feedback.", _KNOWN)] = None
+    training: Annotated[
+        Path | None, Help("A file of training items, which annotators answer first, with feedback.", _KNOWN)
+    ] = None
     expected: Expected = Assumptions().expected
     name: StudyName | None = None
 
@@ -324,7 +406,8 @@ class StudyWishes(CheckedSettings):
         adaptive = self.adaptive_overlap
         if adaptive is not None and self.overlap not in {_PEOPLE_ARM.overlap, adaptive.limit}:
             raise UsageError(
-                f"{argument('overlap')} is {self.overlap}, but the limit of {argument('adaptive')} is {adaptive.limit}: both "
+                f"{argument('overlap')} is {self.overlap}, but the limit of {argument('adaptive')} "
+                f"is {adaptive.limit}: both "
                 f"say how many people answer an item at most; leave {argument('overlap')} out"
             )
         _ = self.rules
@@ -353,4 +436,3 @@ class StudyWishes(CheckedSettings):
             UsageError: a text is empty, or two texts of a rule are in the same language.
         """
         return tuple(map(Restriction.of, self.restriction))
-# fmt: on

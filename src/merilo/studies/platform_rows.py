@@ -172,7 +172,10 @@ def _rows_of_abc(path: Path, encoding: str | None) -> pl.DataFrame:
 
 
 def _labelled(export: Export, path: Path) -> pl.DataFrame:
-    """The rows of an export with the ids of the study and the task; rows without any input, a fault of platforms, go."""
+    """The rows of an export with the ids of the study and the task.
+
+    Rows without any input, a fault of platforms, go.
+    """
     _require_fields(export.inputs.columns, path)
     ids = export.inputs.select(pl.col(STUDY, TASK).str.strip_chars().replace("", None))
     empty = pl.all_horizontal(pl.col(name).is_null() for name in export.inputs.columns)
@@ -295,7 +298,10 @@ def _reply(row: Mapping[str, object]) -> Reply:
 
 
 def as_given(answer: str | None) -> str | None:
-    """Return an answer as it was given; `None` for blanks, and one text for the option "may be mine" in every language."""
+    """Return an answer as it was given.
+
+    `None` for blanks, and one text for the option "may be mine" in every language.
+    """
     bare = (answer or "").strip()
     if not bare:
         return None

@@ -1,4 +1,6 @@
-"""The tasks of a study as the files of a platform: Toloka, ABC Elementary, Label Studio, Mechanical Turk, or a plain table.
+"""The tasks of a study as the files of a platform.
+
+Toloka, ABC Elementary, Label Studio, Mechanical Turk, or a plain table.
 
 No file shows a gold answer of the test. Text of a dataset is written as text everywhere, so no markup of it is run.
 """
@@ -144,7 +146,8 @@ def media_kind(path: str) -> MediaKind:
 STYLE: Final = (
     "body{font-family:sans-serif;max-width:50em;margin:1em auto;padding:0 1em;line-height:1.5}"
     ".prompt{white-space:pre-wrap;overflow-wrap:anywhere}fieldset{margin:1em 0}"
-    "img,video{max-width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}pre,code.language-text{font:inherit}table{border-collapse:collapse}td,th{border:1px solid;padding:.2em .6em}"
+    "img,video{max-width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}pre,code.language-text{font:inherit}"
+    "table{border-collapse:collapse}td,th{border:1px solid;padding:.2em .6em}"
 )
 
 
@@ -171,7 +174,10 @@ def instruction_page(outgoing: Outgoing) -> str:
 
 
 def instruction_body(outgoing: Outgoing) -> str:
-    """Return the instruction of a group of annotators as HTML: with its time limit and its option to skip own items, unless stated."""
+    """Return the instruction of a group of annotators as HTML.
+
+    With its time limit and its option to skip own items, unless stated.
+    """
     found = outgoing.instruction
     if outgoing.time_limit is not None:
         limit = f"{outgoing.time_limit:g}"
@@ -207,11 +213,11 @@ def feedback(outgoing: Outgoing, known: str, hint: str | None) -> str:
 def toloka_files(outgoing: Outgoing) -> dict[str, str]:
     """Return the files of a Toloka project by name.
 
-    `project.json` has the fields of the platform's project: the instruction as HTML, the specifications of input and output, and
-    the interface for the Template Builder.
+    `project.json` has the fields of the platform's project: the instruction as HTML, the specifications of
+    input and output, and the interface for the Template Builder.
 
-    `tasks.tsv` holds the known answers of control items in `GOLDEN:answer`, because the platform checks people with them and
-    does not show them; the items of the test have no known answer there.
+    `tasks.tsv` holds the known answers of control items in `GOLDEN:answer`, because the platform checks
+    people with them and does not show them; the items of the test have no known answer there.
     """
     files = {
         "tasks.tsv": _toloka_table(outgoing, outgoing.mixed),
@@ -321,8 +327,8 @@ def _data(side: str, name: str) -> dict[str, Json]:
 def abc_files(outgoing: Outgoing) -> dict[str, str]:
     """Return the files of an ABC Elementary project by name.
 
-    `tasks.tsv` has a row for each task or, if the items are turns of dialogues, a row for each dialogue with a JSON list in
-    `INPUT:dialog`. It holds no known answer; an import takes those of control items from the study.
+    `tasks.tsv` has a row for each task or, if the items are turns of dialogues, a row for each dialogue with
+    a JSON list in `INPUT:dialog`. It holds no known answer; an import takes those of control items from the study.
     """
     files = {"tasks.tsv": "\ufeff" + _abc_table(outgoing), "instruction.html": instruction_page(outgoing)}
     if outgoing.training:
@@ -396,7 +402,8 @@ _LABEL_STUDIO_TEXT: Final = (
 def label_studio_files(outgoing: Outgoing) -> dict[str, str]:
     """Return the files of a Label Studio project by name.
 
-    `tasks.json` holds no known answer, because the community edition checks nobody with them and shows all data of a task.
+    `tasks.json` holds no known answer, because the community edition checks nobody with them and shows all
+    data of a task.
     """
     tasks: list[Json] = [{"data": {**outgoing.shown(task)}} for task in outgoing.mixed]
     files = {
@@ -446,11 +453,12 @@ _FORM_SCRIPT: Final = "https://assets.crowd.aws/crowd-html-elements.js"
 def mturk_files(outgoing: Outgoing) -> dict[str, str]:
     """Return the files of a Mechanical Turk project by name: the CSV of a batch and its HTML layout.
 
-    Mechanical Turk puts the cells of the CSV into the layout as HTML. Every cell is therefore written as HTML that shows a text:
-    markup characters, the dollar sign of placeholders and characters that the platform's CSV cannot hold are character references.
+    Mechanical Turk puts the cells of the CSV into the layout as HTML. Every cell is therefore written as HTML
+    that shows a text: markup characters, the dollar sign of placeholders and characters that the platform's
+    CSV cannot hold are character references.
 
-    A page (HIT) is a row of the CSV and shows `outgoing.page` tasks. If the last page is shorter, it has a CSV and a layout of
-    its own. No file holds a known answer: a browser would show it.
+    A page (HIT) is a row of the CSV and shows `outgoing.page` tasks. If the last page is shorter, it has a
+    CSV and a layout of its own. No file holds a known answer: a browser would show it.
     """
     files = {}
     whole = pages(outgoing.mixed, outgoing.page)
@@ -526,9 +534,13 @@ def _mturk_field(outgoing: Outgoing, place: int) -> str:
         pattern = _mturk_attribute(PATTERNS[outgoing.form])
         field = f'<input type="text" name="{name}" pattern="{pattern}" autocomplete="off"{required}>'
     else:
-        field = f'<textarea name="{name}" rows="{12 if outgoing.form == "program" else 2}" cols="60"{required}></textarea>'
+        field = (
+            f'<textarea name="{name}" rows="{12 if outgoing.form == "program" else 2}" '
+            f'cols="60"{required}></textarea>'
+        )
     mark = (
-        f'<p><label><input type="checkbox" name="mine_{place}" value="true"> {_mturk_attribute(outgoing.mine)}</label></p>\n'
+        f'<p><label><input type="checkbox" name="mine_{place}" value="true"> '
+        f"{_mturk_attribute(outgoing.mine)}</label></p>\n"
         if outgoing.mine
         else ""
     )

@@ -115,8 +115,8 @@ def export_study(
         media_url: the address of the folder `samples/`, for datasets with pictures and sounds.
         author_field: the field of `meta` that names the authors of an item; by default, one of the usual names.
         experts: experts who get a sheet; by default, all authors.
-        domains: the domains whose items are written. By default, if the plan has domains, each expert gets those in which they wrote items;
-            without known authors, each domain has a sheet.
+        domains: the domains whose items are written. By default, if the plan has domains, each expert gets
+            those in which they wrote items; without known authors, each domain has a sheet.
         force: replace an existing folder.
 
     Returns:
@@ -124,7 +124,8 @@ def export_study(
 
     Raises:
         UsageError: the plan has no such arm, language or domain, or experts are named in an arm that skips nothing.
-        DataError: the overlap is adaptive, the platform cannot show the tasks, an item cannot be rendered, or an expert wrote all items.
+        DataError: the overlap is adaptive, the platform cannot show the tasks, an item cannot be rendered, or
+            an expert wrote all items.
         OutputError: the folder exists or cannot be written.
     """
     name, group = arm_of(folder, arm)
@@ -133,7 +134,8 @@ def export_study(
         raise UsageError(f"{given} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
     if group.adaptive is not None:
         raise DataError(
-            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed number of people: serve the study with "
+            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed "
+            "number of people: serve the study with "
             f"'merilo study serve', or set arms.{name}.adaptive to null before the freeze",
             file=plan_path(folder.path),
         )
@@ -222,7 +224,8 @@ def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
         raise DataError("the study has no items to export")
     if outgoing.dialogue and platform not in {"abc", "csv"}:
         raise DataError(
-            f"the items are turns of dialogues, which one person must answer in order, and {NAMES[platform]} shows tasks in "
+            "the items are turns of dialogues, which one person must answer in order, and "
+            f"{NAMES[platform]} shows tasks in "
             f"any order; export to ABC Elementary ({argument('platform', 'abc', given='abc')}) or to tables "
             f"({argument('platform', 'csv', given='csv')})"
         )

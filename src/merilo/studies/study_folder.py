@@ -159,7 +159,8 @@ def read_study_items(path: Path) -> list[StudyItem]:
     """Read a file of items: JSON Lines, an item a line, with its prompt.
 
     Raises:
-        InputError: the file cannot be read, a line is not an item, or two items share an id; the message names the line.
+        InputError: the file cannot be read, a line is not an item, or two items share an id; the message
+            names the line.
     """
     found: list[StudyItem] = []
     seen: set[str] = set()

@@ -1,8 +1,8 @@
 """Read the dataset of a study: its items, its shots, its declaration, and whom to ask.
 
-People do not rewrite the sentences of ruDetox. In three projects they say of every pair of a toxic sentence and its neutral
-version whether the two mean the same, whether the second is written well, and whether it offends nobody; the recipe `rudetox`
-keeps the pairs that all three accept. 1 accepts in every project.
+People do not rewrite the sentences of ruDetox. In three projects they say of every pair of a toxic sentence
+and its neutral version whether the two mean the same, whether the second is written well, and whether it
+offends nobody; the recipe `rudetox` keeps the pairs that all three accept. 1 accepts in every project.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ def _declaration(
         if known.lower() in CATALOGUE:
             return CATALOGUE[known.lower()], None
     raise UsageError(
-        f"nothing says which dataset {shown(path)} is: give {argument('dataset', 'NAME')}, a name of 'merilo datasets list' "
+        f"nothing says which dataset {shown(path)} is: give {argument('dataset', 'NAME')}, a name "
+        "of 'merilo datasets list' "
         "or the path of a declaration"
     )
 
@@ -211,7 +212,9 @@ def _with_prompts(declared: Dataset, meta: Mapping[str, Json] | None, folder: Pa
 
 
 def comparable(items: Sequence[Item]) -> list[str]:
-    """Return for each item the text by which equal questions are found: its inputs without case and repeated white space.
+    """Return for each item the text by which equal questions are found.
+
+    Its inputs without case and repeated white space.
 
     Media are compared by their paths.
 
@@ -266,7 +269,8 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
     if len(tests) < len(source.split.items):
         missing = len(source.split.items) - len(tests)
         raise DataError(
-            f"{missing} of {len(source.split.items)} items have no rewritten sentence (outputs): people judge pairs of a toxic "
+            f"{missing} of {len(source.split.items)} items have no rewritten sentence (outputs): "
+            "people judge pairs of a toxic "
             "sentence and its neutral version",
             file=source.file,
             field="outputs",
@@ -290,8 +294,8 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
 def known_judgements(solved: Sequence[Item], project: str) -> tuple[Item, ...]:
     """Make control items of solved pairs: each gives one that is accepted and one that is not.
 
-    Rejected are a toxic sentence with the neutral version of the next pair, a neutral sentence with its words in reverse order, and
-    the toxic sentence itself. A solved pair is taken for a good one.
+    Rejected are a toxic sentence with the neutral version of the next pair, a neutral sentence with its words
+    in reverse order, and the toxic sentence itself. A solved pair is taken for a good one.
 
     Args:
         solved: items of ruDetox with their rewritten sentences.

@@ -1,7 +1,8 @@
 """The tasks of a study: items rendered for people by the renderer that makes the prompts of models.
 
-A task is known to a platform by an opaque id. Annotators see the ids of their tasks, so an id must not tell which tasks are
-control items. The ids are keyed digests, and the key depends on the gold answers, which annotators do not have.
+A task is known to a platform by an opaque id. Annotators see the ids of their tasks, so an id must not tell
+which tasks are control items. The ids are keyed digests, and the key depends on the gold answers, which
+annotators do not have.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ class TaskIds:
         ).digest()
 
     def study(self, arm: str) -> str:
-        """The id of the study on platforms: an import knows by it the rows of another study and the group of annotators."""
+        """The id of the study on platforms.
+
+        An import knows by it the rows of another study and the group of annotators.
+        """
         return f"study-{self._digest('study', arm)[:10]}"
 
     def of(self, kind: TaskKind, item: Item) -> str:
@@ -227,7 +231,9 @@ def form_of(item: Item, declared: Dataset) -> AnswerForm:
 
 
 def one_answer(outputs: Json) -> Json:
-    """Return the answer that people give: of gold labels by criteria, the one label of all; `None` if the labels differ.
+    """Return the answer that people give: of gold labels by criteria, the one label of all.
+
+    `None` if the labels differ.
 
     Example:
         >>> one_answer({"law": "1", "moral": "1"}), one_answer({"law": "1", "moral": "0"}), one_answer("1")

@@ -226,7 +226,8 @@ _BAR, _ROW, _LEFT, _WIDTH = 330.0, 26.0, 270.0, 720.0
 _STYLE: Final = (
     "text{font:13px system-ui,sans-serif;fill:#222}.head{font-weight:600}.small{fill:#555}"
     ".before{fill:#9aa5b1}.after{fill:#1f6f8b}.paper{fill:#fff}"
-    "@media (prefers-color-scheme:dark){text{fill:#eee}.small{fill:#aaa}.paper{fill:#16191d}.before{fill:#5d6875}.after{fill:#58b4d1}}"
+    "@media (prefers-color-scheme:dark){text{fill:#eee}.small{fill:#aaa}.paper{fill:#16191d}"
+    ".before{fill:#5d6875}.after{fill:#58b4d1}}"
 )
 
 
@@ -253,7 +254,8 @@ def shares_svg(shares: Sequence[CategoryShare]) -> str:
             label = one.value if len(one.value) <= 34 else one.value[:33] + "…"
             before, after = _BAR * one.share / tallest, _BAR * one.drawn_share / tallest
             body.append(
-                f"<g><title>{escape(one.value)}: {one.items} ({one.share:.2%}), {one.drawn} ({one.drawn_share:.2%})</title>"
+                f"<g><title>{escape(one.value)}: {one.items} ({one.share:.2%}), {one.drawn} "
+                f"({one.drawn_share:.2%})</title>"
                 f'<text x="{_LEFT - 8:.0f}" y="{y + 16:.0f}" text-anchor="end">{escape(label)}</text>'
                 f'<rect class="before" x="{_LEFT:.0f}" y="{y + 3:.0f}" width="{before:.1f}" height="8"/>'
                 f'<rect class="after" x="{_LEFT:.0f}" y="{y + 13:.0f}" width="{after:.1f}" height="8"/>'
@@ -263,7 +265,8 @@ def shares_svg(shares: Sequence[CategoryShare]) -> str:
             y += _ROW
     height = y + 20
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" width="{_WIDTH:.0f}" style="max-width:100%" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" '
+        f'width="{_WIDTH:.0f}" style="max-width:100%" role="img">'
         f"<title>Distribution of every field before and after the draw</title><style>{_STYLE}</style>"
         f'<rect class="paper" width="100%" height="100%"/>{"".join(body)}</svg>\n'
     )

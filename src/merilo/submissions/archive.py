@@ -106,10 +106,10 @@ class Archive:
 def open_archive(path: Path) -> Iterator[Archive]:
     """Open a submission archive.
 
-    The following are refused before unpacking: files that are not ZIP, or truncated; more than `MAX_ENTRIES` files; names
-    that are absolute, lead out of their folder, nest deeper than `MAX_DEPTH`, or occur twice (in any letter case);
-    links and devices; encryption; rare compression methods, whose memory use the archive sets; sizes, totals and
-    compression ratios beyond the limits.
+    The following are refused before unpacking: files that are not ZIP, or truncated; more than `MAX_ENTRIES`
+    files; names that are absolute, lead out of their folder, nest deeper than `MAX_DEPTH`, or occur twice (in
+    any letter case); links and devices; encryption; rare compression methods, whose memory use the archive
+    sets; sizes, totals and compression ratios beyond the limits.
 
     Raises:
         InputError: there is no such file.

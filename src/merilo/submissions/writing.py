@@ -32,8 +32,9 @@ def pack(run: Path, out: Path) -> list[str]:
     """Pack a folder of answers into a submission.
 
     Args:
-        run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter case: records
-            of `id` and `answer`, as `merilo.models.sheets` reads them. Files that match no dataset are ignored. Or it
+        run: holds a file of answers for each dataset, `<name>.jsonl` (JSON, CSV and TSV too), in any letter
+            case: records of `id` and `answer`, as `merilo.models.sheets` reads them. Files that match no
+                dataset are ignored. Or it
             is the folder of a run, of which the first sample of each item is taken.
         out: the archive to write.
 

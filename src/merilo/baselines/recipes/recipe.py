@@ -59,7 +59,8 @@ class ScoreStep:
 
     Attributes:
         metric: the metric; `None` if the recipe names a dataset, whose metrics are then used.
-        questions: the questions whose answers are scored, each separately; all questions if empty. Not allowed with `source`.
+        questions: the questions whose answers are scored, each separately; all questions if empty. Not
+            allowed with `source`.
         gold: the columns of gold answers, one score for each; if empty, the dataset's criteria (`virtue`, `law`) or
             `gold`. Not allowed with `source`.
         source: the item's field with the toxic sentence, if rewritten sentences are scored.
@@ -90,7 +91,8 @@ class Recipe:
         ignore: input fields of the exports that belong to the platform and not to the item, such as row numbers.
         questions: mapping from name to question.
         min_votes: how many equal votes make a majority.
-        min_control_accuracy: annotators with a lower accuracy on control items are excluded, separately for each question.
+        min_control_accuracy: annotators with a lower accuracy on control items are excluded, separately for
+            each question.
         resolve: what happens to items without a majority, as in `merilo baseline`.
         keep: the questions that must all accept an item for it to be kept; if empty, items are not filtered.
         scores: the scoring steps.

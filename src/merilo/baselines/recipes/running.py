@@ -46,7 +46,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The content of a question's files: responses, item field -> column of shown and further fields, accepted labels."""
+    """The content of a question's files.
+
+    Responses, item field -> column of shown and further fields, accepted labels.
+    """
 
     responses: Responses
     columns: Mapping[str, str]
@@ -110,7 +113,8 @@ def _read(recipe: Recipe, name: str, paths: Sequence[Path], encoding: str | None
     for one, column in fields.items():
         if not column:
             raise UsageError(
-                f"question '{name}' has no field '{called[one]}' (its fields: {listed(responses.fields)}); give its name in "
+                f"question '{name}' has no field '{called[one]}' (its fields: "
+                f"{listed(responses.fields)}); give its name in "
                 "the export in the recipe's 'columns'",
                 file=paths[0],
             )
@@ -194,7 +198,8 @@ def _answered(recipe: Recipe, name: str, read: _Read, path: Path, repeats: Repea
     alike = answers.filter(differ)
     if alike.select(pl.struct(*both).is_duplicated().any()).item():
         raise DataError(
-            f"two items of question '{name}' have the same {', '.join(shown)} and different answers: add distinguishing fields to "
+            f"two items of question '{name}' have the same {', '.join(shown)} and different "
+            "answers: add distinguishing fields to "
             "the question's 'shows', or ignore fields that do not belong to the item",
             file=path,
         )
@@ -213,12 +218,12 @@ class RecipeResult:
         recipe: the recipe.
         questions: mapping from question to its baseline.
         accepted: mapping from question to the labels that accept an item, in the spelling of the answers.
-        table: one row per item: its fields, every question's answer (null if there is none), the gold answers if they are
-            known, and `kept` if the recipe filters items: true, false, or null if a question has no answer and no
-            question rejects the item.
+        table: one row per item: its fields, every question's answer (null if there is none), the gold answers
+            if they are known, and `kept` if the recipe filters items: true, false, or null if a question has
+            no answer and no question rejects the item.
         scores: mapping from name to score: `correct.virtue`, `with_history.acc`, `j`.
-        comparison: the difference of the two questions that the recipe compares (first minus second) on the items with an
-            answer to both; `None` without gold.
+        comparison: the difference of the two questions that the recipe compares (first minus second) on the
+            items with an answer to both; `None` without gold.
         agreement: on how many items the two compared questions have the same answer, and the number of items compared;
             `None` if the recipe compares nothing.
         left_undone: the results that could not be computed, one sentence each.
@@ -261,7 +266,8 @@ def run_recipe(
     Raises:
         UsageError: a question has no files, files are given for an unknown question, or an export lacks a field.
         InputError: a file cannot be read.
-        DataError: the questions are about different items, an accepted answer never occurs, or gold answers are missing.
+        DataError: the questions are about different items, an accepted answer never occurs, or gold answers
+            are missing.
     """
     _require_files(recipe, exports)
     answered = read_answers(recipe, exports, encoding=encoding, repeats=repeats)
@@ -333,8 +339,10 @@ def _with_alike(table: pl.DataFrame, alike: pl.DataFrame, name: str, shown: Sequ
     fields = [one for one in alike.columns if one != name]
     if alike.join(table, on=fields, how="anti", nulls_equal=True).height:
         raise DataError(
-            f"two items of question '{name}' have the same {', '.join(shown)} and different answers, and the other questions "
-            f"have no item with their {listed([one for one in fields if one not in shown])}: add distinguishing fields to the "
+            f"two items of question '{name}' have the same {', '.join(shown)} and different "
+            "answers, and the other questions "
+            f"have no item with their {listed([one for one in fields if one not in shown])}: add "
+            "distinguishing fields to the "
             "question's 'shows'"
         )
     alike = alike.rename({name: _ALIKE})

@@ -150,7 +150,8 @@ class RecipeScorer:
         rated = bool(set(declared.metrics) & set(RATED)) if declared else step.metric == "j"
         if rated != bool(step.source):
             raise UsageError(
-                f"recipe {recipe.name}: datasets scored by J need 'source' and 'rewritten', and other datasets do not allow them"
+                f"recipe {recipe.name}: datasets scored by J need 'source' and 'rewritten', and "
+                "other datasets do not allow them"
             )
         if declared and declared.answer.kind == "program":
             raise UsageError(
@@ -194,7 +195,10 @@ class RecipeScorer:
         return Scored(score(declared, items, answers, rater=self.rater, seed=self.seed).all())
 
     def _by_criteria(self, declared: Dataset, asked: Sequence[str], table: pl.DataFrame) -> Scored:
-        """Score by every criterion; one label answers all criteria, and each pair of item and question is an item of the dataset."""
+        """Score by every criterion; one label answers all criteria.
+
+        And each pair of item and question is an item of the dataset.
+        """
         criteria = declared.answer.criteria
         inputs = texts(table, self.recipe.item, number=ITEM)
         items: list[Item] = []

@@ -23,7 +23,8 @@ RUDETOX: Final = Dataset(
             value=0.477,
             n=404,
             provenance="measured",
-            source="MERA: 800 pairs written by people, 3 annotators each; those close in meaning, correct and inoffensive",
+            source="MERA: 800 pairs written by people, 3 annotators each; those close in meaning, correct "
+            "and inoffensive",
         ),
     ),
 )

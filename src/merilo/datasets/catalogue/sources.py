@@ -33,8 +33,14 @@ def tape(metric: str, value: float, n: int) -> HumanFigure:
 
 
 def mmlu_experts() -> HumanFigure:
-    """Return the experts' result on the English MMLU as estimated by its authors; the benchmark's table shows this result."""
-    source = "MMLU paper (arXiv:2009.03300): estimate for experts from 95th percentiles of the underlying exams, in English"
+    """Return the experts' result on the English MMLU as estimated by its authors.
+
+    The benchmark's table shows this result.
+    """
+    source = (
+        "MMLU paper (arXiv:2009.03300): estimate for experts from 95th percentiles of the underlying "
+        "exams, in English"
+    )
     return HumanFigure(metric="acc", value=0.898, n=None, provenance="literature", source=source)
 
 
@@ -46,7 +52,10 @@ def annotated_test() -> HumanFigure:
 
 def mmlu_untrained() -> HumanFigure:
     """Return the MMLU paper's result for people without training, which ruMMLU's card quotes."""
-    source = "MMLU paper (arXiv:2009.03300): crowd workers without special training, in English; quoted in the dataset's card"
+    source = (
+        "MMLU paper (arXiv:2009.03300): crowd workers without special training, in English; quoted in "
+        "the dataset's card"
+    )
     return HumanFigure(metric="acc", value=0.345, n=None, provenance="literature", source=source)
 
 

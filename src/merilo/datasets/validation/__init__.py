@@ -58,7 +58,7 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
 def _known(path: Path, contents: Contents, report: ValidationReport) -> Dataset | None:
     own = contents.root / OWN
     if own.is_file():
-        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - YAML and Pydantic are needed only for custom datasets
+        from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - imports Pydantic
 
         report.files.append(OWN)
         try:

@@ -62,7 +62,10 @@ class Contents:
 
     @property
     def for_benchmark(self) -> bool:
-        """Whether the benchmark's rules for ids hold: the dataset is in the catalogue, or has the benchmark's metadata."""
+        """Whether the benchmark's rules for ids hold.
+
+        The dataset is in the catalogue, or has the benchmark's metadata.
+        """
         return self.meta is not None or (self.declared is not None and self.declared.name in CATALOGUE)
 
     def splits(self) -> dict[str, list[LocatedItem]]:
@@ -169,5 +172,6 @@ def _note_unknown_keys(entry: Json, where: str, file: str, report: ValidationRep
             report.note(
                 file,
                 f"{where}.{key}",
-                "is not a field of an item: put your fields under inputs, outputs or meta, or declare them in dataset.yaml",
+                "is not a field of an item: put your fields under inputs, outputs or meta, or "
+                "declare them in dataset.yaml",
             )

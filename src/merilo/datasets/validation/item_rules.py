@@ -22,7 +22,10 @@ _SHOWN_IDS: Final = 10
 
 
 def check_ids(contents: Contents, report: ValidationReport) -> None:
-    """Check that no two ids are written alike; in the benchmark, also that they count from 1 over the test and the shots."""
+    """Check that no two ids are written alike.
+
+    In the benchmark, also that they count from 1 over the test and the shots.
+    """
     seen: dict[str, LocatedItem] = {}
     strict = contents.for_benchmark
     for place in contents.places:

@@ -1,4 +1,7 @@
-"""Rules for the descriptions of a dataset: `raw_dataset_meta.json`, its metadata, and `raw_readme_*.json`, its cards."""
+"""Rules for the descriptions of a dataset.
+
+`raw_dataset_meta.json`, its metadata, and `raw_readme_*.json`, its cards.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ LANGUAGES: Final = ("en", "ru")
 def description_faults(value: Json, path: str) -> Iterator[tuple[str, str]]:
     """Yield the JSON path and the fault of each description below a value.
 
-    A description is an object with a text in English and in Russian, or the text "default". Other objects and lists hold the
-    descriptions of fields inside a field, to any depth, as in `data_example`.
+    A description is an object with a text in English and in Russian, or the text "default". Other objects and
+    lists hold the descriptions of fields inside a field, to any depth, as in `data_example`.
 
     Args:
         value: a description, or an object or list that holds descriptions.
@@ -171,7 +174,10 @@ def _size(value: Json) -> str | None:
 
 
 def _sources(value: Json) -> str | None:
-    """Return the fault of the list of models that made data, or of the placeholder that is filled when the card is built."""
+    """Return the fault of the list of models that made data.
+
+    Or of the placeholder that is filled when the card is built.
+    """
     if isinstance(value, str) and SOURCES_PLACEHOLDER.fullmatch(value):
         return None
     return _texts(value) and "must be a list of texts, or the placeholder 'list(set(...))'"

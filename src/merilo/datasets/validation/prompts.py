@@ -279,7 +279,8 @@ def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], repor
         report.wrong(
             (contents.splits().get("test") or contents.places)[0].file,
             "data",
-            f"prompts{f' of {group}' if group else ''} are not spread evenly: '{str(most[0])[:40]}' is used in {most[1]} items,"
+            f"prompts{f' of {group}' if group else ''} are not spread evenly: "
+            f"'{str(most[0])[:40]}' is used in {most[1]} items,"
             f" '{str(least[0])[:40]}' in {least[1]}",
         )
 

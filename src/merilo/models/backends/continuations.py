@@ -99,7 +99,8 @@ def open_tokenizer(
         )
     except ImportError as error:
         raise MissingPartError(
-            f"the tokenizer {name or server.model!r} needs a package: pip install 'merilo[models]' transformers ({error})"
+            f"the tokenizer {name or server.model!r} needs a package: pip install 'merilo[models]' "
+            f"transformers ({error})"
         ) from error
     except Exception as error:
         what = shortened(str(error) or type(error).__name__, 200)
@@ -127,8 +128,8 @@ COMPLETION_ARGUMENTS: Final = (
 class Completions(ServerBackend):
     """A model that continues texts behind a server; a `ModelBackend`.
 
-    With the model's tokenizer, prompts that are too long are found before they are sent; without it, the server's tokens show where a
-    continuation starts.
+    With the model's tokenizer, prompts that are too long are found before they are sent; without it, the
+    server's tokens show where a continuation starts.
 
     Args:
         name: `local-completions` or `openai-completions`.
@@ -257,7 +258,8 @@ def loglikelihood(
         choice: the reply's choice.
         context: the text before the continuation.
         continuation: the continuation.
-        lengths: the tokens of the context, and of context and continuation, by the model's tokenizer; `None` without one.
+        lengths: the tokens of the context, and of context and continuation, by the model's tokenizer; `None`
+            without one.
         counted: the tokens of the request as the server counts them.
 
     Raises:
@@ -303,7 +305,8 @@ def _by_text(tokens: Json, given: int, context: str, continuation: str) -> tuple
     offset = "".join(texts).find(context + continuation)
     if offset < 0:
         raise ValueError(
-            "the server's tokens do not spell the text that was sent: it ignores echo, or its tokens are parts of letters; "
+            "the server's tokens do not spell the text that was sent: it ignores echo, or its "
+            "tokens are parts of letters; "
             "name the model's tokenizer by tokenizer=..."
         )
     boundary = offset + len(context.rstrip())

@@ -160,7 +160,8 @@ def open_inspect(name: str, given: Mapping[str, str], limits: RateLimits) -> Ins
 
     Args:
         name: `inspect/PROVIDER/MODEL`.
-        given: `base_url`, `num_concurrent`, `max_retries`, `timeout`, `max_gen_toks`, `reasoning_effort`; all others go to the provider.
+        given: `base_url`, `num_concurrent`, `max_retries`, `timeout`, `max_gen_toks`, `reasoning_effort`; all
+            others go to the provider.
         limits: the limits a minute.
 
     Raises:

@@ -23,8 +23,9 @@ from merilo.wording import shortened
 class GenerationRecord:
     """Notes the tokens of every text that an `LM` object of lm-eval's generates.
 
-    `generate_until` returns texts alone, so a truncated answer looks like a whole one. It decodes each text and then hands it to its cache
-    hook; this object sees both. Backends that decode elsewhere (vLLM) leave no tokens, and their texts are tokenized again.
+    `generate_until` returns texts alone, so a truncated answer looks like a whole one. It decodes each text
+    and then hands it to its cache hook; this object sees both. Backends that decode elsewhere (vLLM) leave no
+    tokens, and their texts are tokenized again.
 
     Args:
         lm: the object; its `tok_decode` and its cache hook are replaced.
@@ -147,8 +148,8 @@ class LocalSettings:
 class LocalModel:
     """A model on this machine behind an `LM` object of lm-eval's; a `ModelBackend`.
 
-    A batch runs in a thread, one batch at a time. Prompts that do not fit into the model's context are not cut, as lm-eval would, but
-    answered `too_long`.
+    A batch runs in a thread, one batch at a time. Prompts that do not fit into the model's context are not
+    cut, as lm-eval would, but answered `too_long`.
 
     Args:
         lm: the object; a `TemplateLM` of lm-eval's.
@@ -308,8 +309,9 @@ class LocalModel:
 def passes_without_collisions(encoded: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[int]]:
     """Divide pairs of context and continuation into calls of `loglikelihood` that lm-eval answers rightly.
 
-    lm-eval's `hf` runs the model once for all pairs of a call that are equal up to the last token. If they are split at different places,
-    such as "a b" + " c d" and "a b c" + " d", it gives the shorter continuation the probability of another token (0.4.13).
+    lm-eval's `hf` runs the model once for all pairs of a call that are equal up to the last token. If they
+    are split at different places, such as "a b" + " c d" and "a b c" + " d", it gives the shorter
+    continuation the probability of another token (0.4.13).
 
     Args:
         encoded: the tokens of each pair.

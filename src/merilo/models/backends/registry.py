@@ -101,7 +101,8 @@ def open_model(
     Args:
         name: the name.
         args: the backend's arguments; built-in respondents take none.
-        settings: the settings of the run: limits a minute, device, and the random seed of the built-in respondent `random`.
+        settings: the settings of the run: limits a minute, device, and the random seed of the built-in
+            respondent `random`.
         materials: the datasets with their items, which built-in respondents read.
         media_folder: the folder that paths of media are relative to.
 

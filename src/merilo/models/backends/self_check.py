@@ -2,7 +2,8 @@
 
 The true values of the model are not known, but they obey laws that wrong values break:
 
-- the probability of two words is that of the first times that of the second after it (servers that shift log-probabilities by one token,
+- the probability of two words is that of the first times that of the second after it (servers that shift
+log-probabilities by one token,
   such as llama-cpp-python's, break this);
 - no text is more probable than the token that greedy decoding takes;
 - the probabilities of texts of which none begins another sum up to at most 1, and none is above 1;
@@ -24,13 +25,17 @@ from merilo.text import Text
 _FRANCE: Final = Text("The capital of France is| Paris| blue| seven| the")
 _COUNTING: Final = "One, two, three, four,| five| blue| Paris| the"
 
-#: How far values may be from the law: a share of the values and of the spread between words, for half precision, and a little more.
+#: How far values may be from the law: a share of the values and of the spread between words, for half
+#: precision, and a little more.
 _OF_VALUES, _OF_SPREAD, _ALWAYS = 0.001, 0.05, 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """Log-likelihoods after one context: of words, of pairs of words, and of the second word after context and first."""
+    """Log-likelihoods after one context.
+
+    Of words, of pairs of words, and of the second word after context and first.
+    """
 
     words: Sequence[float]
     pairs: Sequence[float]
@@ -73,7 +78,8 @@ async def self_check(backend: ModelBackend) -> None:
     if worst.difference > worst.tolerance:
         _refuse(
             backend,
-            "the log-likelihood of two words is not the sum of the first word's and the second's after it (it differs by "
+            "the log-likelihood of two words is not the sum of the first word's and the second's "
+            "after it (it differs by "
             f"{worst.difference:.3g}); servers that shift log-probabilities by one token do this",
         )
     greedy = await _greedy(backend, found)

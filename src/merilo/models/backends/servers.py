@@ -1,14 +1,16 @@
 """Servers of models: limits a minute, attempts and their errors, and connections through the vendors' SDKs.
 
-Each limit is a token bucket, which fills evenly; a request takes one request and its tokens from the buckets. The buckets are small (a tenth of a second's
-worth, at least one request), so that requests are spread over the minute: servers enforce a limit a minute in shorter steps too. In no
-minute are more requests sent than the limit, and at most one request more than the limit of tokens.
+Each limit is a token bucket, which fills evenly; a request takes one request and its tokens from the buckets.
+The buckets are small (a tenth of a second's worth, at least one request), so that requests are spread over
+the minute: servers enforce a limit a minute in shorter steps too. In no minute are more requests sent than
+the limit, and at most one request more than the limit of tokens.
 
-The tokens of a request are estimated before it is sent and corrected after its reply. No kept library allows the correction (aiolimiter 1.3,
-pyrate-limiter 4.5).
+The tokens of a request are estimated before it is sent and corrected after its reply. No kept library allows
+the correction (aiolimiter 1.3, pyrate-limiter 4.5).
 
-The SDKs' typed requests and replies and their retries are not used: `Attempts` counts attempts, a reply of the wrong shape must not pass
-for one with empty fields, and a request takes a third to half of the processor time (benchmarks/asking.py).
+The SDKs' typed requests and replies and their retries are not used: `Attempts` counts attempts, a reply of
+the wrong shape must not pass for one with empty fields, and a request takes a third to half of the processor
+time (benchmarks/asking.py).
 """
 
 from __future__ import annotations
@@ -66,7 +68,10 @@ class _Bucket:
 
     @classmethod
     def of(cls, per_minute: float | None, now: float) -> _Bucket | None:
-        """Make a full bucket, `None` without a limit; with what it holds at first, a minute allows no more than the limit."""
+        """Make a full bucket, `None` without a limit.
+
+        With what it holds at first, a minute allows no more than the limit.
+        """
         if per_minute is None:
             return None
         capacity = max(1.0, per_minute / 600)
@@ -196,7 +201,8 @@ class Attempts:
             tokens: about how many tokens request and reply have.
 
         Raises:
-            BackendError: nothing answers at the address, or the server asks for a very long wait, or refuses every request as wrong.
+            BackendError: nothing answers at the address, or the server asks for a very long wait, or refuses
+                every request as wrong.
         """
         started = self.clock()
         attempt = 0
@@ -251,8 +257,10 @@ def _counted(reply: ModelReply) -> int | None:
 
 
 _TOO_LONG: Final = re.compile(
-    r"context.?length|context window|context limit|context size|maximum model length|prompt is too long|too many (input )?tokens"
-    r"|longer than the (model's )?(context|maximum)|exceeds? the (available|maximum|model's) (context|number of tokens|input)",
+    r"context.?length|context window|context limit|context size|maximum model length|prompt is too "
+    r"long|too many (input )?tokens"
+    r"|longer than the (model's )?(context|maximum)|exceeds? the (available|maximum|model's) "
+    r"(context|number of tokens|input)",
     re.IGNORECASE,
 )
 _FILTERED: Final = re.compile(
@@ -263,11 +271,13 @@ _NO_CREDIT: Final = re.compile(
     r"insufficient.?quota|credit balance|billing|payment required|spending limit", re.IGNORECASE
 )
 
-#: How servers state the limit of the context and what was asked, in the order of the groups `limit`, `asked` and `reply`.
+#: How servers state the limit of the context and what was asked, in the order of the groups `limit`, `asked`
+#: and `reply`.
 _LENGTHS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"maximum context length is (?P<limit>\d+) tokens.*?(?:resulted in|requested|has|contains) (?:about |at least )?(?P<asked>\d+)",
+        r"maximum context length is (?P<limit>\d+) tokens.*?(?:resulted in|requested|has|contains) "
+        r"(?:about |at least )?(?P<asked>\d+)",
         r"too long: (?P<asked>\d+) tokens > (?P<limit>\d+)",
         r"context limit: (?P<asked>\d+) \+ (?P<reply>\d+) > (?P<limit>\d+)",
         r"length (?P<asked>\d+)\) is longer than the maximum model length of (?P<limit>\d+)",
@@ -311,7 +321,10 @@ def object_of(content: bytes) -> dict[str, Json]:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait (`Retry-After` in seconds or as a date, `retry-after-ms`), `None` if it does not."""
+    """Return the seconds that a server asks to wait (`Retry-After` in seconds or as a date, `retry-after-ms`).
+
+    `None` if it does not.
+    """
     for name, per_second in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name, "")
         try:

@@ -32,8 +32,9 @@ _ALONE: Final = re.compile(r"\W*([A-Z])\W*")
 def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
     """Return the answer of a row, by the rules of `merilo run`.
 
-    If the harness compared choices that are not the dataset's labels, or named the choices of a generated answer by letters,
-    a choice stands for the label whose option has the same text, or else for the label in the same position.
+    If the harness compared choices that are not the dataset's labels, or named the choices of a generated
+    answer by letters, a choice stands for the label whose option has the same text, or else for the label in
+    the same position.
     """
     labels = declared.answer.labels
     if row.reply.loglikelihoods:
@@ -136,7 +137,8 @@ class LogMapping:
         if self.unmatched:
             reasons = listed([f"{_REASONS[name]}: {count}" for name, count in self.unmatched.most_common()])
             yield Text(
-                "{count:# row belongs to no item and is|# rows belong to no item and are} left out ({reasons}; the first: {first})",
+                "{count:# row belongs to no item and is|# rows belong to no item and are} left out "
+                "({reasons}; the first: {first})",
                 count=sum(self.unmatched.values()),
                 reasons=reasons,
                 first=", ".join(self.examples),
@@ -303,7 +305,8 @@ def _complete(mapping: LogMapping, log: HarnessLog, declared: Dataset) -> None:
         reasons = listed([f"{_REASONS[name]}: {count}" for name, count in mapping.unmatched.most_common()])
         task = f" of the task {shortened(log.task)}" if log.task else ""
         raise DataError(
-            f"not one of {mapping.rows} rows{task} belongs to an item of {declared.title}: is it a log of another dataset or"
+            f"not one of {mapping.rows} rows{task} belongs to an item of {declared.title}: is it a "
+            "log of another dataset or"
             f" version? ({reasons}; the first: {', '.join(mapping.examples)})",
             file=log.file,
         )

@@ -1,7 +1,7 @@
 """Find the item of a log's row: by its id, and by its inputs.
 
-Texts are compared without white space, because harnesses strip and join them. A row whose id is an item's but whose texts are not is
-looked up by its texts: it may come from another version of the dataset.
+Texts are compared without white space, because harnesses strip and join them. A row whose id is an item's but
+whose texts are not is looked up by its texts: it may come from another version of the dataset.
 """
 
 from __future__ import annotations
@@ -223,7 +223,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def known_prompts(item: Item, declared: Dataset) -> list[str]:
-    """Return the prompts of an item without white space: with its instruction, and bare after solved items; empty if it has none."""
+    """Return the prompts of an item without white space: with its instruction, and bare after solved items.
+
+    Empty if it has none.
+    """
     full = _rendered(item, declared) if item.instruction != "" else ""
     try:
         bare = squeezed("".join(map(str, bare_parts(item, declared))))

@@ -63,7 +63,10 @@ def open_lm_eval_samples(path: Path) -> HarnessLog:
 
 
 def copied_name(path: Path) -> str:
-    """Return the name of a copy of a model's file: lm-eval's samples, whose model is named beside them, are named after it."""
+    """Return the name of a copy of a model's file.
+
+    Lm-eval's samples, whose model is named beside them, are named after it.
+    """
     named = FILE_NAME.fullmatch(path.name)
     model = _model(path, named["date"]) if named else None
     return re.sub(r"[^\w.-]+", "__", model) + ".jsonl" if model else path.name
@@ -237,7 +240,8 @@ def _check_archive(path: Path) -> None:
         ratio = member.file_size / max(member.compress_size, 1)
         if member.file_size > LARGEST_MEMBER or (member.file_size > RATIO_MATTERS_FROM and ratio > MAX_RATIO):
             raise InputError(
-                f"is refused: unpacked, {shortened(ascii(member.filename))} has {member.file_size >> 20} MB, {ratio:.0f} times its packed size",
+                f"is refused: unpacked, {shortened(ascii(member.filename))} has "
+                f"{member.file_size >> 20} MB, {ratio:.0f} times its packed size",
                 file=path,
             )
     if sum(member.file_size for member in members) > LARGEST_LOG:
@@ -249,7 +253,8 @@ def _through_inspect(path: Path) -> HarnessLog:
         from inspect_ai.log import read_eval_log, read_eval_log_samples  # noqa: PLC0415 - heavy, optional
     except ImportError:
         raise MissingPartError(
-            f"{path}: this log of Inspect is read by the package inspect-ai, which is not installed: pip install inspect-ai"
+            f"{path}: this log of Inspect is read by the package inspect-ai, which is not "
+            "installed: pip install inspect-ai"
         ) from None
 
     def samples() -> Iterator[Mapping[str, Json]]:
@@ -609,7 +614,8 @@ def harness_of(path: Path) -> Harness | None:
     """Return the harness that wrote a file; `None` if it is not a known log.
 
     Raises:
-        InputError: the file is missing or cannot be read; it is empty; or it is called `.eval` and is not a log of Inspect.
+        InputError: the file is missing or cannot be read; it is empty; or it is called `.eval` and is not a
+            log of Inspect.
     """
     head, suffix = head_of(path), path.suffix.lower()
     if not head and suffix in {".eval", ".jsonl", ".ndjson"}:

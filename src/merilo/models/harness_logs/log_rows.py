@@ -1,7 +1,8 @@
 """A row of another harness's log: one answer to one item, whatever the harness; and how such logs are read.
 
-Logs are read less strictly than answers: NaN and infinite numbers, which harnesses write for metrics, are accepted, and half of a surrogate
-pair, which a model's text may hold, becomes U+FFFD. A last line that is cut off is reported and left out.
+Logs are read less strictly than answers: NaN and infinite numbers, which harnesses write for metrics, are
+accepted, and half of a surrogate pair, which a model's text may hold, becomes U+FFFD. A last line that is cut
+off is reported and left out.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ class LogRow:
         prompt: what the model was asked; `None` if the log does not hold it.
         reply: the model's reply, with log-likelihoods if choices were compared.
         choices: the continuations that were compared, one for each log-likelihood.
-        letters: the letters that name the choices in a generated answer, each with the text of its choice; empty if there are none.
+        letters: the letters that name the choices in a generated answer, each with the text of its choice;
+            empty if there are none.
         sample: the number of this answer among several to the item, from 1.
     """
 

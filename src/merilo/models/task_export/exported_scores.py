@@ -1,4 +1,7 @@
-"""Scores of an exported task whose answers are generated: the same extraction and the same metrics as those of `merilo run`."""
+"""Scores of an exported task whose answers are generated.
+
+The same extraction and the same metrics as those of `merilo run`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,8 @@ class ExportedTask:
     def process_results(self, document: Mapping[str, str], results: Sequence[str]) -> dict[str, object]:
         """Return the values of an item, as lm-eval asks for them.
 
-        Metrics that are means over items have a number; the others have the item and its answer, of which `aggregated` makes a value.
+        Metrics that are means over items have a number; the others have the item and its answer, of which
+        `aggregated` makes a value.
         """
         item = document["id"]
         found = self.answer(item, results[0])

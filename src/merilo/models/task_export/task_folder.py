@@ -1,4 +1,7 @@
-"""Export a dataset as a task of another harness: a folder with every item's complete prompt, and what its answer is scored against."""
+"""Export a dataset as a task of another harness.
+
+A folder with every item's complete prompt, and what its answer is scored against.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,8 @@ class ExportedRow:
         id: the item's id as text.
         prompt: the complete prompt, with its shots.
         choices: the labels whose log-likelihoods are compared; empty if the answer is generated.
-        scored: pairs of a metric and the gold label that it compares; empty if the answer is generated or there is no gold.
+        scored: pairs of a metric and the gold label that it compares; empty if the answer is generated or
+            there is no gold.
     """
 
     id: str
@@ -153,7 +157,10 @@ def task_material(
 def inexpressible(declared: Dataset) -> str | None:
     """Return why a task file cannot express a dataset; `None` if it can."""
     if declared.shots.earlier_turns:
-        return "each question is asked with the model's own answers to the questions before it, which harnesses ask in any order"
+        return (
+            "each question is asked with the model's own answers to the questions before it, which "
+            "harnesses ask in any order"
+        )
     if declared.answer.kind == "program":
         return "its programs must run in the sandbox"
     if set(RATED) & set(declared.metrics):
@@ -172,14 +179,18 @@ def _scored(declared: Dataset, item: Item) -> Iterator[tuple[str, str]]:
     for metric in declared.metrics:
         if metric not in OF_LABELS:
             raise UsageError(
-                f"{declared.title} cannot be exported for log-likelihoods: {metric} needs more than labels ({argument('chat', given=True)} asks for texts)"
+                f"{declared.title} cannot be exported for log-likelihoods: {metric} needs more "
+                f"than labels ({argument('chat', given=True)} asks for texts)"
             )
         yield metric, gold
     if group is not None:
         yield group, gold
 
 
-_NEEDS: Final = "The answers are read and scored by Merilo, which must be installed where the task runs: `pip install merilo`."
+_NEEDS: Final = (
+    "The answers are read and scored by Merilo, which must be installed where the task runs: `pip "
+    "install merilo`."
+)
 _NEEDS_NOT: Final = "The task needs no Merilo where it runs."
 
 _LM_EVAL_SCORES: Final = '''"""Scores of {name} for lm-eval: the extraction and the metrics of Merilo."""
@@ -253,7 +264,10 @@ def needs_merilo(material: TaskMaterial, form: TaskFormat) -> bool:
 
 
 def _write_scored(folder: Path, material: TaskMaterial) -> None:
-    """Write what Merilo needs to score answers: the items with gold, the dataset, the metrics, the limits of generation."""
+    """Write what Merilo needs to score answers.
+
+    The items with gold, the dataset, the metrics, the limits of generation.
+    """
     path = Path(material.declaration)
     custom = path / "dataset.yaml" if path.is_dir() else path
     if custom.suffix in {".yaml", ".yml"} and custom.is_file():
@@ -336,7 +350,10 @@ def _command(material: TaskMaterial, form: TaskFormat) -> str:
     if form == "inspect":
         return "cd DIR && inspect eval task.py --model MODEL"
     chat = " --apply_chat_template" if material.chat else ""
-    return f"lm_eval --include_path DIR --tasks {material.name} --model MODEL --model_args ... --log_samples --output_path OUT{chat}"
+    return (
+        f"lm_eval --include_path DIR --tasks {material.name} --model MODEL --model_args ... "
+        f"--log_samples --output_path OUT{chat}"
+    )
 
 
 def _readme(material: TaskMaterial, command: str, *, alone: bool) -> str:
@@ -351,9 +368,11 @@ def _readme(material: TaskMaterial, command: str, *, alone: bool) -> str:
         or "none, because the items have no gold answers: pack the answers into a submission"
     )
     return (
-        f"# {material.name}\n\n{material.declared.title}: {len(material.rows)} items with {shots} before each question, {kind}.\n"
+        f"# {material.name}\n\n{material.declared.title}: {len(material.rows)} items with {shots} "
+        f"before each question, {kind}.\n"
         f"Each row of `{material.name}.jsonl` holds its complete prompt, so the harness adds no shots of its own.\n"
-        f"Written by Merilo {__version__}.\n\nMetrics: {metrics}; `{ANSWERED}` is the share of answers that can be read.\n"
+        f"Written by Merilo {__version__}.\n\nMetrics: {metrics}; `{ANSWERED}` is the share of "
+        "answers that can be read.\n"
         f"{_NEEDS_NOT if alone else _NEEDS}\n\n    {command}\n"
     )
 
@@ -375,7 +394,8 @@ def export_task(
         dataset: a dataset's name, or the path of a YAML declaration.
         form: the harness.
         out: the new folder.
-        data: the items with their solved items; by default, those of a custom declaration's folder, else the bundled ones.
+        data: the items with their solved items; by default, those of a custom declaration's folder, else the
+            bundled ones.
         shots: how many solved items precede a question; by default, as many as the dataset declares.
         seed: random seed for the choice of solved items.
         chat: whether answers are generated by a chat model; always so for Inspect.

@@ -35,9 +35,11 @@ class Candidates:
         group_item: shape (groups,), the group's item.
         ruled_out: shape (cells,), true if the item is anchored to another label.
         group_anchored: shape (groups,), true if the item's label is known.
-        others: shape (groups,), the number of possible labels that nobody gave; for open answers an estimate, at least 1.
+        others: shape (groups,), the number of possible labels that nobody gave; for open answers an estimate,
+            at least 1.
         wrong_answers: the number of equally likely wrong answers to an item: labels - 1, or an estimate of it.
-        open_answers: whether the labels that nobody gave to the item are unknown; the consensus is then never such a label.
+        open_answers: whether the labels that nobody gave to the item are unknown; the consensus is then never
+            such a label.
         annotators: the number of annotators.
         items: the number of items.
         labels: the number of labels.
@@ -109,8 +111,8 @@ class Candidates:
     def with_wrong_answers(self, wrong_answers: float) -> Candidates:
         """Return a copy with another number of equally likely wrong answers, 1 or more.
 
-        An item then has `wrong_answers` + 1 possible labels, and `others` is the number of those that nobody gave. If the
-        answers are open, at least one label that nobody gave stays possible.
+        An item then has `wrong_answers` + 1 possible labels, and `others` is the number of those that nobody
+        gave. If the answers are open, at least one label that nobody gave stays possible.
         """
         given = np.diff(self.first_cell, append=self.cell_label.size)
         left = np.maximum(wrong_answers + 1 - given, 1.0 if self.open_answers else 0.0)
@@ -150,10 +152,12 @@ class Candidates:
             best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
             among = probability >= best[self.cell_group] - TIE
             of_others = other >= best - TIE
-            # An open answer that nobody gave has no text: if it is as probable as the best label, the item has no label.
+            # An open answer that nobody gave has no text: if it is as probable as the best label, the item
+            # has no label.
             unnamed = np.full(groups, np.inf) if self.open_answers else self.others
             tied = np.bincount(self.cell_group[among], minlength=groups) + np.where(of_others, unnamed, 0.0)
-            # If the only label that nobody gave is the best, its code is 0 + 1 + ... + (labels - 1) minus the given codes.
+            # If the only label that nobody gave is the best, its code is 0 + 1 + ... + (labels - 1) minus the
+            # given codes.
             given = np.bincount(self.cell_group, self.cell_label, minlength=groups)
             chosen = self.labels * (self.labels - 1) // 2 - given.astype(np.int64)
             chosen[self.cell_group[among]] = self.cell_label[among]
@@ -169,7 +173,9 @@ class Candidates:
         other: FloatArray,
         power: FloatArray,
     ) -> FloatArray:
-        """Compute the calibrated probability of the most probable label: probabilities are raised to a power and normalised.
+        """Compute the calibrated probability of the most probable label.
+
+        Probabilities are raised to a power and normalised.
 
         Args:
             label: shape (items,), the most probable labels, -1 if there is none.
@@ -218,13 +224,16 @@ def sums(values: FloatArray, first: NDArray[np.intp]) -> FloatArray:
 #: The correlations that are tried; the estimate is interpolated between them.
 CORRELATIONS: Final = np.geomspace(0.01, 1.5, 16)
 
-#: The prior on the correlation: log-normal, its median and the standard deviation of its logarithm. It decides where held-out
-#: answers say little (with three answers an item a held-out answer is predicted from two). On the eight public crowds of
+#: The prior on the correlation: log-normal, its median and the standard deviation of its logarithm. It
+#: decides where held-out
+#: answers say little (with three answers an item a held-out answer is predicted from two). On the eight
+#: public crowds of
 #: `benchmarks/crowds.py` the estimates are between 0.15 and 0.55 with or without the prior.
 MEDIAN: Final = 0.3
 LOG_SPREAD: Final = 1.0
 
-#: Limits of the accuracies from which a held-out answer's item is judged, and of those that are fitted to held-out answers.
+#: Limits of the accuracies from which a held-out answer's item is judged, and of those that are fitted to
+#: held-out answers.
 ACCURACY_LIMITS: Final = (0.02, 0.98)
 FITTED_LIMITS: Final = (0.005, 0.995)
 
@@ -234,7 +243,8 @@ ANSWERS_BEFOREHAND: Final = 4.0
 #: Steps of expectation-maximisation for the accuracies: for the first correlation, and for each further one.
 FIRST_STEPS, STEPS = 20, 5
 
-#: With more answers than this, the correlation is estimated from the answers to some of the items, drawn with a fixed seed.
+#: With more answers than this, the correlation is estimated from the answers to some of the items, drawn with
+#: a fixed seed.
 MOST_ANSWERS: Final = 20_000
 
 
@@ -248,12 +258,12 @@ def error_correlation(
 ) -> float:
     """Estimate the correlation of annotators' errors on an item by predicting held-out answers.
 
-    Each answer is predicted from the other n - 1 answers to its item. These give log odds between labels by the one-coin
-    model. If errors have the correlation r, the n - 1 answers count as (n - 1) / (1 + (n - 2) r) independent ones, so the log
-    odds are divided by 1 + (n - 2) r. With q the resulting probability that the held-out answer is the true label, its
-    annotator a gives it with probability q p[a] + (1 - q) (1 - p[a]) / m, where m is the number of wrong answers. The
-    accuracies p are fitted to the held-out answers for each r. The estimate maximises the likelihood of all held-out answers
-    times a weak prior. Gold answers are not used.
+    Each answer is predicted from the other n - 1 answers to its item. These give log odds between labels by
+    the one-coin model. If errors have the correlation r, the n - 1 answers count as (n - 1) / (1 + (n - 2) r)
+    independent ones, so the log odds are divided by 1 + (n - 2) r. With q the resulting probability that the
+    held-out answer is the true label, its annotator a gives it with probability q p[a] + (1 - q) (1 - p[a]) /
+    m, where m is the number of wrong answers. The accuracies p are fitted to the held-out answers for each r.
+    The estimate maximises the likelihood of all held-out answers times a weak prior. Gold answers are not used.
 
     Args:
         votes: the answers.
@@ -268,9 +278,10 @@ def error_correlation(
     References:
         R. T. Clemen, R. L. Winkler (1985), Limits for the precision and value of information from dependent sources,
         Operations Research 33(2) (n dependent sources count as n / (1 + (n - 1) r) independent ones).
-        C. C. Holmes, S. G. Walker (2017), Assigning a value to a power likelihood in a general Bayesian model, Biometrika
-        104(2); C. Guo et al. (2017), On calibration of modern neural networks, ICML (one power for all probabilities).
-        M. Stone (1974), Cross-validatory choice and assessment of statistical predictions, JRSS B 36(2).
+        C. C. Holmes, S. G. Walker (2017), Assigning a value to a power likelihood in a general Bayesian
+        model, Biometrika 104(2); C. Guo et al. (2017), On calibration of modern neural networks, ICML (one
+        power for all probabilities). M. Stone (1974), Cross-validatory choice and assessment of statistical
+        predictions, JRSS B 36(2).
     """
     votes = _informative(votes, anchors)
     if not len(votes):
@@ -434,7 +445,10 @@ def _highest(support: FloatArray) -> float:
 
 
 def _informative(votes: Votes, anchors: IntArray) -> Votes:
-    """Select the answers to items that have another answer and no known label; not more than `MOST_ANSWERS`, by whole items."""
+    """Select the answers to items that have another answer and no known label.
+
+    Not more than `MOST_ANSWERS`, by whole items.
+    """
     answers = np.bincount(votes.item, minlength=votes.items)
     usable = np.flatnonzero((answers > 1) & (anchors == NO_LABEL))
     if answers[usable].sum() > MOST_ANSWERS:

@@ -60,24 +60,27 @@ class Fit:
 
     Attributes:
         model: "dawid-skene", "pooled" (Dawid-Skene with a pooled confusion matrix), "one-coin" or "glad".
-        quality: shape (annotators,). Dawid-Skene: the expected share of correct answers, NaN for annotators without answers.
-            One-coin: the probability of a correct answer, the crowd's mean for annotators without answers. GLAD: the ability
-            alpha; 0 means guessing, and below 0 the annotator tends to avoid the true label.
-        log_likelihood: the objective after each iteration: the marginal log-likelihood, plus the log density of the priors
-            if the model has priors.
-        converged: whether the last iteration met the tolerance; false if the maximum number of iterations was reached first.
+        quality: shape (annotators,). Dawid-Skene: the expected share of correct answers, NaN for annotators
+            without answers. One-coin: the probability of a correct answer, the crowd's mean for annotators
+            without answers. GLAD: the ability alpha; 0 means guessing, and below 0 the annotator tends to
+            avoid the true label.
+        log_likelihood: the objective after each iteration: the marginal log-likelihood, plus the log density
+            of the priors if the model has priors.
+        converged: whether the last iteration met the tolerance; false if the maximum number of iterations was
+            reached first.
         tolerance: the tolerance of the convergence criterion.
         prior: shape (labels,), the prior probability of each label.
-        posterior: shape (items, labels), the probability of each label under the model; for an item without votes it is the
-            prior. On real crowds these probabilities are too high; see `calibrated_posterior`. None for open answers, and if the
-            table would exceed 1.6 GB.
+        posterior: shape (items, labels), the probability of each label under the model; for an item without
+            votes it is the prior. On real crowds these probabilities are too high; see
+            `calibrated_posterior`. None for open answers, and if the table would exceed 1.6 GB.
         anchored: the number of items whose label was known in advance.
         difficulty: shape (items,), GLAD only: 1 / beta, larger is harder; 1 / e (the prior) for an item without votes.
-        confusion: shape (annotators, labels, labels), Dawid-Skene only: `[a, t, g]` is the probability that annotator `a` gives
-            label `g` if `t` is true; NaN for annotators without answers and for labels that cannot be true. None if the table
-            would exceed 1.6 GB.
-        wrong_answers: one-coin and GLAD: the number m of equally likely wrong answers to an item. It is labels - 1; for open
-            answers it is estimated from the probability 1 / m that two wrong answers to an item coincide.
+        confusion: shape (annotators, labels, labels), Dawid-Skene only: `[a, t, g]` is the probability that
+            annotator `a` gives label `g` if `t` is true; NaN for annotators without answers and for labels
+            that cannot be true. None if the table would exceed 1.6 GB.
+        wrong_answers: one-coin and GLAD: the number m of equally likely wrong answers to an item. It is
+            labels - 1; for open answers it is estimated from the probability 1 / m that two wrong answers to
+            an item coincide.
         error_correlation: the correlation of annotators' errors on an item (see `candidates.error_correlation`).
         power: shape (items,), the power to which an item's probabilities are raised to calibrate them:
             1 / (1 + (answers - 1) * error_correlation).
@@ -99,7 +102,9 @@ class Fit:
 
     @property
     def calibrated_posterior(self) -> FloatArray | None:
-        """The posterior calibrated for correlated errors, shape (items, labels); the order of an item's labels is the same.
+        """The posterior calibrated for correlated errors, shape (items, labels).
+
+        The order of an item's labels is the same.
 
         Its largest value is the confidence in the label. None if there is no posterior.
         """
@@ -124,7 +129,8 @@ class Consensus:
         label: shape (items,), the label's code, or -1 if there is none.
         how: shape (items,), codes of `Resolution`.
         confidence: shape (items,): the model's probability of the label, calibrated for correlated errors (see
-            `candidates.error_correlation`), or, without a model, the label's share of the item's votes; NaN if there is no label.
+            `candidates.error_correlation`), or, without a model, the label's share of the item's votes; NaN
+            if there is no label.
         fit: the model that was fitted, if any.
     """
 

@@ -1,7 +1,7 @@
 """Dawid and Skene's model: confusion matrices of annotators, estimated from their answers alone.
 
-`dawid_skene` is the classical model. `pooled_dawid_skene` is the recommended one: annotators share a pooled confusion matrix, and
-the labels are a compromise of the model with the votes.
+`dawid_skene` is the classical model. `pooled_dawid_skene` is the recommended one: annotators share a pooled
+confusion matrix, and the labels are a compromise of the model with the votes.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ def dawid_skene(
     """Aggregate by Dawid and Skene's model, in which every annotator has their own confusion matrix.
 
     Annotator `a` gives label `g` to an item whose true label is `t` with probability `confusion[a, t, g]`. The prior
-    probabilities of labels are fitted too. Expectation-maximisation starts from the shares of votes, so there is no seed. Time
-    and memory of an iteration grow with answers x labels. On crowds with few answers of each annotator the model overfits: it
-    explains the difficulty of items by confusions of annotators. Prefer `pooled_dawid_skene`.
+    probabilities of labels are fitted too. Expectation-maximisation starts from the shares of votes, so there
+    is no seed. Time and memory of an iteration grow with answers x labels. On crowds with few answers of each
+    annotator the model overfits: it explains the difficulty of items by confusions of annotators. Prefer
+    `pooled_dawid_skene`.
 
     Args:
         votes: the answers, which must be closed.
@@ -68,18 +69,20 @@ def dawid_skene(
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
 
     Returns:
-        The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's correct answers.
-        Confidences are calibrated for correlated errors (`candidates.error_correlation`); `posterior` is that of the model.
-        `log_likelihood[k]` belongs to the parameters of iteration k. Items without votes, or whose best labels are equally
-        probable, are unresolved. A label that neither an annotator nor an anchor gave has probability 0.
+        The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's
+        correct answers. Confidences are calibrated for correlated errors (`candidates.error_correlation`);
+        `posterior` is that of the model. `log_likelihood[k]` belongs to the parameters of iteration k. Items
+        without votes, or whose best labels are equally probable, are unresolved. A label that neither an
+        annotator nor an anchor gave has probability 0.
 
     Raises:
-        UsageError: the answers are open (confusions between so many labels cannot be estimated); an anchor is not a label; a
-            parameter is out of range; or there are so many labels that the confusions do not fit in memory.
+        UsageError: the answers are open (confusions between so many labels cannot be estimated); an anchor is
+            not a label; a parameter is out of range; or there are so many labels that the confusions do not
+            fit in memory.
 
     References:
-        A. P. Dawid, A. M. Skene, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Journal of the
-        Royal Statistical Society C 28(1), 1979.
+        A. P. Dawid, A. M. Skene, Maximum Likelihood Estimation of Observer Error-Rates Using the EM
+        Algorithm, Journal of the Royal Statistical Society C 28(1), 1979.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 1]]), 2, 3, 2)
@@ -119,14 +122,15 @@ def pooled_dawid_skene(
 ) -> Consensus:
     """Aggregate by Dawid and Skene's model with a pooled confusion matrix, mixed with the votes.
 
-    Rows of an annotator's confusion matrix are shrunk towards those of the crowd's pooled matrix, which can say that all of
-    these annotators over-answer a label; the class prior then need not. Its diagonal is at least the crowd's agreement:
-    otherwise a label that is rarely or never true becomes the class of the items that are hard. Confusions are estimated from
-    a mixture of the expected truth with the shares of votes, so that the model does not follow its own errors. An item's label
-    has the largest sum of twice its probability here, its probability under the one-coin model, and its share of votes.
+    Rows of an annotator's confusion matrix are shrunk towards those of the crowd's pooled matrix, which can
+    say that all of these annotators over-answer a label; the class prior then need not. Its diagonal is at
+    least the crowd's agreement: otherwise a label that is rarely or never true becomes the class of the items
+    that are hard. Confusions are estimated from a mixture of the expected truth with the shares of votes, so
+    that the model does not follow its own errors. An item's label has the largest sum of twice its
+    probability here, its probability under the one-coin model, and its share of votes.
 
-    With V the shares of votes, z the expected truth (at first V), A the mean agreement of the votes, and n[a, t, g] the sum of
-    r[i, t] over the items on which `a` answered `g`, each iteration computes
+    With V the shares of votes, z the expected truth (at first V), A the mean agreement of the votes, and n[a,
+    t, g] the sum of r[i, t] over the items on which `a` answered `g`, each iteration computes
 
         r = (1 - e) z + e V                                                                    (e = PART_OF_VOTES)
         m[t, g] ~ sum over a of n[a, t, g] s / (n[a, t] + s)  +  b B[t, g]                      (s = SHARED_ANSWERS)
@@ -135,9 +139,9 @@ def pooled_dawid_skene(
         prior[t] ~ sum over i of r[i, t] + 1
         z[i, t] ~ prior[t] * product over a of confusion[a, t, y(a, i)]
 
-    where B has A on its diagonal and equal shares elsewhere, and b is `ANSWERS_BEFOREHAND`. The constants lie in the middle of
-    a range in which accuracy on eight public crowds and on simulated crowds with rare labels hardly varies
-    (`benchmarks/crowds.py`).
+    where B has A on its diagonal and equal shares elsewhere, and b is `ANSWERS_BEFOREHAND`. The constants lie
+    in the middle of a range in which accuracy on eight public crowds and on simulated crowds with rare labels
+    hardly varies (`benchmarks/crowds.py`).
 
     Args:
         votes: the answers, which must be closed.

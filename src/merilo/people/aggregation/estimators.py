@@ -33,12 +33,14 @@ class _Estimator(ABC):
     """Base class of all aggregators.
 
     Attributes:
-        labels_: the label of each task. pandas: a Series indexed by `task`. Polars: a table of `task` and `label`. A task
-            with tied labels has a null label.
-        probas_: the probability of each label of each task under the model, not calibrated (as in crowd-kit). pandas: indexed
-            by `task`. Polars: with a column `task`. `None` if answers are open, because there are too many labels for a table.
+        labels_: the label of each task. pandas: a Series indexed by `task`. Polars: a table of `task` and
+            `label`. A task with tied labels has a null label.
+        probas_: the probability of each label of each task under the model, not calibrated (as in crowd-kit).
+            pandas: indexed by `task`. Polars: with a column `task`. `None` if answers are open, because there
+                are too many labels for a table.
             `consensus_.confidence` and `consensus_.fit.calibrated_posterior` are calibrated for correlated errors.
-        skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker` and `skill`.
+        skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker`
+            and `skill`.
         consensus_: the internal representation of the result.
     """
 
@@ -161,7 +163,10 @@ class DawidSkene(_Model):
 
 
 class Auto(_Estimator):
-    """The recommended model: pooled Dawid-Skene for closed labels, one-coin for open ones; `skills_` are expected accuracies."""
+    """The recommended model: pooled Dawid-Skene for closed labels, one-coin for open ones.
+
+    `skills_` are expected accuracies.
+    """
 
     def _aggregate(self, votes: Votes) -> Consensus:
         return auto(votes)
@@ -203,8 +208,9 @@ def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 
         method: "majority" (most votes), "auto", "dawid-skene", "one-coin", "glad" or "cascade".
 
     Returns:
-        A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` (the calibrated
-        probability of the label under a model; its share of the votes for "majority" and "cascade") and `resolved_by`.
+        A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` (the
+        calibrated probability of the label under a model; its share of the votes for "majority" and
+        "cascade") and `resolved_by`.
 
     Raises:
         UsageError: there is no such method, a column is missing, or the labels do not suit the method.

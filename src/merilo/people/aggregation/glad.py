@@ -132,7 +132,10 @@ def _step(
     direction: FloatArray,
     slope: float,
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """Find a sufficient step by halving the direction, which is first cut to the longest step; None if there is none."""
+    """Find a sufficient step by halving the direction, which is first cut to the longest step.
+
+    None if there is none.
+    """
     length = min(1.0, LONGEST / float(np.abs(direction).max()))
     for _ in range(HALVINGS):
         new_point = point + length * direction
@@ -146,7 +149,8 @@ def _step(
 #: Mean of the normal priors on ability and on log beta; their standard deviation is 1.
 PRIOR_MEAN = 1.0
 
-#: With at most this many closed answers, several starting points are tried. With open answers, wrong answers rarely coincide, and
+#: With at most this many closed answers, several starting points are tried. With open answers, wrong answers
+#: rarely coincide, and
 #: other starting points gain at most 0.1 in log-likelihood.
 SEVERAL_STARTS = 50_000
 
@@ -165,16 +169,17 @@ def glad(
 ) -> Consensus:
     """Aggregate by GLAD, a model of annotators' abilities and items' difficulties.
 
-    Annotator `j` answers item `i` right with probability sigma(alpha_j * beta_i), and otherwise gives each of the other labels
-    with equal probability. With open answers, the number of wrong answers is that of the one-coin model. It is estimated from
-    how often two wrong answers to one item coincide and does not depend on answers to other items. All labels have equal prior
-    probability; alpha and log beta have normal priors of mean 1 and variance 1.
+    Annotator `j` answers item `i` right with probability sigma(alpha_j * beta_i), and otherwise gives each of
+    the other labels with equal probability. With open answers, the number of wrong answers is that of the
+    one-coin model. It is estimated from how often two wrong answers to one item coincide and does not depend
+    on answers to other items. All labels have equal prior probability; alpha and log beta have normal priors
+    of mean 1 and variance 1.
 
-    The marginal likelihood (over the unknown labels) times the priors is maximised directly, over all alpha and log beta at
-    once. The E and M steps of the paper maximise the same objective but stop far from its maximum. The start is the mean of
-    the priors, so there is no seed. Time and memory grow with the number of answers. The objective may have several local
-    maxima, and on a small pool it often does. With up to 50,000 closed answers, further starting points are tried and the
-    best maximum is kept.
+    The marginal likelihood (over the unknown labels) times the priors is maximised directly, over all alpha
+    and log beta at once. The E and M steps of the paper maximise the same objective but stop far from its
+    maximum. The start is the mean of the priors, so there is no seed. Time and memory grow with the number of
+    answers. The objective may have several local maxima, and on a small pool it often does. With up to 50,000
+    closed answers, further starting points are tried and the best maximum is kept.
 
     Args:
         votes: the answers.
@@ -185,17 +190,17 @@ def glad(
         fit: the model already fitted to these votes and anchors, if available; it is not fitted again.
 
     Returns:
-        The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Confidences are calibrated for
-        correlated errors (`candidates.error_correlation`). Items without votes, or whose best
+        The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Confidences are
+        calibrated for correlated errors (`candidates.error_correlation`). Items without votes, or whose best
         labels are equally probable, are unresolved.
 
     Raises:
-        UsageError: an anchor is not a label, the number of anchors is not the number of items, a parameter is out of range,
-            or `fit` is not a fit of GLAD.
+        UsageError: an anchor is not a label, the number of anchors is not the number of items, a parameter is
+            out of range, or `fit` is not a fit of GLAD.
 
     References:
-        J. Whitehill et al., Whose Vote Should Count More: Optimal Integration of Labels from Labelers of Unknown Expertise,
-        NIPS 2009.
+        J. Whitehill et al., Whose Vote Should Count More: Optimal Integration of Labels from Labelers of
+        Unknown Expertise, NIPS 2009.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 1]]), 2, 3, 2)
@@ -251,9 +256,9 @@ def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
 class GladLikelihood:
     """GLAD's objective with the sign reversed, as a function of (alpha of each annotator, log beta of each item).
 
-    With d = alpha_j * beta_i, an answer multiplies the odds of its own label by exp(d) * (labels - 1), and every label's
-    likelihood by (1 - sigma(d)) / (labels - 1). Therefore only the labels that somebody gave (the cells) need separate sums,
-    and all other labels of an item share one.
+    With d = alpha_j * beta_i, an answer multiplies the odds of its own label by exp(d) * (labels - 1), and
+    every label's likelihood by (1 - sigma(d)) / (labels - 1). Therefore only the labels that somebody gave
+    (the cells) need separate sums, and all other labels of an item share one.
 
     Attributes:
         candidates: the labels given to each item, and the number of other possible labels.
@@ -272,7 +277,8 @@ class GladLikelihood:
         Args:
             votes: the answers.
             anchors: shape (items,), known labels, -1 if unknown.
-            wrong_answers: the number of equally likely wrong answers to an item if answers are open; None if they are closed.
+            wrong_answers: the number of equally likely wrong answers to an item if answers are open; None if
+                they are closed.
         """
         candidates = Candidates.of(votes, anchors, open_answers=wrong_answers is not None)
         choices = np.full(candidates.group_item.size, float(max(votes.labels, 1)))
@@ -322,7 +328,10 @@ class GladLikelihood:
         return second
 
     def probabilities(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the probability of each cell's label, shape (cells,), and of each single other label, shape (groups,)."""
+        """Compute the probability of each cell's label, shape (cells,), and of each single other label.
+
+        Shape (groups,).
+        """
         probability, other, _ = self._posterior(self._products(point)[1])
         return probability, np.where(self.candidates.others > 0, other, 0.0)
 
@@ -418,10 +427,10 @@ def cascade(
     """Aggregate by plurality; resolve ties by skill, then by the three most skilled, then by GLAD's abilities.
 
     The label with the most votes wins. A tie goes to the larger sum of skill, then to the larger sum of skill among the
-    three most skilled annotators, then to the larger sum of GLAD's abilities. Labels are ranked by votes, then by the sum.
-    Only the first two are compared, and equal sums pass to the next step. Annotators of equal skill are ranked by GLAD's
-    ability when the three are selected. An item still tied after the last step is unresolved; row order and alphabetical
-    order never decide.
+    three most skilled annotators, then to the larger sum of GLAD's abilities. Labels are ranked by votes,
+    then by the sum. Only the first two are compared, and equal sums pass to the next step. Annotators of
+    equal skill are ranked by GLAD's ability when the three are selected. An item still tied after the last
+    step is unresolved; row order and alphabetical order never decide.
 
     Args:
         votes: the answers that count: answers to the items to be decided, without excluded annotators.

@@ -14,7 +14,8 @@ from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Resolution
 from merilo.people.votes import IntArray, Votes, run_starts
 from merilo.statistics.arrays import FloatArray
 
-#: Sums whose relative difference is smaller are equal, because the rounding error of a sum depends on the order of its terms.
+#: Sums whose relative difference is smaller are equal, because the rounding error of a sum depends on the
+#: order of its terms.
 EQUAL = 1e-9
 
 #: How many equal votes make a majority: one number for all items, or shape (items,).
@@ -29,7 +30,8 @@ def majority(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
 
     Args:
         votes: the answers.
-        min_votes: how many votes make a majority, one number or shape (items,); items without a majority are unresolved.
+        min_votes: how many votes make a majority, one number or shape (items,); items without a majority are
+            unresolved.
 
     Returns:
         The consensus: unanimous, majority or unresolved.
@@ -73,9 +75,10 @@ def resolve_by_skill(
 ) -> Consensus:
     """Aggregate by plurality; resolve ties by the sum of skill, then by skill among the three most skilled.
 
-    Labels are ranked by votes, then by the sum of their voters' skill. Only the first two are compared. If their sums are
-    equal, the item passes to the next step. Annotators of equal skill are ranked by ability when the three are selected. If
-    ability is unknown or equal too, all annotators level with the third are included, so row order never decides.
+    Labels are ranked by votes, then by the sum of their voters' skill. Only the first two are compared. If
+    their sums are equal, the item passes to the next step. Annotators of equal skill are ranked by ability
+    when the three are selected. If ability is unknown or equal too, all annotators level with the third are
+    included, so row order never decides.
 
     Args:
         votes: the answers.

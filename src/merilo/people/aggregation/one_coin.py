@@ -43,7 +43,8 @@ class OneCoinParameters(NamedTuple):
     Attributes:
         accuracy: the mean of the beta prior on an annotator's accuracy, 0 to 1.
         strength: the weight of this prior, in answers.
-        wrong_answers: the number m of equally likely wrong answers to an item; two wrong answers coincide with probability 1 / m.
+        wrong_answers: the number m of equally likely wrong answers to an item; two wrong answers coincide
+            with probability 1 / m.
     """
 
     accuracy: float
@@ -61,13 +62,14 @@ def one_coin(
 ) -> Consensus:
     """Aggregate by the one-coin model, in which each annotator has one accuracy for all items.
 
-    Annotator `a` is right with probability `p[a]`; otherwise they give each of `m` wrong answers with equal probability. An
-    item's candidates are the labels that it got and "none of these", so time and memory grow with the number of answers and
-    not with that of labels. Accuracies have a beta prior, whose mean and strength are estimated from the crowd (empirical
-    Bayes), so an annotator with few answers has an accuracy close to the mean. With closed answers `m` is labels - 1. With
-    open answers it is estimated: 1 / m is the share of pairs of wrong answers to one item that coincide, and m is at most
-    labels - 1. Items with a single answer do not contribute to the accuracies. Expectation-maximisation starts from the
-    shares of votes, so there is no seed.
+    Annotator `a` is right with probability `p[a]`; otherwise they give each of `m` wrong answers with equal
+    probability. An item's candidates are the labels that it got and "none of these", so time and memory grow
+    with the number of answers and not with that of labels. Accuracies have a beta prior, whose mean and
+    strength are estimated from the crowd (empirical Bayes), so an annotator with few answers has an accuracy
+    close to the mean. With closed answers `m` is labels - 1. With open answers it is estimated: 1 / m is the
+    share of pairs of wrong answers to one item that coincide, and m is at most labels - 1. Items with a
+    single answer do not contribute to the accuracies. Expectation-maximisation starts from the shares of
+    votes, so there is no seed.
 
     Args:
         votes: the answers.
@@ -78,12 +80,14 @@ def one_coin(
             marked as not converged.
 
     Returns:
-        The consensus, with the fit: fitted accuracies as `quality` (the crowd's mean for annotators without answers) and `m`
-        as `wrong_answers`. Confidences are calibrated for correlated errors (`candidates.error_correlation`). `log_likelihood` is that of the last round and includes the log density of the prior. Items
-        without votes, or whose best labels are equally probable, are unresolved.
+        The consensus, with the fit: fitted accuracies as `quality` (the crowd's mean for annotators without
+        answers) and `m` as `wrong_answers`. Confidences are calibrated for correlated errors
+        (`candidates.error_correlation`). `log_likelihood` is that of the last round and includes the log
+        density of the prior. Items without votes, or whose best labels are equally probable, are unresolved.
 
     Raises:
-        UsageError: an anchor is not a label, the number of anchors is not the number of items, or a parameter is out of range.
+        UsageError: an anchor is not a label, the number of anchors is not the number of items, or a parameter
+            is out of range.
 
     References:
         Y. Zhang et al., Spectral Methods Meet EM: A Provably Optimal Algorithm for Crowdsourcing, JMLR 17, 2016 (the
@@ -126,8 +130,8 @@ def wrong_answers(
         open_answers: whether labels are typed freely; if None, inferred from their number.
 
     Returns:
-        With closed answers labels - 1; with open answers the inverse of the probability that two wrong answers coincide,
-        from 1 to labels - 1.
+        With closed answers labels - 1; with open answers the inverse of the probability that two wrong
+        answers coincide, from 1 to labels - 1.
     """
     if not is_open(votes, open_answers):
         return float(max(votes.labels - 1, 1))
@@ -193,7 +197,10 @@ class _Model:
         return expected
 
     def expect(self, accuracy: FloatArray, crowd: OneCoinParameters) -> tuple[FloatArray, FloatArray, float]:
-        """Run the E step: probabilities of cells and of other labels, and the log-likelihood with the prior's density."""
+        """Run the E step: probabilities of cells and of other labels.
+
+        And the log-likelihood with the prior's density.
+        """
         model = self.candidates
         wrong = np.log1p(-accuracy) - np.log(model.wrong_answers)
         odds = sums((np.log(accuracy) - wrong)[model.annotator], model.first_answer)

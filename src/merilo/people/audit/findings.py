@@ -1,4 +1,7 @@
-"""Items whose gold answer may be wrong: the answers that contradict it, their annotators, and the likely explanation."""
+"""Items whose gold answer may be wrong.
+
+The answers that contradict it, their annotators, and the likely explanation.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +62,8 @@ class GivenAnswer:
     Attributes:
         annotator: the annotator's id.
         answer: the answer.
-        elsewhere: the annotator's agreement with the others on all other items, those of other datasets among them; NaN if
-            there are none.
+        elsewhere: the annotator's agreement with the others on all other items, those of other datasets among
+            them; NaN if there are none.
         agrees_elsewhere: whether this is at least 0.9 of the others' agreement there; `None` with fewer than three
             other items.
         accuracy: the probability, by the model, that the annotator answers an item of average difficulty correctly.
@@ -114,8 +117,8 @@ class Finding:
         gold: the gold answer; `None` if it is not known.
         gold_wrong: the probability that it is wrong, NaN without gold.
         log_odds: the natural logarithm of its odds, by which findings are ranked; NaN without gold.
-        best: the most probable truth: the gold, unless that is probably wrong, else one of the answers given; `None` if the
-            truth is more probably another label.
+        best: the most probable truth: the gold, unless that is probably wrong, else one of the answers given;
+            `None` if the truth is more probably another label.
         best_probability: its probability, or that of "none of these".
         error_chance: the probability that an annotator of average ability answers this item wrong.
         verdict: what the answers most likely mean, a key of `VERDICTS`.
@@ -302,7 +305,10 @@ def _typical_share(work: Work, beside: Sharing) -> FloatArray:
 
 
 def _elsewhere(work: Work, outside: Sequence[SharedItems]) -> tuple[FloatArray, list[bool | None]]:
-    """Compute, for each answer, its annotator's agreement on all other items and whether it is as high as the others'."""
+    """Compute, for each answer, its annotator's agreement on all other items.
+
+    Whether it is as high as the others'.
+    """
     beside = sharing(work)
     totals = np.array([here.plus(there) for here, there in zip(shared_items(work), outside, strict=True)])
     own, expected, items = totals.reshape(-1, 3)[work.votes.annotator].T.copy()
@@ -349,7 +355,10 @@ class StudyAudit:
 
 
 def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
-    """Return the gold of every item that has one, by number: from the file or the solver, or the control's known answer."""
+    """Return the gold of every item that has one, by number.
+
+    From the file or the solver, or the control's known answer.
+    """
     controls = responses.table.filter(pl.col("is_control") & pl.col("control").is_not_null())
     known = {
         int(number): str(answer)
@@ -380,14 +389,15 @@ def audit_study(
 ) -> StudyAudit:
     """Audit a study's items and controls.
 
-    Annotators who fail the controls are not left out: the model weights each annotator by ability, and the known answer of a
-    control that good annotators fail may itself be wrong.
+    Annotators who fail the controls are not left out: the model weights each annotator by ability, and the
+    known answer of a control that good annotators fail may itself be wrong.
 
     Args:
         responses: the responses, controls among them.
         gold: the gold answers to the test items, if they are known.
         choice: whether answers are a choice among few labels; by default decided by the number of labels.
-        encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are encoded here.
+        encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are
+            encoded here.
         others: annotator's id -> their agreement with others on other datasets.
 
     Returns:

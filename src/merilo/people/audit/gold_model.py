@@ -80,7 +80,7 @@ def incidence(row: NDArray[np.integer], column: NDArray[np.integer], shape: tupl
 def lure_sums(
     item: NDArray[np.int64], strength: FloatArray, others: NDArray[np.int64], rest: NDArray[np.intp]
 ) -> FloatArray:
-    """Compute the log of the sum of exp(strength) over all labels that may be the lure when a cell's label is the truth.
+    """Compute the log of the sum of exp(strength) over all labels that may be the lure if a cell's is the truth.
 
     The truth itself cannot be the lure. Its term is not subtracted from the full sum, because it may dominate the sum
     and cancel the other terms numerically (for example if fifty annotators agree).
@@ -111,8 +111,10 @@ def lure_sums(
     return np.concatenate((np.logaddexp(left, unnamed[item]), np.logaddexp(total[rest], one_less[rest])))
 
 
-#: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of these shares;
-#: how probable each share is, is estimated from the items with gold (Dirichlet prior, `PRIOR_LURES`). Items without gold have the share
+#: The share of wrong answers to an item that are its lure; the others are spread evenly. Each item has one of
+#: these shares;
+#: how probable each share is, is estimated from the items with gold (Dirichlet prior, `PRIOR_LURES`). Items
+#: without gold have the share
 #: `LURE`: on them, a large share would make every unanimous answer of weak annotators look like a trap.
 LURES = (0.2, 0.5, 0.95)
 LURE = 0.5
@@ -149,26 +151,29 @@ class GoldModel:
     """The model fitted to a study's answers and golds.
 
     An annotator with ability a answers an item of difficulty b with the truth with probability s = g + (1 - g) / (1 +
-    exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with the item's probability s of `LURES`, its lure d
-    (uniform over the wrong labels), else uniform over the L - 1 wrong labels. The gold is wrong with probability e;
-    the truth is then uniform over the other labels. With w(b) the distribution of difficulties, estimated from the
-    data, and v(s) that of the shares of lures, the probability of truth t after answers l_1 .. l_k is
+    exp(b - a)), where g = `GUESSING` / L for L labels. A wrong answer is, with the item's probability s of
+    `LURES`, its lure d (uniform over the wrong labels), else uniform over the L - 1 wrong labels. The gold is
+    wrong with probability e; the truth is then uniform over the other labels. With w(b) the distribution of
+    difficulties, estimated from the data, and v(s) that of the shares of lures, the probability of truth t
+    after answers l_1 .. l_k is
 
-        P(t | answers) ~ P(t) * sum over b of w(b) * sum over s of v(s) * sum over d of P(d | t) * product over j of P(l_j | t, d, b, s, a_j),
-        P(t = gold) = 1 - e,  P(t) = e / (L - 1) otherwise;  1 / L for every label if the gold is not known,
+        P(t | answers) ~ P(t) * sum over b of w(b) * sum over s of v(s) * sum over d of P(d | t) * product
+        over j of P(l_j | t, d, b, s, a_j), P(t = gold) = 1 - e,  P(t) = e / (L - 1) otherwise;  1 / L for
+        every label if the gold is not known,
 
     and the gold is wrong with probability 1 - P(gold | answers). Abilities (normal prior, its mean from the
-    data, standard deviation `SPREAD`), e (Beta prior worth `PRIOR_ITEMS` golds), w and v (Dirichlet priors, `PRIOR_DIFFICULTY` and `PRIOR_LURES`) are those of the largest
-    posterior, found by expectation and maximisation in strides.
+    data, standard deviation `SPREAD`), e (Beta prior worth `PRIOR_ITEMS` golds), w and v (Dirichlet priors,
+    `PRIOR_DIFFICULTY` and `PRIOR_LURES`) are those of the largest posterior, found by expectation and
+    maximisation in strides.
 
     Attributes:
         gold_wrong: shape (items,), the probability that the gold is wrong; NaN without a gold answer.
         log_odds: shape (items,), the natural logarithm of its odds, which distinguishes probabilities that round to
             1; NaN without a gold answer.
-        best: shape (items,), the code of the most probable truth: the gold, unless that is probably wrong, else one of the
-            answers given; -1 if the truth is more probably another label.
-        best_probability: shape (items,), the probability of `best`; if `best` is -1, the probability that the truth is none
-            of these.
+        best: shape (items,), the code of the most probable truth: the gold, unless that is probably wrong,
+            else one of the answers given; -1 if the truth is more probably another label.
+        best_probability: shape (items,), the probability of `best`; if `best` is -1, the probability that the
+            truth is none of these.
         difficulty: shape (items,), the expected b; 0 is average.
         error_chance: shape (items,), the probability that an annotator of average ability answers the item wrong.
         ability: shape (annotators,), a; NaN for annotators without answers.
@@ -236,8 +241,8 @@ class _Cells:
         count: shape (m,), votes.
         is_gold: shape (m,).
         times: shape (m,), how many labels the cell stands for.
-        lure: shape (m, shares), for each of `LURES` the log of the sum over lures, as far as it depends on the cell; on items
-            without gold all are that of `LURE`.
+        lure: shape (m, shares), for each of `LURES` the log of the sum over lures, as far as it depends on
+            the cell; on items without gold all are that of `LURE`.
         gold_known: shape (items,).
         votes_of_item: sparse, shape (items, annotators), 1 if the annotator answered the item.
         votes_of_cell: sparse, shape (m, annotators), 1 if the annotator gave the cell's label.
@@ -302,7 +307,8 @@ def _stride(
 ) -> tuple[_Parameters, FloatArray, float]:
     """Run two EM steps and an extrapolation along them, kept if its objective exceeds that of the first step (SQUAREM).
 
-    Varadhan and Roland (2008), Simple and globally convergent methods for accelerating the convergence of any EM algorithm.
+    Varadhan and Roland (2008), Simple and globally convergent methods for accelerating the convergence of any
+    EM algorithm.
     """
     first = _maximise(cells, now, joint)
     joint_first, objective_first = _expect(votes, cells, first)

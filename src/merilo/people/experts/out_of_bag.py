@@ -1,10 +1,11 @@
 """The guide's out-of-bag protocol: experts who wrote the questions answer those of the other experts.
 
-An expert who may have written a question marks and skips it; the other experts decide it by majority. The name comes from
-bagging, where a tree is evaluated on the rows that were not used to grow it.
+An expert who may have written a question marks and skips it; the other experts decide it by majority. The
+name comes from bagging, where a tree is evaluated on the rows that were not used to grow it.
 
-No question is left out. One that the rule does not decide gets the label with the most votes; if several have as many, late
-answers are counted too, and then the experts' skill decides. A question that is still open has no label and counts as wrong.
+No question is left out. One that the rule does not decide gets the label with the most votes; if several have
+as many, late answers are counted too, and then the experts' skill decides. A question that is still open has
+no label and counts as wrong.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def spelling(text: str) -> str:
 
 
 def may_be_mine(text: str) -> bool:
-    """Check whether an answer is the guide's option "skip the question, because it may be mine", in Russian or English, or `NOT_SHOWN`.
+    """Check whether an answer is the guide's option "skip the question, because it may be mine".
+
+    In Russian or English, or `NOT_SHOWN`.
 
     A bare "skip" does not count: it may also mean "I do not know".
 
@@ -154,7 +157,10 @@ class ExpertItem:
 
     @property
     def deciding(self) -> Mapping[str, str]:
-        """Expert -> label, as the item was decided; an item without any answer counts as answered wrongly by those who marked it."""
+        """Expert -> label, as the item was decided.
+
+        An item without any answer counts as answered wrongly by those who marked it.
+        """
         late = self.late_given if self.fallback == "late" or not self.given else {}
         return {**self.given, **late} or dict.fromkeys(self.marked, "")
 
@@ -173,9 +179,10 @@ class OutOfBag:
         items: every question.
         experts: domain -> the ids of its experts.
         mine: the answers that were read as "may be mine" -> how often each was given.
-        skill: expert -> share of right answers to control items, and of answers equal to the label that the rule decided; without
-            experts who gave no such answer.
-        unanswered: expert -> the items of their domains that they neither answered nor marked; without experts who did all.
+        skill: expert -> share of right answers to control items, and of answers equal to the label that the
+            rule decided; without experts who gave no such answer.
+        unanswered: expert -> the items of their domains that they neither answered nor marked; without
+            experts who did all.
     """
 
     design: OutOfBagDesign
@@ -256,7 +263,10 @@ def out_of_bag(
 
 
 def _skill(responses: Responses, items: Sequence[ExpertItem]) -> dict[str, float]:
-    """Return each expert's share of right answers to control items, and of answers equal to the label that the rule decided."""
+    """Return each expert's share of right answers to control items.
+
+    And of answers equal to the label that the rule decided.
+    """
     right: dict[str, list[bool]] = defaultdict(list)
     controls = responses.table.filter("is_control").drop_nulls(["respondent", "answer", "control"])
     for who, answer, known in controls.select("respondent", "answer", "control").iter_rows():

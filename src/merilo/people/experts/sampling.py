@@ -48,8 +48,8 @@ def sample_questions(
 ) -> Sample:
     """Draw N questions per domain, balanced over the values of fields, such as difficulty within subdomain.
 
-    Each value gets an equal share. If a value has fewer questions than its share, all of them are taken and the remaining
-    share is divided among the other values. A remainder goes to values drawn at random.
+    Each value gets an equal share. If a value has fewer questions than its share, all of them are taken and
+    the remaining share is divided among the other values. A remainder goes to values drawn at random.
 
     Args:
         items: the dataset.
@@ -102,8 +102,8 @@ def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
         random: chooses the places that get the remainder.
 
     Returns:
-        The shares. Their sum is `n`, or the sum of the capacities if that is less; shares of places that are not full differ
-        by at most one.
+        The shares. Their sum is `n`, or the sum of the capacities if that is less; shares of places that are
+        not full differ by at most one.
 
     Example:
         >>> even_shares(10, [2, 9, 9], Random(0))
@@ -140,7 +140,8 @@ def _require(items: Sequence[Item], field: str) -> None:
         raise UsageError(f"no item has a field '{field}' (fields of meta: {listed(known) or 'only ids'})")
     if without:
         raise DataError(
-            f"{len(without)} items have no '{field}' (ids {listed([str(name) for name in without], 5)}), so the sample cannot "
+            f"{len(without)} items have no '{field}' (ids "
+            f"{listed([str(name) for name in without], 5)}), so the sample cannot "
             "be balanced by it"
         )
 
@@ -206,8 +207,8 @@ def plan(
     Args:
         questions: questions asked (the guide: 100 a domain).
         experts: N, the experts of the domain.
-        own: how many of the questions an expert wrote, on average; by default, an equal share of all; 0 for experts who have
-            not seen the dataset.
+        own: how many of the questions an expert wrote, on average; by default, an equal share of all; 0 for
+            experts who have not seen the dataset.
         questions_an_hour: the speed.
         usd_an_hour: the pay in dollars per hour.
 

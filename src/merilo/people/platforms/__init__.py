@@ -120,8 +120,8 @@ def read(
 
     Raises:
         InputError: a source is not a valid export.
-        UsageError: there are several answer columns and the user chose none, a named column is missing, or a column is named
-            whose name the platform fixes.
+        UsageError: there are several answer columns and the user chose none, a named column is missing, or a
+            column is named whose name the platform fixes.
         DataError: the sources come from different projects, or have no answers.
     """
     given = columns or Columns()

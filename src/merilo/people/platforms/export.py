@@ -94,7 +94,8 @@ def export_of_columns(
 
     Args:
         table: the table as it was read.
-        data: its columns, rewritten by the reader if needed; the rows are those of `table`, or have their numbers in `ROW`.
+        data: its columns, rewritten by the reader if needed; the rows are those of `table`, or have their
+            numbers in `ROW`.
         places: `respondent`, `answer`, `page`, `started`, `submitted`, `page_seconds`, `page_reward` -> the column.
         inputs: the columns of the input fields -> the fields' names.
         known: the known answer of a control item.
@@ -240,7 +241,9 @@ _ZONES: Final = {
 
 
 def moment(text: pl.Expr) -> pl.Expr:
-    """Parse a time in the platforms' formats, such as `2023-09-29T06:44:05.190` or `2023-11-10 09:25:22`, with or without a zone.
+    """Parse a time in the platforms' formats, such as `2023-09-29T06:44:05.190` or `2023-11-10 09:25:22`.
+
+    With or without a zone.
 
     Other texts become null, so that an invalid time affects only the duration and not the answer. A time with a zone is
     converted to UTC; a time of day gets the date 1970-01-01.

@@ -1,13 +1,16 @@
 """Exports of Toloka, ABC Elementary and Amazon Mechanical Turk: tables with fixed column names, one declaration each.
 
-Toloka: TSV, one row per answer, with `INPUT:*`, `OUTPUT:*` and, on control items, `GOLDEN:*`. Older exports are separated by
-semicolons and have `ASSIGNMENT:worker_id` as the only `ASSIGNMENT:*` column: they lack times and rewards, and often control items.
+Toloka: TSV, one row per answer, with `INPUT:*`, `OUTPUT:*` and, on control items, `GOLDEN:*`. Older exports
+are separated by semicolons and have `ASSIGNMENT:worker_id` as the only `ASSIGNMENT:*` column: they lack times
+and rewards, and often control items.
 
-ABC Elementary: the same prefixes, one row per person; inputs and answers may be whole dialogues in JSON. In a dialogue, each turn is
-an item, identified by its position and its texts: a dialogue may repeat a question with a different meaning.
+ABC Elementary: the same prefixes, one row per person; inputs and answers may be whole dialogues in JSON. In a
+dialogue, each turn is an item, identified by its position and its texts: a dialogue may repeat a question
+with a different meaning.
 
-Mechanical Turk: CSV of a batch, one row per assignment. Three forms of answers are read: one column per answer, one column of true and
-false per option of a question (`Answer.question.option`), and all answers of an assignment as JSON in `Answer.taskAnswers`.
+Mechanical Turk: CSV of a batch, one row per assignment. Three forms of answers are read: one column per
+answer, one column of true and false per option of a question (`Answer.question.option`), and all answers of
+an assignment as JSON in `Answer.taskAnswers`.
 """
 
 from __future__ import annotations
@@ -234,7 +237,9 @@ _ALL_ANSWERS: Final = "Answer.taskAnswers"
 
 
 def questions_of(table: Table) -> pl.DataFrame:
-    """Return a batch of Mechanical Turk with one column `Answer.NAME` for each question, whatever form the answers are in.
+    """Return a batch of Mechanical Turk with one column `Answer.NAME` for each question.
+
+    Whatever form the answers are in.
 
     Raises:
         InputError: `Answer.taskAnswers` is not valid JSON.

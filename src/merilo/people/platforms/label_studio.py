@@ -1,8 +1,10 @@
-"""Read Label Studio exports: a list of tasks with their annotations in JSON, or one record per annotation (JSON-MIN, CSV, TSV).
+"""Read Label Studio exports.
 
-The flat exports have inputs and answers side by side and do not say which fields are answers. In JSON-MIN, Label Studio writes the
-inputs, then the task's `id`, then the answers, then `annotator`. The columns of its CSV are sorted by name; there a column is an answer if
-it differs between annotations of one task.
+A list of tasks with their annotations in JSON, or one record per annotation (JSON-MIN, CSV, TSV).
+
+The flat exports have inputs and answers side by side and do not say which fields are answers. In JSON-MIN,
+Label Studio writes the inputs, then the task's `id`, then the answers, then `annotator`. The columns of its
+CSV are sorted by name; there a column is an answer if it differs between annotations of one task.
 """
 
 from __future__ import annotations

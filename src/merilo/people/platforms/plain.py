@@ -163,12 +163,32 @@ _GOLD: Final = ("gold", "truth", "correct", "expected", "эталон", "пра�
 #: Common parts of column names, for tables with other names than the recognised ones.
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "annotator": (
-        "worker", "turker", "annotator", "user", "respondent", "participant", "rater", "assessor", "person", "разметчик",
+        "worker",
+        "turker",
+        "annotator",
+        "user",
+        "respondent",
+        "participant",
+        "rater",
+        "assessor",
+        "person",
+        "разметчик",
         "исполнитель",
     ),
-    "answer": ("answer", "label", "response", "verdict", "choice", "rating", "result", "ответ", "метка", "результат"),
+    "answer": (
+        "answer",
+        "label",
+        "response",
+        "verdict",
+        "choice",
+        "rating",
+        "result",
+        "ответ",
+        "метка",
+        "результат",
+    ),
     "item": ("item", "task", "question", "example", "sentence", "text", "prompt", "вопрос", "задани"),
-}  # fmt: skip
+}
 
 
 def guess(data: pl.DataFrame, columns: Columns) -> Columns:

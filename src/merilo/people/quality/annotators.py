@@ -1,4 +1,7 @@
-"""The quality of annotators: speed, repeated answers, all other checks, flags and the exclusion, one row per annotator."""
+"""The quality of annotators.
+
+Speed, repeated answers, all other checks, flags and the exclusion, one row per annotator.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +127,10 @@ def pace(work: Work, *, reading_limit: float = READING_LIMIT) -> list[Pace]:
 
 
 def _medians(values: FloatArray, group: NDArray[np.int32], groups: int) -> FloatArray:
-    """Compute the median of each group's values, shape (groups,); NaN for a group without values, or with an unknown value."""
+    """Compute the median of each group's values, shape (groups,).
+
+    NaN for a group without values, or with an unknown value.
+    """
     ordered = values[np.lexsort((values, group))]
     size = np.bincount(group, minlength=groups)
     start = np.cumsum(size) - size
@@ -138,7 +144,10 @@ def _medians(values: FloatArray, group: NDArray[np.int32], groups: int) -> Float
 
 
 def _pages(work: Work, seconds: FloatArray) -> tuple[NDArray[np.int32], FloatArray, FloatArray]:
-    """Compute annotator, seconds and characters of pages with a known time; an answer without a page counts as a page."""
+    """Compute annotator, seconds and characters of pages with a known time.
+
+    An answer without a page counts as a page.
+    """
     page = np.arange(len(work)) if work.page is None else work.page
     characters = np.full(len(work), np.nan) if work.characters is None else work.characters
     timed = np.flatnonzero(np.isfinite(seconds) & (seconds > 0))
@@ -255,8 +264,8 @@ def longest_run(labels: NDArray[np.int32]) -> int:
 def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
     """P(some label comes `run` or more times in a row among `n` independent draws), exact.
 
-    With `alive_t(l)` the chance that no such run was completed by draw t and that draw t is l, and `new_t(l)` the chance
-    that besides a run of l begins at t::
+    With `alive_t(l)` the chance that no such run was completed by draw t and that draw t is l, and `new_t(l)`
+    the chance that besides a run of l begins at t::
 
         new_t(l)   = p_l (sum over m of alive_{t-1}(m) - alive_{t-1}(l))
         alive_t(l) = p_l alive_{t-1}(l) + new_t(l) - new_{t-run+1}(l) p_l^(run-1)
@@ -293,7 +302,9 @@ def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
 
 
 def _clumping(run: int, n: int, chances: NDArray[np.float64], labels: NDArray[np.intp]) -> float:
-    """Compute the probability of such a run by Poisson clumping, for runs that are rare enough to be nearly independent.
+    """Compute the probability of such a run by Poisson clumping.
+
+    For runs that are rare enough to be nearly independent.
 
     `labels` says how many labels have each of the chances.
     """
@@ -362,7 +373,8 @@ class ScreeningTest:
         below_level: how many p-values are below the level without correction; of the speeds, how many are 3 robust
             deviations above the others, or above what anyone can read.
         expected_by_chance: how many of these are expected by chance under the null hypothesis.
-        flagged: how many of these are flagged: after Holm's correction, or if they are also twice as fast as the others.
+        flagged: how many of these are flagged: after Holm's correction, or if they are also twice as fast as
+            the others.
     """
 
     flag: str

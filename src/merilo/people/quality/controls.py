@@ -1,4 +1,7 @@
-"""Control items: the accuracy of annotators on them, the exclusion that follows, and the controls' own known answers."""
+"""Control items: the accuracy of annotators on them, the exclusion that follows.
+
+And the controls' own known answers.
+"""
 
 from __future__ import annotations
 
@@ -294,8 +297,8 @@ FEW_CONTROLS: Final = 3
 class ControlItem:
     """One control item and how it was answered.
 
-    Good annotators are those whose accuracy on the other controls is at or above the rule's threshold, judged on at least
-    the number of control items that the rule requires.
+    Good annotators are those whose accuracy on the other controls is at or above the rule's threshold, judged
+    on at least the number of control items that the rule requires.
 
     Attributes:
         item: the item's number in the study.
@@ -309,8 +312,9 @@ class ControlItem:
         good_answers: how many answers are by good annotators.
         good_correct: how many of those equal the known answer.
         suspect: whether more than half of the answers by good annotators are the same other answer, of at least
-            `FEWEST_IN_AGREEMENT` annotators, and the known answer is not the most common one. Several different answers instead of the known one
-            show that an item is difficult, not that its known answer is wrong.
+            `FEWEST_IN_AGREEMENT` annotators, and the known answer is not the most common one. Several
+            different answers instead of the known one show that an item is difficult, not that its known
+            answer is wrong.
     """
 
     item: int

@@ -181,7 +181,8 @@ def _at_most(total: int, draws: Sequence[Sequence[tuple[int, float]]]) -> float:
     return min(1.0, float(chances[: total + 1].sum()))
 
 
-#: Up to this many answers of an annotator the rank-sum distribution is exact; beyond, normal with a correction for ties.
+#: Up to this many answers of an annotator the rank-sum distribution is exact; beyond, normal with a
+#: correction for ties.
 EXACT_RANKS = 20
 
 FEWEST_ANSWERS = 6

@@ -30,8 +30,8 @@ class Work:
         page: shape (n,), codes of the pages on which answers were given together; `None` when unknown.
         seconds: shape (n,), seconds spent on the answer's page (the same on all of its rows), NaN when unknown.
         characters: shape (n,), length of the item's text in characters, NaN when unknown.
-        by_design: shape (n,), true for answers that were asked for whatever the others answered; only they are compared with the others.
-            `None` if all were, because the overlap is fixed.
+        by_design: shape (n,), true for answers that were asked for whatever the others answered; only they
+            are compared with the others. `None` if all were, because the overlap is fixed.
     """
 
     votes: Votes
@@ -106,7 +106,8 @@ def study_work(
     Args:
         responses: the responses; each has an item, an annotator and an answer.
         labels: further labels, such as golds, whether or not anyone gave them.
-        encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are encoded here.
+        encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are
+            encoded here.
 
     Returns:
         The work.

@@ -49,9 +49,9 @@ def components(votes: Votes, score: FloatArray) -> Components:
     third, estimates the variance between annotators or items. Each pair counts once, so the estimates allow unequal
     numbers of answers.
 
-    If items form clusters, the kinds of pairs are: one annotator or two; to one item, to two items of one cluster, or to
-    items of two clusters. Their mean products give the variances between annotators, clusters, items within clusters, and
-    combinations of an annotator and a cluster.
+    If items form clusters, the kinds of pairs are: one annotator or two; to one item, to two items of one
+    cluster, or to items of two clusters. Their mean products give the variances between annotators, clusters,
+    items within clusters, and combinations of an annotator and a cluster.
 
     Args:
         votes: the answers.
@@ -128,7 +128,9 @@ def _clustered_components(votes: Votes, score: FloatArray) -> Components:
 
 
 def clustered_variance(votes: Votes, each: FloatArray, parts: Components) -> float:
-    """Compute the variance of a weighted mean because of clusters and of annotators in clusters; 0 if items are independent.
+    """Compute the variance of a weighted mean because of clusters and of annotators in clusters.
+
+    0 if items are independent.
 
     Args:
         votes: the answers.
@@ -269,10 +271,11 @@ def individuals(
 ) -> Individuals:
     """Estimate the accuracy of single annotators, who may have answered different numbers of items.
 
-    The mean is the expected metric if one answer is drawn at random for every item: all items have equal weight, divided
-    equally among their answers. It is the estimate to compare with a model that answers every item once. Its variance is
-    the sum of the contributions of annotators, items (and their clusters) and residuals (`components`). Its interval is Wilson's with the
-    effective number of items that this variance implies, and with Student's quantile.
+    The mean is the expected metric if one answer is drawn at random for every item: all items have equal
+    weight, divided equally among their answers. It is the estimate to compare with a model that answers every
+    item once. Its variance is the sum of the contributions of annotators, items (and their clusters) and
+    residuals (`components`). Its interval is Wilson's with the effective number of items that this variance
+    implies, and with Student's quantile.
 
     Args:
         votes: the answers.

@@ -33,7 +33,10 @@ from merilo.statistics.post_stratification import (
 
 #: The methods of the intervals.
 OVER_ITEMS = "post-stratified, finite-population correction (Wilson's form)"
-OVER_BOTH = "post-stratified, over items and annotators, finite-population correction of the items' part (Wilson's form)"
+OVER_BOTH = (
+    "post-stratified, over items and annotators, finite-population correction of the items' part "
+    "(Wilson's form)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,13 @@ def consensus_of_dataset(
     """Estimate a metric of the consensus on the whole dataset, from the metric and items' contributions in a sample.
 
     The item part is the variance of the post-stratified mean. Its finite-population correction is complete for the
-    interval over items alone: with these annotators' answers, a fully sampled dataset has no uncertainty. Other annotators
-    would give other answers to the same items, so the interval over both keeps the part of the item variance that answers
-    cause (at most the sum of the squared influences of all answers). The annotators' part is that of `two_way`, with every
-    answer's influence multiplied by the weight of its item, and the corrections for few annotators are those of `two_way`. If items form clusters, the item part is multiplied, and the
-    effective numbers of items are divided, by the design effect of the weighted deviations from the strata's means.
+    interval over items alone: with these annotators' answers, a fully sampled dataset has no uncertainty.
+    Other annotators would give other answers to the same items, so the interval over both keeps the part of
+    the item variance that answers cause (at most the sum of the squared influences of all answers). The
+    annotators' part is that of `two_way`, with every answer's influence multiplied by the weight of its item,
+    and the corrections for few annotators are those of `two_way`. If items form clusters, the item part is
+    multiplied, and the effective numbers of items are divided, by the design effect of the weighted
+    deviations from the strata's means.
 
     Args:
         value: the metric at the weights of the items.
@@ -162,8 +167,8 @@ def person_of_dataset(
 ) -> DatasetValue:
     """Estimate the metric of one answer drawn for every item of the whole dataset.
 
-    The variance is that of `individuals` with the weights of the items: of its parts, only the variance between items has
-    a finite-population correction.
+    The variance is that of `individuals` with the weights of the items: of its parts, only the variance
+    between items has a finite-population correction.
 
     Args:
         score: shape (answers,), the score of each answer.
@@ -236,7 +241,10 @@ def _for_few_annotators(
 def _cluster_effect(
     residual: FloatArray, sample: StratifiedSample, votes: Votes, row: IntArray
 ) -> tuple[float, float]:
-    """Return the design effect of clusters of items, and the degrees of freedom that clusters leave; 1 and infinity without."""
+    """Return the design effect of clusters of items, and the degrees of freedom that clusters leave.
+
+    1 and infinity without.
+    """
     if votes.cluster is None:
         return 1.0, float("inf")
     n = residual.shape[0]

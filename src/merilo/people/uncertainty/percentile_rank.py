@@ -43,7 +43,8 @@ _EQUAL: Final = 1e-9
 #: Careless annotators are taken to be spread evenly over this range below the others, on the logit scale.
 CARELESS: Final = 6.0
 
-#: The penalties: the log of the spread is added to the log-likelihood, the share of careless annotators is beta(1, 10), and the
+#: The penalties: the log of the spread is added to the log-likelihood, the share of careless annotators is
+#: beta(1, 10), and the
 #: centre is normal with this standard deviation, which only matters if nobody errs.
 CENTRE: Final = 4.0
 CARELESS_PRIOR: Final = 10.0
@@ -60,14 +61,15 @@ def percentile_rank(
     """Compute the share of annotators whose true score is below the model's, and its interval.
 
     On the logit scale, true scores are normal, but for a share of careless annotators who are spread evenly below the
-    centre. Centre, spread and share are those of the largest penalised likelihood of the observed scores. Each of these is binomial
-    around the true score (for scores between 0 and 1 with the number of 0-or-1 answers that have the same variance). Scores
-    are first adjusted for how hard the annotator's items are, as far as others' answers tell. If items form clusters, the number
-    of an annotator's answers is divided by their design effect (`person_effects`). The rank is the fitted share
-    below the model's score. Its variance is that of the fit (delta method, observed information) plus that of the model's
-    advantage over the items, whose standard error is at least two items. The interval is Student's with people - 1 degrees of
-    freedom, on the probit scale. It contains Clopper and Pearson's interval for the most extreme sample: n people who are all
-    below (or above) the model cannot show a share above 0.025^(1/n) (or below 1 minus that).
+    centre. Centre, spread and share are those of the largest penalised likelihood of the observed scores.
+    Each of these is binomial around the true score (for scores between 0 and 1 with the number of 0-or-1
+    answers that have the same variance). Scores are first adjusted for how hard the annotator's items are, as
+    far as others' answers tell. If items form clusters, the number of an annotator's answers is divided by
+    their design effect (`person_effects`). The rank is the fitted share below the model's score. Its variance
+    is that of the fit (delta method, observed information) plus that of the model's advantage over the items,
+    whose standard error is at least two items. The interval is Student's with people - 1 degrees of freedom,
+    on the probit scale. It contains Clopper and Pearson's interval for the most extreme sample: n people who
+    are all below (or above) the model cannot show a share above 0.025^(1/n) (or below 1 minus that).
 
     Args:
         votes: the answers.
@@ -77,16 +79,16 @@ def percentile_rank(
         level: the nominal coverage, in (0, 1).
 
     Returns:
-        The share, its interval and the number of annotators it is based on. One annotator says nothing about others: the
-        interval is [0, 1].
+        The share, its interval and the number of annotators it is based on. One annotator says nothing about
+        others: the interval is [0, 1].
 
     Raises:
         DataError: no annotator has enough answers.
 
     References:
         B. Efron (2016), Empirical Bayes deconvolution estimates. Biometrika 103, 1-20.
-        Y. Chung, S. Rabe-Hesketh, V. Dorie, A. Gelman, J. Liu (2013), A nondegenerate penalized likelihood estimator for variance
-        parameters in multilevel models. Psychometrika 78, 685-709 (log of the spread).
+        Y. Chung, S. Rabe-Hesketh, V. Dorie, A. Gelman, J. Liu (2013), A nondegenerate penalized likelihood
+        estimator for variance parameters in multilevel models. Psychometrika 78, 685-709 (log of the spread).
         C. Clopper, E. Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
         Biometrika 26, 404-413.
 

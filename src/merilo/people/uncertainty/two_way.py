@@ -4,8 +4,8 @@ A study's estimate would change with other items and with other annotators. An i
 the first source of variance. One annotator answers many items, so a careless or a very skilled annotator affects many
 items at once. The more items each annotator answers, the larger the second source of variance.
 
-The interval covers the value that another sample of annotators would reach on another sample of items, both drawn in the
-same way and with the same overlap. docs/uncertainty.md describes the method and its measured coverage.
+The interval covers the value that another sample of annotators would reach on another sample of items, both
+drawn in the same way and with the same overlap. docs/uncertainty.md describes the method and its measured coverage.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def guessing_variance(
 ) -> GuessingVariance:
     """Compute the variance of an estimate if each annotator were one who guesses with a small probability.
 
-    With P annotators the probability is q = 0.5 / (P + 0.5): half an annotator who guesses is added to those of the study.
-    If guessing changes the estimate by g_j for annotator j, the variance is q (1 - q) times the sum of g_j².
+    With P annotators the probability is q = 0.5 / (P + 0.5): half an annotator who guesses is added to those
+    of the study. If guessing changes the estimate by g_j for annotator j, the variance is q (1 - q) times the
+    sum of g_j².
 
     Args:
         annotator: shape (n,), the annotator's code of each answer.
@@ -92,8 +93,8 @@ def widened(
         guessing: the variance if annotators guess.
         p: the proportion, in [0, 1].
         effective: the effective number of items without shared annotators.
-        variances: the variance from items, the additional variance because items share annotators, and the denominator of
-            Satterthwaite's formula.
+        variances: the variance from items, the additional variance because items share annotators, and the
+            denominator of Satterthwaite's formula.
         level: the nominal coverage, in (0, 1).
     """
     from_items, shared, doubt = variances
@@ -263,9 +264,9 @@ def refitted_variance(change: FloatArray, annotators: int) -> RefittedVariance:
     """Compute the grouped jackknife variance over annotators, without the chance in single items.
 
     With G groups and D_gi the change of item i's score when group g is left out, the jackknife variance of the mean is
-    (G - 1) / G times the sum over g of (D_g - D)², divided by the square of the number of items; D_g is the sum over items
-    and D the mean of D_g. Products of two changes of the same item are left out, because the variance over items contains
-    them.
+    (G - 1) / G times the sum over g of (D_g - D)², divided by the square of the number of items; D_g is the
+    sum over items and D the mean of D_g. Products of two changes of the same item are left out, because the
+    variance over items contains them.
 
     Args:
         change: shape (groups, items), the score of each item minus its score without each group; groups at least 2.
@@ -301,8 +302,8 @@ class Influence:
         answer: shape (n,), the difference between the score of the answer's item and its score with a typical answer in
             the same place, found by aggregating the item again; the differences sum to 0.
         place: shape (n,), the position in `item` of each answer's item.
-        guess: shape (n,), the difference between the score of the answer's item with a random label in the answer's place
-            and its score.
+        guess: shape (n,), the difference between the score of the answer's item with a random label in the
+            answer's place and its score.
     """
 
     value: float
@@ -378,11 +379,12 @@ def two_way(
 
     Items and annotators are resampled with replacement, independently of each other. The estimate of a resample is the
     original estimate plus the influence of the drawn items and annotators (`Influence`). The variance that items alone
-    cause is first removed from the annotators' influence; otherwise the bootstrap would count it twice. The design effect
-    is the bootstrap variance over both, divided by the bootstrap variance over items. The interval is Wilson's with the
-    number of items divided by the design effect and with Student's quantile. It stays inside `bounds` and does not shrink
-    to a point if every item is right. Few annotators often include nobody who guesses: the degrees of freedom are at most
-    the number of annotators minus 1, and each bound allows for half an annotator more, who guesses (`guessing_variance`).
+    cause is first removed from the annotators' influence; otherwise the bootstrap would count it twice. The
+    design effect is the bootstrap variance over both, divided by the bootstrap variance over items. The
+    interval is Wilson's with the number of items divided by the design effect and with Student's quantile. It
+    stays inside `bounds` and does not shrink to a point if every item is right. Few annotators often include
+    nobody who guesses: the degrees of freedom are at most the number of annotators minus 1, and each bound
+    allows for half an annotator more, who guesses (`guessing_variance`).
 
     If items form clusters (`Votes.cluster`), clusters take the place of items: the variance over items is multiplied by
     `cluster_design_effect`, and two answers of one annotator tell how annotators differ only if they are to items of
@@ -391,9 +393,9 @@ def two_way(
     Args:
         votes: the answers that the consensus was computed from.
         worth: shape (n,), the score of the item if this answer were its consensus: 1 or 0 for accuracy.
-        min_votes: the number of votes that a consensus needs, one number or shape (items,). Items whose leading label has
-            fewer votes, or whose leading labels tie, are left out of the estimate. With 0 no item is left out, and an
-            item with tied labels scores the mean of their worth.
+        min_votes: the number of votes that a consensus needs, one number or shape (items,). Items whose
+            leading label has fewer votes, or whose leading labels tie, are left out of the estimate. With 0
+            no item is left out, and an item with tied labels scores the mean of their worth.
         weight: shape (n,), above 0, the weight of each answer; 1 by default. Cannot be combined with `min_votes`.
         unseen: shape (items,), the score of each item with a label that nobody gave; by default the smallest worth.
         value: the published estimate, if ties were resolved by another rule; by default the estimate of this rule.
@@ -553,7 +555,9 @@ def influences(
 
 
 def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, float]:
-    """Estimate the variance from shared annotators, the share of each annotator and the term of Satterthwaite's formula.
+    """Estimate the variance from shared annotators.
+
+    The share of each annotator and the term of Satterthwaite's formula.
 
     The variance of the annotators' influence is estimated by the mean product of two influences of one annotator on
     different items, minus that of two different annotators on different items. The effect of the items cancels out. If
@@ -589,8 +593,8 @@ def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, 
 def _items_worth(influence: Influence, p: float, width: float, alike: float, *, bounded: bool) -> float:
     """Compute the effective number of items: items scored 0 or 1 whose mean has the same variance as the estimate.
 
-    If all scores are within the bounds, the effective number is at least the number of scored items. Influences on macro
-    F1 or a correlation can lie outside the bounds, and the effective number is then smaller.
+    If all scores are within the bounds, the effective number is at least the number of scored items.
+    Influences on macro F1 or a correlation can lie outside the bounds, and the effective number is then smaller.
     """
     square = float(influence.item @ influence.item) / influence.item.shape[0] ** 2 / width**2
     if square <= 0 or not 0 < p < 1:

@@ -83,8 +83,8 @@ def report(
         experts: for an expert dataset, the JSON of `merilo experts baseline`, or the folder that it wrote.
         cards: the dataset's folder with `raw_dataset_meta.json` and `raw_readme_*.json`; copies of them with the human
             baseline are written to `cards/`.
-        with_gold: include gold answers that the dataset declares closed; by default they are withheld, with everything per
-            item that follows from them.
+        with_gold: include gold answers that the dataset declares closed; by default they are withheld, with
+            everything per item that follows from them.
         force: replace an existing one.
 
     Returns:
@@ -204,7 +204,11 @@ def _costs(source: ReportSource) -> dict[str, bytes]:
 def _checklist(source: ReportSource) -> dict[str, bytes]:
     """Make the reporting checklist in Markdown, JSON and LaTeX."""
     answered = reporting_checklist(
-        source.made.record, source.plan, frozen=source.frozen, experts=source.experts, platform=source.platform
+        source.made.record,
+        source.plan,
+        frozen=source.frozen,
+        experts=source.experts,
+        platform=source.platform,
     )
     return {
         "checklist/checklist.md": checklist_markdown(answered).encode(),
@@ -237,7 +241,8 @@ def _remarks(source: ReportSource) -> tuple[str, ...]:
         sure = [f"{name} is {value:g}" for name, value in values.items() if value in {0, 1}]
         if sure:
             remarks.append(
-                f"{sure[0]}, so the gold answers follow from the consensus: do not publish raw/, consensus.csv and items.html"
+                f"{sure[0]}, so the gold answers follow from the consensus: do not publish raw/, "
+                "consensus.csv and items.html"
             )
     if made.baseline.programs:
         remarks.append(

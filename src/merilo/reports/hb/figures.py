@@ -21,9 +21,20 @@ TOLERANCE: Final = 1.5e-6
 
 #: The keys of the baseline's JSON in the order in which their figures are listed.
 _FIRST: Final = (
-    "status", "metrics", "population", "single_person", "agreement", "by", "items", "responses", "annotators", "resolved_by",
-    "unresolved", "cost", "control_health",
-)  # fmt: skip
+    "status",
+    "metrics",
+    "population",
+    "single_person",
+    "agreement",
+    "by",
+    "items",
+    "responses",
+    "annotators",
+    "resolved_by",
+    "unresolved",
+    "cost",
+    "control_health",
+)
 
 #: Keys that hold no figures: the declaration of the dataset, and how the result was made.
 NO_FIGURES: Final = ("declaration", "provenance")
@@ -37,10 +48,22 @@ _NAMES: Final = ("annotator", "item", "model", "metric", "stratum")
 #: Parts of the names of figures that need gold answers.
 _NEEDS_GOLD: Final = frozenset(
     {
-        "metrics", "human_benchmark", "single_person", "population", "by", "models", "reasons", "warnings", "people", "comparison",
-        "by_group", "by_domain", "missing_metrics", "undecided_counted_as_wrong",
+        "metrics",
+        "human_benchmark",
+        "single_person",
+        "population",
+        "by",
+        "models",
+        "reasons",
+        "warnings",
+        "people",
+        "comparison",
+        "by_group",
+        "by_domain",
+        "missing_metrics",
+        "undecided_counted_as_wrong",
     }
-)  # fmt: skip
+)
 
 #: The value of a figure that is not there.
 ABSENT: Final = "(absent)"

@@ -126,7 +126,8 @@ def _paragraphs(
     if withheld:
         yield Text(
             "The gold answers of this dataset are closed: the files contain neither them nor anything per item that "
-            "follows from them. The metrics were computed with them and cannot be recomputed from this folder; groups of "
+            "follows from them. The metrics were computed with them and cannot be recomputed from "
+            "this folder; groups of "
             "fewer than {least} items have no metric.",
             least=LEAST_ITEMS,
         )
@@ -134,7 +135,8 @@ def _paragraphs(
         for name, value in sure:
             if value in {0, 1}:
                 yield Text(
-                    "**{metric} is {value}, so the gold answers follow from the consensus: keep `raw/`, `consensus.csv` "
+                    "**{metric} is {value}, so the gold answers follow from the consensus: keep "
+                    "`raw/`, `consensus.csv` "
                     "and `items.html` private.**",
                     metric=name,
                     value=int(value),
@@ -147,7 +149,8 @@ def _paragraphs(
         )
     if plots_only_svg:
         yield Text(
-            "The plots are SVG only, because Matplotlib is not installed (`pip install 'merilo[plots]'` adds PDF and PNG)."
+            "The plots are SVG only, because Matplotlib is not installed (`pip install "
+            "'merilo[plots]'` adds PDF and PNG)."
         )
     yield Text(
         "To verify the values, install Merilo {version} and run this command in the folder above:",
@@ -179,7 +182,8 @@ def _headline(record: BaselineRecord) -> Text | str:
     low, high = metric.interval
     if metric.over_both is None:
         interval = Text(
-            "Its 95% interval over items alone is [{low:.3f}, {high:.3f}]; over items and annotators it is not defined.",
+            "Its 95% interval over items alone is [{low:.3f}, {high:.3f}]; over items and "
+            "annotators it is not defined.",
             low=low,
             high=high,
         )

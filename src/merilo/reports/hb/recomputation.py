@@ -105,7 +105,9 @@ def recompute(raw: RawStudy) -> Recomputed:
         margin=raw.margin,
     )
     content = as_written(models.content)
-    with_all = record.model_copy(update={name: content[name] for name in ("models", "scale") if name in content})
+    with_all = record.model_copy(
+        update={name: content[name] for name in ("models", "scale") if name in content}
+    )
     return Recomputed(raw, made, quality, with_all, content, models)
 
 

@@ -176,7 +176,8 @@ def _refuse_other_figures(path: Path, made: Recomputed) -> None:
     if moved:
         first = moved[0]
         raise DataError(
-            f"{counted_en(len(moved), 'value differs', 'values differ')} from the answers in {RAW}: {first.published} is "
+            f"{counted_en(len(moved), 'value differs', 'values differ')} from the answers in "
+            f"{RAW}: {first.published} is "
             f"published, {first.recomputed} recomputed; make the baseline again",
             file=path,
             field=first.name,
@@ -219,7 +220,8 @@ def _expert_raw(given: Path, published: Mapping[str, Json] | None, made: Recompu
     moved = [one for one in compare_figures(stated, figures_of(again)) if not one.follows]
     if moved:
         raise DataError(
-            f"{len(moved)} figures do not follow from the experts' answers in {RAW}, or from the baseline of people: make "
+            f"{len(moved)} figures do not follow from the experts' answers in {RAW}, or from the "
+            "baseline of people: make "
             "the experts' baseline again",
             file=folder / EXPERTS_FILE,
             field=moved[0].name,

@@ -36,7 +36,8 @@ _TABLES: Final = ("annotators.csv", "consensus.csv")
 _KIND: Final = "merilo hb"
 _FORMAT: Final = 2
 
-#: In folders of this format, Dawid-Skene had a prior, and stood in place of `auto` among the methods that are tried beside the baseline's own.
+#: In folders of this format, Dawid-Skene had a prior, and stood in place of `auto` among the methods that are
+#: tried beside the baseline's own.
 _FORMAT_WITH_PRIOR: Final = 1
 
 #: What programs leave in a folder that they open.
@@ -66,7 +67,8 @@ class Verification:
         folder: the folder.
         figures: every published figure with its recomputed value; empty if nothing could be computed.
         files: changed, missing and unknown files.
-        hashed: published results that are compared with the manifest only, because their raw answers are not in the folder.
+        hashed: published results that are compared with the manifest only, because their raw answers are not
+            in the folder.
         taken: what the figures rest on and nobody computed again: the verdicts of the sandbox on people's programs.
         faults: published files that cannot be read, and why nothing could be recomputed, a sentence each.
         without_gold: published values that could not be recomputed because gold answers are withheld.
@@ -112,7 +114,9 @@ class Verification:
 
 
 def verify(folder: str | Path) -> Verification:
-    """Recompute every published value of a folder `hb/`, and compare its files with the manifest, as `merilo report verify` does.
+    """Recompute every published value of a folder `hb/`, and compare its files with the manifest.
+
+    As `merilo report verify` does.
 
     Args:
         folder: a folder that `report` wrote.
@@ -142,7 +146,10 @@ def verify(folder: str | Path) -> Verification:
     taken = [_verdicts_taken(made)] if made.baseline.programs else []
     if form == _FORMAT_WITH_PRIOR:
         if made.raw.settings.aggregator == "dawid-skene":
-            reason = "an earlier version's Dawid-Skene model, which had a prior, decided the items, and this version does not have it"
+            reason = (
+                "an earlier version's Dawid-Skene model, which had a prior, decided the items, and "
+                "this version does not have it"
+            )
             return Verification(place, (), files, (*faults, f"nothing can be recomputed: {reason}"))
         figures, sentences = _without_prior(figures)
         taken += sentences
@@ -154,7 +161,10 @@ def verify(folder: str | Path) -> Verification:
 
 
 def _without_prior(figures: Sequence[Figure]) -> tuple[list[Figure], list[str]]:
-    """Leave out figures of the model that this version does not have, and those of `auto`, which the folder's version did not have."""
+    """Leave out figures of the model that this version does not have, and those of `auto`.
+
+    Which the folder's version did not have.
+    """
     gone = [one for one in figures if "dawid-skene" in one.name and one.recomputed == ABSENT]
     left = [
         one
@@ -164,14 +174,18 @@ def _without_prior(figures: Sequence[Figure]) -> tuple[list[Figure], list[str]]:
         and not (one.published == ABSENT and _names_auto(one.name))
     ]
     sentence = (
-        f"{len(gone)} values of the Dawid-Skene model with a prior, which stands beside the baseline, are taken as an earlier version "
+        f"{len(gone)} values of the Dawid-Skene model with a prior, which stands beside the "
+        "baseline, are taken as an earlier version "
         "gave them: this version does not have the model"
     )
     return left, [sentence] if gone else []
 
 
 def _names_auto(name: str) -> bool:
-    """Return whether a figure is one of the method `auto`: a row of the sensitivity table, or an annotator's accuracy."""
+    """Return whether a figure is one of the method `auto`.
+
+    A row of the sensitivity table, or an annotator's accuracy.
+    """
     return (name.startswith("sensitivity.rows.") and ", auto." in name) or (
         name.startswith("quality.") and name.endswith(".auto")
     )
@@ -180,7 +194,8 @@ def _names_auto(name: str) -> bool:
 def _verdicts_taken(made: Recomputed) -> str:
     programs = made.raw.responses.table.height
     return (
-        f"the verdicts on {programs} programs are taken as the sandbox gave them: the programs are not in this folder and were not "
+        f"the verdicts on {programs} programs are taken as the sandbox gave them: the programs are "
+        "not in this folder and were not "
         "run again ('merilo study baseline' runs them, from the folder of the study)"
     )
 

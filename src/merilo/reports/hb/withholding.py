@@ -1,8 +1,9 @@
 """Withholding closed gold answers from a published folder, and everything from which they follow.
 
-The folder is made from a baseline that was computed again without gold answers, so that no table, page, plot or notebook can show one.
-Only totals are taken from the baseline with gold: metrics, their intervals, the groups of items that are large enough, and the comparisons
-with models. These are rounded to three decimals, and whatever differs from another total by a few items only is left out.
+The folder is made from a baseline that was computed again without gold answers, so that no table, page, plot
+or notebook can show one. Only totals are taken from the baseline with gold: metrics, their intervals, the
+groups of items that are large enough, and the comparisons with models. These are rounded to three decimals,
+and whatever differs from another total by a few items only is left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from merilo.reports.hb.recomputation import Recomputed, as_written, recompute
 from merilo.reports.model_sections import ModelSections
 from merilo.strict_json import Json
 
-#: A total over fewer items of closed gold is not published: with a single item it would tell whether its consensus is right.
+#: A total over fewer items of closed gold is not published: with a single item it would tell whether its
+#: consensus is right.
 LEAST_ITEMS: Final = 10
 
 #: Totals of closed gold have this many decimals, so that they do not tell which items are right.
@@ -62,7 +64,9 @@ def withheld(made: Recomputed) -> Recomputed:
     excluded = [set(one.annotators.filter("excluded")["annotator"]) for one in (full, open_baseline)]
     if excluded[0] != excluded[1]:
         raise DataError(
-            f"the exclusion of {counted_en(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on control items that are "
+            "the exclusion of "
+            f"{counted_en(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on "
+            "control items that are "
             "test items too, and the gold answers of this dataset are closed: take other control items, or give "
             f"{argument('with_gold')} for a folder that is not published"
         )
@@ -115,7 +119,10 @@ def _values(raw: RawStudy, name: str) -> dict[int, str]:
 
 
 def _tells(values: Mapping[int, Hashable], gold: Mapping[int, str]) -> bool:
-    """Return whether items with the same value of a field always have the same gold answer, which the field then gives away."""
+    """Return whether items with the same value of a field always have the same gold answer.
+
+    Which the field then gives away.
+    """
     golds: dict[Hashable, set[str]] = defaultdict(set)
     counts: dict[Hashable, int] = defaultdict(int)
     for item, value in values.items():
@@ -127,7 +134,10 @@ def _tells(values: Mapping[int, Hashable], gold: Mapping[int, str]) -> bool:
 
 
 def _estimates(full: Baseline, gold: Gold | None) -> Estimates:
-    """Return the metrics that may be published: no groups of few items, no single annotators, no total close to another."""
+    """Return the metrics that may be published.
+
+    No groups of few items, no single annotators, no total close to another.
+    """
     scorer = full.scorer
     if scorer is None or gold is None:
         return full.estimates
@@ -154,7 +164,10 @@ def _estimates(full: Baseline, gold: Gold | None) -> Estimates:
 
 
 def _without_other_total(one: Estimate, moved: int) -> Estimate:
-    """Keep one of two totals that differ by a few items only: that of all items, which is the metric of the baseline."""
+    """Keep one of two totals that differ by a few items only.
+
+    That of all items, which is the metric of the baseline.
+    """
     bounds = None if one.bounds is not None and one.bounds.dropped < LEAST_ITEMS else one.bounds
     if 0 < moved < LEAST_ITEMS:
         return replace(one, published=None, published_two_way=None, bounds=bounds)
@@ -162,7 +175,10 @@ def _without_other_total(one: Estimate, moved: int) -> Estimate:
 
 
 def _without_people(one: Estimate) -> Estimate:
-    """Leave out single annotators, whose answers are in the folder: an accuracy of 1 would tell all their gold answers."""
+    """Leave out single annotators, whose answers are in the folder.
+
+    An accuracy of 1 would tell all their gold answers.
+    """
     score = replace(one.score, per_item={})
     published = None if one.published is None else replace(one.published, per_item={})
     single = None if one.single is None else replace(one.single, people=())
@@ -170,7 +186,10 @@ def _without_people(one: Estimate) -> Estimate:
 
 
 def _whole(whole: DatasetEstimates | None, shown: Estimates) -> DatasetEstimates | None:
-    """Keep the metrics that are shown, on the whole dataset; none if the weights single out the items of a small stratum."""
+    """Keep the metrics that are shown, on the whole dataset.
+
+    None if the weights single out the items of a small stratum.
+    """
     if whole is None:
         return None
     used = sum(one.used for one in whole.strata)
@@ -218,8 +237,9 @@ def _groups(full: Baseline, unknown: Baseline) -> dict[str, dict[str, Group]]:
 def too_small(groups: Mapping[T, frozenset[int]], every: frozenset[int], least: int = LEAST_ITEMS) -> set[T]:
     """Return the groups whose totals must not be published.
 
-    A group of fewer than `least` items is hidden. So is the smaller of two groups that differ by fewer than `least` items, or of a group and
-    everything; and the smallest group inside a larger one whose other published parts leave fewer than `least` of its items.
+    A group of fewer than `least` items is hidden. So is the smaller of two groups that differ by fewer than
+    `least` items, or of a group and everything; and the smallest group inside a larger one whose other
+    published parts leave fewer than `least` of its items.
 
     Args:
         groups: the items of each group; groups of several fields may overlap.
@@ -227,7 +247,8 @@ def too_small(groups: Mapping[T, frozenset[int]], every: frozenset[int], least: 
         least: the smallest number of items of a published total.
 
     Example:
-        >>> sorted(too_small({"law": frozenset(range(20)), "art": frozenset(range(20, 36)), "tea": frozenset({36})}, frozenset(range(37))))
+        >>> groups = {"law": frozenset(range(20)), "art": frozenset(range(20, 36)), "tea": frozenset({36})}
+        >>> sorted(too_small(groups, frozenset(range(37))))
         ['art', 'tea']
     """
     shown = {name: items for name, items in groups.items() if len(items) >= least}
@@ -274,7 +295,10 @@ def experts_without_gold(content: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _large_groups(groups: Mapping[str, Json]) -> dict[str, Json]:
-    """Keep the groups of at least `LEAST_ITEMS` items; if their complement is smaller, the smallest of them goes too."""
+    """Keep the groups of at least `LEAST_ITEMS` items.
+
+    If their complement is smaller, the smallest of them goes too.
+    """
     sizes = {
         name: int(cast("float", one["n"]))
         for name, one in groups.items()

@@ -1,4 +1,6 @@
-"""The modules that run inside the jail. They need Python 3.9 or later and import only the standard library and each other.
+"""The modules that run inside the jail.
+
+They need Python 3.9 or later and import only the standard library and each other.
 
 start         starts a worker: sets up its jail and loads what programs need
 server        the worker: runs one job after another, watches and reports each

@@ -1,9 +1,9 @@
 """The fork server: a small process with modules preloaded, from which the processes of programs are forked.
 
-After a fork, each page that the parent writes to costs it a page fault. A forked program also inherits all memory of its
-parent, freed objects included, and may search it. So programs are not forked from the worker, which reads jobs and
-answers, but from the fork server, which holds neither. The worker starts it once, before the first job. For each
-program, they exchange these messages:
+After a fork, each page that the parent writes to costs it a page fault. A forked program also inherits all
+memory of its parent, freed objects included, and may search it. So programs are not forked from the worker,
+which reads jobs and answers, but from the fork server, which holds neither. The worker starts it once, before
+the first job. For each program, they exchange these messages:
 
     worker -> fork server   one byte, `CALLS` or `REQUESTS`, with the descriptor of the program's link (`SCM_RIGHTS`)
     worker -> fork server   one more byte: kill the program

@@ -82,7 +82,10 @@ def load(job: Job) -> Callable[..., object]:
 
 
 def answer_calls(job: Job, link: framing.Stream, longest: int) -> None:
-    """Make every test call and write one record for each; if the program does not load, write the same record for all."""
+    """Make every test call and write one record for each.
+
+    If the program does not load, write the same record for all.
+    """
     arguments = [codec.unpacked(call) for call in job[3]]
     try:
         function = load(job)
@@ -142,7 +145,10 @@ def described(error: BaseException) -> Record:
 
 
 def _said(error: BaseException) -> list[str]:
-    """Return the type, message and built-in base of an exception; reading them may run the program's code, which may raise."""
+    """Return the type, message and built-in base of an exception.
+
+    Reading them may run the program's code, which may raise.
+    """
     try:
         kind = type(error)
         built_in = next((base.__name__ for base in kind.__mro__ if base.__module__ == "builtins"), "")

@@ -1,7 +1,7 @@
 """The process that runs a check against the answers of the program's process.
 
-It receives only plain values from the program, never its objects. It runs one check after another, each in a new module.
-A verdict is a record of the harness or one of these:
+It receives only plain values from the program, never its objects. It runs one check after another, each in a
+new module. A verdict is a record of the harness or one of these:
 
     ["accepted"]   ["refused", TYPE, MESSAGE]   ["gone"]   ["broken", TYPE, MESSAGE]
 
@@ -38,7 +38,8 @@ class GoneError(Exception):
 class Candidate:
     """Proxy of the program's function for a check: it sends the arguments to the program and returns the result.
 
-    Calls are sent one at a time, because the arguments of a later call may reveal the expected result of an earlier one.
+    Calls are sent one at a time, because the arguments of a later call may reveal the expected result of an
+    earlier one.
 
     Args:
         link: the descriptor of the link to the program's process.
@@ -106,7 +107,8 @@ def _record(answer: bytes) -> Record | None:
 def _raised(record: Record) -> Exception:
     """Return the program's exception for the check: of the same built-in type, or of a new subclass of it.
 
-    `StopIteration` becomes a `RuntimeError`, because it would silently end a loop of the check over `map(candidate, ...)`.
+    `StopIteration` becomes a `RuntimeError`, because it would silently end a loop of the check over
+    `map(candidate, ...)`.
     """
     name, message, base = ([*record[1:], "", "", ""])[:3]
     kind = _built_in(name) or _built_in(base) or Exception
@@ -197,7 +199,8 @@ class Referee:
             verdict = judge(json.loads(job), link, longest)
             os.close(link)
             framing.write(worker.fileno(), json.dumps(verdict).encode("ascii"))
-            # A check and its exception form reference cycles. Without a collection, they would keep this program's answers
+            # A check and its exception form reference cycles. Without a collection, they would keep this
+            # program's answers
             # in memory during the next checks.
             gc.collect()
 

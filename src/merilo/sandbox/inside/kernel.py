@@ -60,9 +60,9 @@ class Kernel:
     def fork_into_new_pid_namespace(self) -> int:
         """Fork as `os.fork` does, with the child as process 1 of a new PID namespace, which ends with it.
 
-        This calls `clone` and not `unshare` before `fork` for two reasons: a process can `unshare` its PID namespace only
-        once; and the filter can then forbid every fork except this call, which the kernel refuses to a process without
-        the capability.
+        This calls `clone` and not `unshare` before `fork` for two reasons: a process can `unshare` its PID
+        namespace only once; and the filter can then forbid every fork except this call, which the kernel
+        refuses to a process without the capability.
         """
         if self._clone_number is None:
             raise OSError(f"no number is known for clone on {os.uname().machine}")
@@ -112,7 +112,9 @@ class Kernel:
         self.seal(path)
 
     def seal(self, path: str) -> None:
-        """Make a mount read-only: a device can still be written to, but the mode and times of its file cannot be changed.
+        """Make a mount read-only: a device can still be written to.
+
+        But the mode and times of its file cannot be changed.
 
         The present flags of the mount are passed again, because the kernel refuses to clear them.
         """
@@ -134,7 +136,10 @@ class Kernel:
         self._do("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
     def hide(self) -> None:
-        """Make this process and its children undumpable, which hides their `/proc/PID` from other processes of the user."""
+        """Make this process and its children undumpable.
+
+        Which hides their `/proc/PID` from other processes of the user.
+        """
         self._do("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
     def die_with_parent(self) -> None:

@@ -2,7 +2,8 @@
 
 It runs inside the jail and exchanges these messages with the pool over its standard input and output:
 
-    pool -> worker    a frame with the settings (JSON), then jobs: `JOB` with two lengths, the program's part (marshalled, for
+    pool -> worker    a frame with the settings (JSON), then jobs: `JOB` with two lengths, the program's part
+    (marshalled, for
                       the harness), and the judge's part (JSON; empty if there is no check)
     worker -> pool    a frame with a greeting (JSON), then a frame for each job: `REPORT`, then the program's answers or
                       the judge's verdict
@@ -189,6 +190,9 @@ class Server:
 
 
 def _hand_over(program: bytes, link: socket) -> None:
-    """Send a program to its process. Errors are ignored: a process that has ended is noticed when its answers are read."""
+    """Send a program to its process.
+
+    Errors are ignored: a process that has ended is noticed when its answers are read.
+    """
     with contextlib.suppress(OSError):
         framing.write(link.fileno(), program)
