@@ -65,6 +65,7 @@ OTHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_no_message_below_the_command_line_writes_a_flag() -> None:
     found = [
         f"{path.name}: {text}"

@@ -35,7 +35,7 @@ def as_text(header: list[str], rows: list[list[str]], delimiter: str) -> str:
 
 
 @given(tables(), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_what_is_written_is_read(table: tuple[list[str], list[list[str]], str], encoding: str) -> None:
     header, rows, delimiter = table
     with io.BytesIO(as_text(header, rows, delimiter).encode(encoding)) as content:
@@ -50,7 +50,7 @@ def test_what_is_written_is_read(table: tuple[list[str], list[list[str]], str], 
 
 
 @given(tables(), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_a_file_cut_anywhere_gives_an_error_or_whole_rows(
     table: tuple[list[str], list[list[str]], str], data: st.DataObject
 ) -> None:

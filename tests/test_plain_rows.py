@@ -31,7 +31,7 @@ def carefully(path: Path) -> list[tuple[str | None, ...]] | str:
 
 
 @given(st.lists(PIECES, max_size=40), st.sampled_from([4, 16, 1 << 20]))
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_give_the_rows_or_the_error_of_the_careful_reader(
     tmp_path: Path, pieces: list[bytes], chunk: int
 ) -> None:
@@ -50,7 +50,7 @@ CELLS = st.text(st.sampled_from('ab \t"\n;я'), max_size=6)
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_as_programs_write_them_are_all_ordinary(
     tmp_path: Path, rows: list[tuple[str, str, str]], ending: str, last_line_ends: bool
 ) -> None:

@@ -572,6 +572,7 @@ def test_programs_have_no_control_items_because_tests_check_each_of_them(tmp_pat
     assert "each is checked by its tests in the sandbox: leave --controls out" in refused.complaint
 
 
+@pytest.mark.thorough
 def test_a_program_that_gives_the_right_answer_in_another_way_counts_as_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

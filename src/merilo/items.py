@@ -73,7 +73,7 @@ class Item:
 def id_of(meta: Mapping[str, Json]) -> Json:
     """Return the dataset's own id of an item, `None` without one.
 
-    For a turn of a dialogue, also `dialog_id/question_id`.
+    A turn of a dialogue also has `dialog_id/question_id`.
     """
     number = meta.get("id")
     if number is None and {"dialog_id", "question_id"} <= meta.keys():

@@ -40,6 +40,7 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return nbformat.read(ROOT / "examples" / "crowd-kit-and-merilo.ipynb", as_version=4)
 
 
+@pytest.mark.thorough
 def test_the_notebook_runs_from_an_empty_kernel_on_simulated_data(notebook, tmp_path: Path) -> None:
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")

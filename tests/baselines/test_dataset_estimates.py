@@ -260,6 +260,7 @@ def test_the_command_shows_both_figures_and_the_report_says_which_is_which(tmp_p
     assert f"--population {everything} --strata domain" in recorded
 
 
+@pytest.mark.thorough
 def test_the_folder_hb_computes_the_dataset_s_figure_again(tmp_path: Path) -> None:
     answers, gold, everything = study(tmp_path)
     merilo.baseline(answers, gold=gold, population=everything, strata=["domain"]).save(tmp_path / "base")

@@ -109,6 +109,7 @@ def test_the_report_shows_suspect_controls_in_both_languages(
     assert "исключены 5 разметчиков из 12 (42\u00a0%), больше трети" in page
 
 
+@pytest.mark.thorough
 def test_a_baseline_with_a_quarter_of_its_controls_suspect_is_not_accepted(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_pass_at_k_stands_with_its_interval_and_its_problems(tmp_path, data):
     assert done.json["refused"] == {}
 
 
+@pytest.mark.thorough
 def test_json_holds_how_every_generation_ended_and_how_the_score_was_made(tmp_path, data):
     rows = [completion(number, text) for text, _, _ in ENDINGS for number in (1, 2)]
     done = score(write_lines(tmp_path / "c.jsonl", *rows), data, "--timeout", "1", "--json", "-")
@@ -184,6 +185,7 @@ def passed(done: Outcome) -> list[int]:
     return [one["passed"] for one in done.json["per_problem"]]
 
 
+@pytest.mark.thorough
 def test_random_tests_are_drawn_anew_for_each_job_and_repeated_by_their_seed(tmp_path, drawn):
     path = write_lines(tmp_path / "c.jsonl", *doubles())
     first = score(path, drawn, "--json", "-")
@@ -799,6 +801,7 @@ def result(out: Path) -> dict:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("victim", ["the parent", "everything"])
 def test_a_killed_job_leaves_nothing_running_and_goes_on_to_the_same_result(tmp_path, start, victim):
     path, data = job(tmp_path)

@@ -29,6 +29,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     return folder / "merilo-demo", done
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_answers_at_the_same_times(
     demo: tuple[Path, Outcome], tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ def pool(tmp_path: Path) -> Path:
     return written(tmp_path / "pool.tsv", toloka(small_pool()))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_behind_standard_output(pool: Path) -> None:
     for words in (["--help"], ["baseline", pool], ["baseline", pool, "--json", "-"]):
@@ -35,6 +36,7 @@ def test_a_full_disk_behind_standard_output(pool: Path) -> None:
         assert done.stderr.decode() == "merilo: the output cannot be written (No space left on device)\n"
 
 
+@pytest.mark.thorough
 def test_a_reader_that_has_gone(pool: Path) -> None:
     for words in (["--help"], ["baseline", pool], ["baseline", pool, "--json", "-"]):
         read, write = os.pipe()
@@ -51,6 +53,7 @@ def test_a_closed_standard_output(pool: Path) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.thorough
 def test_a_terminal_that_lacks_the_letters_of_the_answers(tmp_path: Path) -> None:
     path = written(tmp_path / "ёж.tsv", toloka([row("вопрос", "Ёж", f"жук-{n}") for n in range(4)]))
     poor = {**os.environ, "PYTHONIOENCODING": "ascii"}

@@ -30,6 +30,7 @@ def test_the_table_goes_to_the_terminal_or_to_a_file(folder: Path, tmp_path: Pat
     assert "--force" in again.complaint
 
 
+@pytest.mark.thorough
 def test_the_folder_of_a_report_gives_the_same_row_as_its_baseline(folder: Path, tmp_path: Path) -> None:
     assert merilo("report", folder, "--out", tmp_path / "hb").status == 0
     (own,) = [one for one in merilo("report", "table", folder, "--json", "-").json["rows"] if one["own"]]

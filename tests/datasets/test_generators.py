@@ -47,13 +47,13 @@ def test_every_dataset_comes_in_any_size_with_running_ids_and_answers_of_its_sol
 
 
 @given(NAMES, SIZES, SEEDS)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_the_same_seed_gives_the_same_bytes(name: str, size: int, seed: int) -> None:
     assert as_bytes(generate(name, size, seed)) == as_bytes(generate(name.upper(), size, seed))
 
 
 @given(NAMES, SIZES, st.integers(1, 12), SEEDS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_shots_follow_the_test_repeat_none_of_it_and_leave_it_as_it_is(
     name: str, size: int, shots: int, seed: int
 ) -> None:
@@ -88,7 +88,7 @@ def test_the_bytes_of_a_seed_do_not_change_from_version_to_version() -> None:
 
 
 @given(st.integers(1, 3000), SEEDS)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_bps_labels_are_as_balanced_as_can_be_at_every_length(size: int, seed: int) -> None:
     counts = Counter((len(text_of(item).split()), item.outputs) for item in generate("bps", size, seed))
     assert abs(sum(n * (1 if label == "1" else -1) for (_, label), n in counts.items())) <= 1
@@ -117,7 +117,7 @@ def test_broken_bps_sequences_are_not_told_apart_by_counting_brackets() -> None:
 
 
 @given(st.integers(1, 400), SEEDS)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 def test_lcs_words_are_of_the_published_lengths_and_answers_are_spread_evenly(size: int, seed: int) -> None:
     items = generate("lcs", size, seed)
     words = [word for item in items for word in text_of(item).split()]
@@ -181,7 +181,7 @@ def test_rumultiar_cannot_be_larger_than_its_answers_allow() -> None:
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None)
 def test_rumodar_has_its_six_subtasks_equally_often_and_five_solved_lines(seed: int) -> None:
     items = generate("rumodar", 24, seed)
     assert Counter(item.meta["task_type"] for item in items) == dict.fromkeys(SUBTASKS, 4)

@@ -15,14 +15,14 @@ labels = st.sampled_from(["1", "2", "3", "A", "", " 1", "не знаю"])
 pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=60)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(pairs)
 def test_acc_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
     answers, gold = map(list, zip(*pairs, strict=True))
     assert acc(answers, gold).value == pytest.approx(accuracy_score(gold, answers))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(pairs)
 def test_f1_macro_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
     answers, gold = map(list, zip(*pairs, strict=True))
@@ -30,7 +30,7 @@ def test_f1_macro_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:A single label")
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(pairs)
 def test_mcc_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
     answers, gold = map(list, zip(*pairs, strict=True))
@@ -47,7 +47,7 @@ def test_mcc_of_two_labels_is_the_textbooks(pairs: list[tuple[str, str]]) -> Non
     assert mcc(answers, gold).value == pytest.approx((tp * tn - fp * fn) / root if root else 0.0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(pairs)
 def test_every_item_says_what_it_earned(pairs: list[tuple[str, str]]) -> None:
     answers, gold = map(list, zip(*pairs, strict=True))

@@ -31,7 +31,7 @@ def test_j_multiplies_before_it_averages(rows: list[tuple[float, float, float]])
     assert list(scores["j"].per_item.values()) == pytest.approx([a * b * c for a, b, c in rows])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.lists(unit, min_size=1, max_size=20))
 def test_a_curve_is_scikit_learns_isotonic_regression(seed: int, asked: list[float]) -> None:
     rng = np.random.default_rng(seed)

@@ -171,7 +171,7 @@ def test_the_official_statistics_are_a_value_of_this_metric() -> None:
     assert grade_norm(whole, sheet).value == pytest.approx(24 / 34)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 @given(st.lists(st.lists(st.booleans(), min_size=30, max_size=30), min_size=1, max_size=5))
 def test_the_norm_is_the_mean_over_variants(sheets: list[list[bool]]) -> None:
     items, answers, by_hand = [], {}, []

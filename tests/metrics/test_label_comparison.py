@@ -29,7 +29,7 @@ def by_swapping(metric: str, first: list[str], second: list[str], gold: list[str
     return float(np.mean(reached))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(*[st.sampled_from("AB")] * 3), min_size=1, max_size=7),
     st.sampled_from(["f1_macro", "mcc"]),

@@ -68,7 +68,7 @@ def slopes(
 
 
 @pytest.mark.parametrize("metric", ["f1_macro", "mcc"])
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(sheet=sheets)
 def test_influences_are_the_derivatives_of_scikit_learns_metric(
     metric: str, sheet: list[tuple[str, str, float]]
@@ -89,7 +89,7 @@ def test_influences_are_the_derivatives_of_scikit_learns_metric(
 
 
 @pytest.mark.parametrize("metric", ["acc", "em", "f1_macro", "mcc", "f1"])
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(sheet=sheets)
 def test_the_mean_worth_is_the_metric_that_the_scorer_gives(
     metric: str, sheet: list[tuple[str, str, float]]
@@ -104,7 +104,7 @@ def test_the_mean_worth_is_the_metric_that_the_scorer_gives(
 
 
 @pytest.mark.parametrize("metric", ["acc", "f1_macro", "mcc", "f1"])
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(sheet=sheets, seed=st.integers(0, 99))
 def test_the_weighted_mean_of_several_answers_an_item_is_the_metric_at_these_weights(
     metric: str, sheet: list[tuple[str, str, float]], seed: int
@@ -121,7 +121,7 @@ def test_the_weighted_mean_of_several_answers_an_item_is_the_metric_at_these_wei
     assert result.answer == pytest.approx(alone.answer, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(sheet=sheets)
 def test_an_answer_that_is_right_is_worth_no_less_than_one_that_nobody_gave(
     sheet: list[tuple[str, str, float]],
@@ -174,7 +174,7 @@ def exam_answer(item: Item, quality: int) -> str:
     return RULES.get(str(item.meta["id_task"]), PLAIN)[2 + quality]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([0, 0, 1, 2]), min_size=60, max_size=60))
 def test_the_worth_of_answers_to_the_exam_averages_to_the_scores(quality: list[int]) -> None:
     items = exam_items(2)
@@ -197,7 +197,7 @@ def test_the_worth_of_answers_to_the_exam_averages_to_the_scores(quality: list[i
         assert float(result.answer.mean()) == pytest.approx(result.value, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([0, 1, 2]), min_size=30, max_size=30))
 def test_the_worth_of_an_exam_answer_is_the_derivative_of_points_earned_to_points_possible(
     quality: list[int],
@@ -255,7 +255,7 @@ criteria_sheets = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(criteria_sheets)
 def test_every_criterion_of_every_question_has_the_scorers_value(
     rows: list[tuple[str, str, str, str]],
@@ -291,7 +291,7 @@ def test_every_criterion_of_every_question_has_the_scorers_value(
         assert result.value == pytest.approx(scores[part.name].value, abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(sheets, st.sampled_from(["acc", "f1_macro"]))
 def test_groups_have_the_scorers_names_items_and_values(
     sheet: list[tuple[str, str, float]], metric: str

@@ -100,6 +100,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_killed_five_times_has_the_log_of_one_that_was_not(data: Path, tmp_path: Path) -> None:
     finish(tmp_path / "whole", data)

@@ -126,6 +126,7 @@ def test_a_random_respondent_is_below_people_by_what_the_files_say(
     assert match["difference"] < 0
 
 
+@pytest.mark.thorough
 @every("pool", [pool for pool in SHOWN if pool not in SOLVED])
 def test_a_closed_test_is_asked_and_compare_says_that_it_cannot_score(
     pool: str, baselines: Path, tmp_path: Path
@@ -141,6 +142,7 @@ def test_a_closed_test_is_asked_and_compare_says_that_it_cannot_score(
     assert "has no gold answer" in no_gold.complaint
 
 
+@pytest.mark.thorough
 def test_judging_projects_of_rudetox_are_not_the_dataset_s_items(pools: Path, tmp_path: Path) -> None:
     for number, file in enumerate(sorted((pools / "rudetox").glob("*.tsv"))):
         base = tmp_path / f"base{number}"

@@ -68,7 +68,7 @@ def test_every_form_holds_the_same_answers(form, tmp_path: Path) -> None:
     assert read_sheet(form(tmp_path, ANSWERS)).answers == ANSWERS
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.integers(0, 10**6).map(str),

@@ -92,6 +92,7 @@ def test_texts_are_harmless_and_nothing_is_loaded(page, page_file: Path) -> None
     assert "http" not in html.replace("http-equiv", "")
 
 
+@pytest.mark.thorough
 def test_the_page_speaks_russian_and_fits_a_phone(page) -> None:
     page.click("label[for=in-ru]")
     text = page.inner_text("main")

@@ -186,6 +186,7 @@ def test_text_of_a_dataset_never_runs(browser, tmp_path: Path) -> None:
     assert page.locator("main script, main img").count() == 0
 
 
+@pytest.mark.thorough
 def test_a_pool_without_gold_has_a_browser_too(browser, tmp_path: Path) -> None:
     merilo(
         "baseline",

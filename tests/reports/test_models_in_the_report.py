@@ -101,6 +101,7 @@ def test_one_answer_an_item_has_no_distribution_and_the_reason_is_given(tmp_path
     assert "distributions of labels" not in (tmp_path / "out" / "report.html").read_text()
 
 
+@pytest.mark.thorough
 def test_the_folder_hb_has_the_same_verdict_and_verifies_the_scale(tmp_path: Path) -> None:
     options = given(tmp_path)
     merilo(*options, "--margin", 0.3, "--out", tmp_path / "out")

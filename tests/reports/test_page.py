@@ -186,6 +186,7 @@ def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:
     assert "<img" not in shown
 
 
+@pytest.mark.thorough
 def test_the_report_names_every_difference_from_the_frozen_plan(tmp_path: Path) -> None:
     made = merilo_library.baseline(written(tmp_path / "p.tsv", toloka(small_pool())))
     change = {"what": "baseline.min_votes", "frozen": "majority", "now": "<b>2", "decision": True}

@@ -303,6 +303,7 @@ def test_the_interpreter_alone_says_how_many_bytes_programs_hide() -> None:
         assert int(str(only(pool, source).texts[0])) <= LIMITS.scratch_bytes
 
 
+@pytest.mark.thorough
 def test_bombs_do_explode_without_limits() -> None:
     """A bomb in a process of its own, with nothing but a timeout around it, does what it says."""
     with pytest.raises(subprocess.TimeoutExpired):

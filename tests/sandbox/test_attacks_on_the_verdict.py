@@ -531,6 +531,7 @@ def test_a_check_too_is_jailed(source: str, pool: Pool) -> None:
     assert is_healthy(pool)
 
 
+@pytest.mark.thorough
 def test_a_judge_takes_one_heavy_check_after_another() -> None:
     """What bounds a program's processor time bounds no judge, which outlives many."""
     check = Check(

@@ -310,6 +310,7 @@ def is_free(path: str, seconds: float) -> bool:
                 return True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "test", [({},), Check("def check(candidate):\n    assert candidate() == []")], ids=["calls", "check"]
 )

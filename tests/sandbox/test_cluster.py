@@ -112,6 +112,7 @@ def actors(cluster) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 def test_each_program_is_run_exactly_once_though_every_worker_is_lost_with_the_last_of_them(cluster):
     seen = []
     with JAILS.open() as executor:

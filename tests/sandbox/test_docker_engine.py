@@ -146,6 +146,7 @@ def test_an_image_that_is_not_to_be_had_is_named() -> None:
         list(pool.run([asked("1")]))
 
 
+@pytest.mark.thorough
 def test_a_result_names_the_python_of_the_image_not_the_machines() -> None:
     asked = ".".join(map(str, sys.version_info[:2]))
     described = Jails(Limits(), ProgramSettings(backend="docker", python=asked)).described()

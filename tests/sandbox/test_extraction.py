@@ -448,7 +448,7 @@ wrappings = st.sampled_from([
 
 
 @given(body=bodies, wrapping=wrappings)
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 def test_a_body_survives_every_wrapping(body, wrapping):
     expected = ast.parse("def total(numbers):\n" + body).body[0].body
     found = ast.parse(extract(wrapping.format(body), STUB).source)
@@ -467,7 +467,7 @@ pieces = st.sampled_from([
 
 
 @given(st.one_of(st.text(), st.lists(pieces, max_size=40).map("".join)))
-@settings(max_examples=500, deadline=None)
+@settings(deadline=None)
 def test_extraction_never_fails_and_says_which_rule_it_used(completion):
     found = extract(completion, STUB)
     assert found.rule == f"{found.place}: {found.form}"

@@ -62,6 +62,7 @@ def data(tmp_path):
     return write_items(tmp_path / "problems.json", item(1), item(2))
 
 
+@pytest.mark.thorough
 def test_every_way_to_end_is_told_from_the_others(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *[completion(1, text) for text, _, _ in ENDINGS])
     judged = Judged(data, path)
@@ -74,6 +75,7 @@ def test_every_way_to_end_is_told_from_the_others(tmp_path, data):
     assert judged.tally.exceptions == {"ValueError": 1, "NameError": 1}
 
 
+@pytest.mark.thorough
 def test_a_check_ends_in_the_same_ways(tmp_path):
     data = write_lines(tmp_path / "HumanEval.jsonl", check_row("HumanEval/0"))
     path = write_lines(tmp_path / "c.jsonl", *[completion("HumanEval/0", text) for text, _, _ in ENDINGS])
@@ -140,6 +142,7 @@ def test_identical_programs_are_judged_once_and_count_every_time(tmp_path, data)
     assert [tally.passed for tally in judged.tally.problems] == [3, 3]
 
 
+@pytest.mark.thorough
 def test_a_time_out_is_tried_once_more_and_a_failure_as_often_as_asked(tmp_path, data):
     path = write_lines(
         tmp_path / "c.jsonl", completion(1, "    while True: pass"), completion(1, "    return y")
@@ -161,6 +164,7 @@ def test_a_time_out_is_tried_once_more_and_a_failure_as_often_as_asked(tmp_path,
     )
 
 
+@pytest.mark.thorough
 def test_a_second_try_has_quiet_around_it(tmp_path, data):
     """Half of the workers, and not before all first tries are over."""
     opened = []
@@ -188,6 +192,7 @@ def test_what_no_second_try_can_change_is_not_tried_again(tmp_path, data):
     assert [stored.attempts for stored in Judged(data, path, retries=3).verdicts.values()] == [1, 1]
 
 
+@pytest.mark.thorough
 def test_a_flaky_program_gets_its_point_and_is_counted(tmp_path, data):
     """A second try has other luck: its random numbers begin elsewhere."""
     lucky = f"random.random() == {random.Random(1).random()}"
@@ -220,6 +225,7 @@ def test_a_job_goes_on_where_it_was_cut_and_judges_nothing_twice(tmp_path, data)
     assert ledger.read_bytes() == finished
 
 
+@pytest.mark.thorough
 def test_a_job_that_was_cut_before_the_second_try_makes_it_later(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", completion(1, "    while True: pass"))
     ledger = tmp_path / "verdicts.jsonl"
@@ -235,6 +241,7 @@ def _key(line: bytes) -> str:
     return json.loads(line)["program"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("python", [found.version for found in available()])
 def test_verdicts_do_not_depend_on_the_python_that_runs_merilo(tmp_path, data, python):

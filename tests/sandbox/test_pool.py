@@ -59,7 +59,7 @@ TOKENS = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     source=st.one_of(
         st.binary(max_size=300).map(lambda raw: raw.decode("utf-8", "surrogateescape")), ANY_CHARACTER, TOKENS
@@ -198,6 +198,7 @@ def test_the_start_of_a_worker_is_not_a_programs_time(monkeypatch: pytest.Monkey
     assert (execution.texts, execution.attempts) == (("1",), 1)
 
 
+@pytest.mark.thorough
 def test_processor_time_is_bounded_though_there_is_time_on_the_wall() -> None:
     with jailed(Limits(wall_seconds=60, cpu_seconds=1)) as pool:
         for tests in (({},), Check("def check(c):\n    c()")):

@@ -24,6 +24,7 @@ from merilo.studies.study_folder import StudyFolder
 Frozen = Callable[..., StudyFolder]
 
 
+@pytest.mark.thorough
 def test_a_dialogue_goes_turn_by_turn_with_ones_own_answers_also_after_a_break_on_another_device(
     frozen: Frozen,
 ) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from allocation_study import begin, held
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -142,12 +143,11 @@ class Orders(RuleBasedStateMachine):
             self.connection.close()
 
 
+@pytest.mark.thorough
 def test_people_clocks_and_authors_in_any_order(engine: Engine) -> None:
     run_state_machine_as_test(
         lambda: Orders(engine),
-        settings=settings(
-            max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)),
     )
 
 

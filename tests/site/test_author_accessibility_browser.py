@@ -32,6 +32,7 @@ PAGES = {
 }
 
 
+@pytest.mark.thorough
 def test_the_authors_pages_in_both_languages(frozen: Frozen) -> None:
     check = AccessibilityCheck()
     folder = frozen()

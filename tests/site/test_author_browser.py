@@ -33,6 +33,7 @@ def hidden(page: str, name: str) -> str:
     return found[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_author_excludes_reinstates_and_erases_somebody(frozen: Frozen) -> None:
     folder = frozen()

@@ -98,6 +98,7 @@ def test_an_author_signs_in_and_out(frozen: Frozen) -> None:
     assert said(folder) == ["password_set", "sign_in_failed", "signed_in", "signed_out"]
 
 
+@pytest.mark.thorough
 def test_a_new_password_or_twelve_hours_end_a_session(frozen: Frozen) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
@@ -138,6 +139,7 @@ def aged(folder: StudyFolder, seconds: int) -> str:
     return Earlier(str(key), salt="author", digest_method=sha256).sign(stored.session).decode()
 
 
+@pytest.mark.thorough
 def test_many_wrong_passwords_are_refused_before_they_are_compared(frozen: Frozen) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
@@ -160,6 +162,7 @@ def test_signing_in_does_not_lead_to_other_sites(to: str) -> None:
     assert local_path(to) == "/author/"
 
 
+@pytest.mark.thorough
 def test_a_server_without_a_password_prints_the_one_it_made_and_only_once(frozen: Frozen) -> None:
     folder = frozen()
     command = [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0"]

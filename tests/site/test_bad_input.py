@@ -66,6 +66,7 @@ def refused(folder: StudyFolder, *options: str) -> str:
     return ended.stderr
 
 
+@pytest.mark.thorough
 def test_a_study_that_is_not_frozen_is_refused(frozen: Frozen) -> None:
     folder = frozen()
     for path in folder.path.iterdir():
@@ -74,6 +75,7 @@ def test_a_study_that_is_not_frozen_is_refused(frozen: Frozen) -> None:
     assert "not frozen" in refused(folder)
 
 
+@pytest.mark.thorough
 def test_a_port_in_use_is_refused(frozen: Frozen) -> None:
     folder = frozen()
     with socket.socket() as listener:
@@ -84,6 +86,7 @@ def test_a_port_in_use_is_refused(frozen: Frozen) -> None:
     assert "--port" in said
 
 
+@pytest.mark.thorough
 def test_a_database_of_a_newer_version_is_refused_and_not_changed(frozen: Frozen) -> None:
     folder = frozen()
     path = folder.path / "site.db"
@@ -98,6 +101,7 @@ def test_a_database_of_a_newer_version_is_refused_and_not_changed(frozen: Frozen
     assert path.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_a_database_of_another_program_is_refused_and_not_changed(frozen: Frozen) -> None:
     folder = frozen()
     other = folder.path / "places.sqlite"
@@ -131,6 +135,7 @@ def ruined(path: Path, how: str) -> None:
             path.mkdir()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["no database", "cut", "noise", "a folder"])
 def test_a_damaged_database_is_refused_with_a_sentence(frozen: Frozen, how: str) -> None:
     folder = frozen()
@@ -144,6 +149,7 @@ def test_a_damaged_database_is_refused_with_a_sentence(frozen: Frozen, how: str)
     assert "site.db" in said
 
 
+@pytest.mark.thorough
 def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None:
     folder = frozen()
     assert "cannot be opened" in refused(folder, "--database", "sqlite:////proc/site.db")
@@ -159,6 +165,7 @@ def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None
 # Twice at once
 
 
+@pytest.mark.thorough
 def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person_on_two_servers(frozen: Frozen) -> None:
     """Two servers on one SQLite file are a mistake; the database keeps them from doing harm."""
     folder = frozen()
@@ -192,6 +199,7 @@ def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person_on_two_ser
     assert holds(folder)
 
 
+@pytest.mark.thorough
 def test_a_form_that_is_sent_many_times_at_once_is_one_answer(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _):
@@ -311,6 +319,7 @@ def test_people_are_told_of_a_full_disk_with_what_they_typed_and_go_on_afterward
     assert holds(folder)
 
 
+@pytest.mark.thorough
 def test_a_real_full_disk_loses_nothing_that_was_acknowledged(frozen: Frozen, tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
@@ -365,6 +374,7 @@ def test_a_real_full_disk_loses_nothing_that_was_acknowledged(frozen: Frozen, tm
 # Stops
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_in_the_middle_of_writes_loses_nothing_that_was_acknowledged(
     frozen: Frozen, sent: int
@@ -402,6 +412,7 @@ def test_a_stop_in_the_middle_of_writes_loses_nothing_that_was_acknowledged(
     assert holds(folder)
 
 
+@pytest.mark.thorough
 def test_files_of_a_study_that_change_while_it_is_served_change_nothing_until_the_next_start(
     frozen: Frozen,
 ) -> None:

@@ -14,6 +14,7 @@ from merilo.studies.study_folder import StudyFolder
 Frozen = Callable[..., StudyFolder]
 
 
+@pytest.mark.thorough
 def test_an_answer_waits_while_the_server_is_away_and_is_taken_once_when_it_is_back(frozen: Frozen) -> None:
     folder = frozen()
     with opened_browser() as browser:

@@ -37,13 +37,13 @@ def equal_on_the_site(name: str, answers: list[str], rules: tuple[str, ...]) -> 
 
 
 @given(st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_numbers_are_compared_by_value(answers: list[str]) -> None:
     assert equal_on_the_site("rumodar", answers, ()) == equal_in_a_baseline("rumodar", answers, ())
 
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=2, max_size=8), st.sampled_from([(), ("words",), ("yo",)]))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_texts_are_compared_as_the_metric_and_the_plan_s_rules_do(
     answers: list[str], rules: tuple[str, ...]
 ) -> None:
@@ -51,7 +51,7 @@ def test_texts_are_compared_as_the_metric_and_the_plan_s_rules_do(
 
 
 @given(st.lists(st.sampled_from(["0", "1"]), min_size=2, max_size=5))
-@settings(max_examples=20, deadline=None)
+@settings(deadline=None)
 def test_labels_are_compared_as_they_are(answers: list[str]) -> None:
     assert equal_on_the_site("bps", answers, ()) == equal_in_a_baseline("bps", answers, ())
 

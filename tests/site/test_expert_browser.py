@@ -28,6 +28,7 @@ def limited(folder: StudyFolder, seconds: float) -> StudyFolder:
     return opened
 
 
+@pytest.mark.thorough
 def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_break(frozen: Frozen) -> None:
     folder = frozen(experts=True)
     ((_, path),) = invite_to_site(folder.path, experts=("Анна",))

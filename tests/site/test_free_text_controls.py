@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import polars as pl
+import pytest
 from command import merilo
 from every import every
 from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
@@ -46,6 +47,7 @@ CONTROLS = {
 }
 
 
+@pytest.mark.thorough
 @every("name", [*CONTROLS])
 def test_other_words_stop_nobody_and_wrong_answers_do(name: str, tmp_path: Path) -> None:
     known = CONTROLS[name]

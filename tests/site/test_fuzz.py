@@ -142,6 +142,7 @@ def pseudonyms(folder: StudyFolder) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("role", ["stranger", "person", "author"])
 def test_no_request_by_the_description_fails_the_server(
     site: AttackedSite,
@@ -194,6 +195,7 @@ def test_no_order_of_a_persons_steps_fails_the_server(site: AttackedSite) -> Non
     assert not site.complaints()
 
 
+@pytest.mark.thorough
 def test_the_stream_of_events_begins_and_is_left_by_its_reader(
     site: AttackedSite, roles: dict[str, tuple[str, dict[str, str]]]
 ) -> None:

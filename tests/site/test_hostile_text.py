@@ -204,6 +204,7 @@ def test_annotators_and_the_author_see_hostile_texts_as_texts(tmp_path) -> None:
                 assert not [cell for row in rows for cell in row if cell[:1] in "=+@" and cell], "no formulas"
 
 
+@pytest.mark.thorough
 def test_names_of_experts_are_texts_too(tmp_path) -> None:
     folder = frozen_study(tmp_path / "study", experts=True)
     names = tuple(" ".join(text.split())[:200] for text in (*HOSTILE[:3], *HOSTILE[44:50]))

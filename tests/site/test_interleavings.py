@@ -191,7 +191,8 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.thorough
+@settings(deadline=None)
 @given(
     dialogues=st.booleans(),
     overlap=st.integers(1, 2),

@@ -67,6 +67,7 @@ def fits(page) -> None:
         assert height >= least, name
 
 
+@pytest.mark.thorough
 def test_difficult_texts_fit_a_narrow_screen_and_a_magnified_one(tmp_path: Path) -> None:
     folder = hard_study(tmp_path / "study")
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:

@@ -42,6 +42,7 @@ def figures_in(lines: Iterator[str]) -> dict:
     raise AssertionError("the events ended")
 
 
+@pytest.mark.thorough
 def test_an_answer_of_another_process_is_sent_and_a_stopping_server_ends_the_events(frozen: Frozen) -> None:
     folder = frozen()
     with (
@@ -65,6 +66,7 @@ def test_an_answer_of_another_process_is_sent_and_a_stopping_server_ends_the_eve
         assert process.returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_new_password_ends_the_events(frozen: Frozen) -> None:
     folder = frozen()
     with (
@@ -190,6 +192,7 @@ def test_a_second_press_waits_for_the_estimate_that_is_being_computed(frozen: Fr
         assert len(calls) == 1
 
 
+@pytest.mark.thorough
 def test_the_estimate_is_hidden_until_it_is_asked_for_and_every_look_is_recorded(frozen: Frozen) -> None:
     folder = frozen()
     engine = open_database(database_url(folder.path, None))
@@ -220,6 +223,7 @@ def test_the_estimate_is_hidden_until_it_is_asked_for_and_every_look_is_recorded
     assert PASSWORD not in log
 
 
+@pytest.mark.thorough
 def test_people_are_sorted_by_links_and_paged(frozen: Frozen) -> None:
     folder = frozen()
     engine = open_database(database_url(folder.path, None))

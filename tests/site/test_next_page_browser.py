@@ -12,6 +12,7 @@ from merilo.studies.study_folder import StudyFolder
 Frozen = Callable[..., StudyFolder]
 
 
+@pytest.mark.thorough
 def test_the_next_item_takes_the_place_of_the_answered_one(frozen: Frozen) -> None:
     folder = frozen()
     with running_site(folder.path) as (address, paths, _), opened_browser() as browser:

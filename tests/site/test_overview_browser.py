@@ -33,6 +33,7 @@ def sign_in(page, address: str) -> None:
     page.wait_for_selector(".studies")
 
 
+@pytest.mark.thorough
 def test_an_answer_of_another_process_appears_on_the_open_dashboard_without_reloading(frozen: Frozen) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)

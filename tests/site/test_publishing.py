@@ -131,6 +131,7 @@ def nginx(folder: Path, sites: list[str]) -> Iterator[tuple[int, int]]:
         yield plain, secure
 
 
+@pytest.mark.thorough
 def test_people_answer_through_nginx_although_a_server_process_is_killed(
     postgres: PostgresServer, frozen: Frozen, tmp_path: Path
 ) -> None:

@@ -239,6 +239,7 @@ def test_a_browser_that_leaves_while_it_sends_leaves_no_traces(site: AttackedSit
     assert not site.complaints()
 
 
+@pytest.mark.thorough
 def test_many_requests_in_one_packet_are_answered_in_order(site: AttackedSite) -> None:
     with socket.create_connection(site.place, timeout=30) as opened:
         one = b"GET /static/annotator.css HTTP/1.1\r\nHost: a\r\n\r\n"

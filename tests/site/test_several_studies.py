@@ -29,6 +29,7 @@ def start(client: httpx.Client, page: str, path: str) -> str:
     return page
 
 
+@pytest.mark.thorough
 def test_one_browser_takes_part_in_two_studies_of_the_same_name(frozen: Frozen, database: str) -> None:
     first = frozen("bps", "first", seed=1)
     second = frozen("simplear", "second", seed=2)
@@ -94,6 +95,7 @@ def test_a_proxy_is_an_address_or_a_network(frozen: Frozen) -> None:
             serve_study(frozen().path, proxy=wrong)
 
 
+@pytest.mark.thorough
 def test_only_a_known_proxy_tells_that_the_browser_uses_https(frozen: Frozen) -> None:
     told = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
     for proxy, secure in (("127.0.0.0/8", True), ("10.0.0.1", False)):

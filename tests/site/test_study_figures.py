@@ -120,6 +120,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.thorough
 @every(
     "name, arm, people, skips, rules",
     SHAPES,

@@ -313,6 +313,7 @@ def test_answers_of_the_site_and_of_toloka_give_the_same_baseline_to_the_byte(
         assert contents(site / "baseline") == contents(toloka / "baseline")
 
 
+@pytest.mark.thorough
 def test_folders_to_publish_differ_only_where_they_name_the_platform(tmp_path: Path) -> None:
     site, toloka = both_ways(tmp_path, SHAPES["labels"])
     for one in (site, toloka):

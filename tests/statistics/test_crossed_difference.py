@@ -38,7 +38,7 @@ def test_two_identical_sides_have_tangos_interval() -> None:
     assert shares.high == pytest.approx(0.04, abs=0.001)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     st.integers(0, 30), st.integers(0, 30), st.floats(0, 1e-3), st.floats(0, 1e-6), st.floats(-1e-5, 1e-5),
     st.booleans(),
@@ -55,7 +55,7 @@ def test_the_interval_is_never_narrower_than_over_items_alone(
     assert both.high >= alone.high - 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     st.integers(0, 20), st.integers(0, 20), st.floats(0, 1e-3), st.floats(-1e-5, 1e-5), st.booleans(),
     st.floats(-0.3, 0.3),

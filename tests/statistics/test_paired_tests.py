@@ -26,7 +26,7 @@ def test_mcnemars_test_is_scipys_binomial_test(better: int, worse: int) -> None:
     assert mcnemar(better, worse) == pytest.approx(expected, rel=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([-1.0, -0.5, -0.2, 0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=9))
 def test_few_differences_are_tested_by_going_through_all_signs_as_scipy_does(values: list[float]) -> None:
     differences = np.array(values)
@@ -43,7 +43,7 @@ def test_many_differences_are_tested_by_drawing_signs() -> None:
     assert sign_flip(np.ones(40)).p == pytest.approx(1 / 10_001)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(tables)
 def test_tangos_interval_is_where_the_score_statistic_reaches_the_quantile(
     table: tuple[int, int, int],

@@ -117,7 +117,7 @@ def test_independent_errors_disagree_as_two_coins_do() -> None:
     assert independent_discordance(0.9, 0.1) == pytest.approx(0.9 * 0.2 + 0.8 * 0.1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.floats(0.1, 0.5), st.floats(0.7, 0.95), st.floats(0.5, 0.7), st.sampled_from([0.8, 0.9, 0.95]))
 def test_the_fewest_controls_are_found_by_going_through_every_outcome(
     chance: float, skilled: float, threshold: float, wish: float

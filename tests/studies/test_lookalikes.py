@@ -71,6 +71,7 @@ def test_too_few_controls_are_not_judged() -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_controls_from_shots_of_generated_datasets_look_like_the_test() -> None:
     """The AUC's interval lies above 0.5 only as often as chance puts it there."""
     told = []

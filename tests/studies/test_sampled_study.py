@@ -76,6 +76,7 @@ def test_the_baseline_has_the_dataset_s_figure_by_the_weights_of_the_study(study
     assert "weights.csv" in found["provenance"]["command"]
 
 
+@pytest.mark.thorough
 def test_the_report_tells_both_figures_and_hb_verifies_them(study: Path) -> None:
     merilo("study", "baseline", study, "--out", study / "baseline", "--force")
     hb = study.parent / "hb"

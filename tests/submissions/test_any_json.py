@@ -31,7 +31,7 @@ answers = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None)
 @given(
     st.sampled_from(TITLES), values | st.lists(answers, max_size=6).map(lambda test: {"data": {"test": test}})
 )

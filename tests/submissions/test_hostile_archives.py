@@ -250,6 +250,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.thorough
 def test_hostile_files_stay_in_their_memory(gold: Path, tmp_path: Path) -> None:
     """Stored, not packed, so that the ratio is not what stops it."""
     paths = [tmp_path / f"{name}.zip" for name in HOSTILE]

@@ -73,7 +73,7 @@ class AuditResult:
     def findings(self) -> pl.DataFrame:
         """Return the items with an answer that differs from the gold, most probably wrong gold first.
 
-        As in `audit.csv`.
+        `audit.csv` has the same order.
         """
         return findings_table(self.details)
 

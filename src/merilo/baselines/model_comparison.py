@@ -329,7 +329,7 @@ def _whole_variants(crowd: StoredBaseline, answered: Sequence[int], model: Sampl
 def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> Match:
     """Compare the baseline's consensus with the mean over the model's answers.
 
-    Or the first answer if no mean is defined.
+    If no mean is defined, the model's first answer counts.
     """
     people = ["" if label is None else label for label in crowd.consensus]
     if crowd.metric in OF_LABELS:

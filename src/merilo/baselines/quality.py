@@ -257,7 +257,7 @@ def _by_model(
 def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotators:
     """Return the function that computes the uncertainty of a row's metric.
 
-    With items decided again by its procedure.
+    The items are decided again by the row's procedure.
     """
     settings = baseline.settings
 

@@ -1100,7 +1100,7 @@ def _gold(gold: Gold) -> GoldRecord:
 def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecord:
     """Return a record with the quality of the annotators, the sensitivity of the metric.
 
-    And the audit of the gold answers.
+    The audit of the gold answers is added too.
     """
     people = quality.people
     more: dict[str, object] = {

@@ -70,9 +70,7 @@ def validate(
 ) -> int:
     """Check a dataset's files against the rules, and list each kind of problem with its first file and JSON path.
 
-    --json lists all.
-
-    Exit status 1: there are problems.
+    --json lists all. Exit status 1: there are problems.
     """
     from merilo.datasets.validation import validate as check  # noqa: PLC0415 - the other commands need no rules
     from merilo.datasets.validation.report import grouped  # noqa: PLC0415

@@ -72,9 +72,7 @@ def demonstrate(
         typer.Option("--open/--no-open", help="Open the report in a browser. Default: only on a desktop."),
     ] = None,
 ) -> int:
-    """Run the whole procedure: two frozen studies, simulated people who answer on the annotation site, baselines.
-
-    Comparison.
+    """Run the whole procedure: two studies, simulated people who answer on the annotation site, baselines, comparison.
 
     Needs the extra 'site'. The server listens on 127.0.0.1 only, and stops at the end.
     """

@@ -19,9 +19,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 @takes_settings(of=PowerSettings)
 def plan(*, settings: PowerSettings, json_to: JsonOption = None) -> int:
-    """Plan a study: the number of items for an interval, a difference or equivalence, of annotators.
-
-    And of control items.
+    """Plan a study: how many items, annotators and control items an interval, a difference or equivalence needs.
 
     Exit status 1: no number of items or control items is enough, or annotators are too few.
     """

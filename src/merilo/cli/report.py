@@ -134,9 +134,7 @@ def table(
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:
-    """Print a table of human baselines.
-
-    All published values of the catalogue with their provenance, and your own studies.
+    """Print a table of human baselines: the published values with their provenance, and your own studies.
 
     The interval of a study covers items and annotators. Links to reports start from the folder of --out.
     """

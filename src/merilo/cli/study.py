@@ -50,7 +50,7 @@ def create(
 ) -> int:
     """Make the folder of a study: plan, items, control items, instruction, and the computed plan.
 
-    RuDetox gets three studies.
+    For ruDetox it makes three studies.
     """
     from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.studies.creation import create_studies  # noqa: PLC0415
@@ -267,10 +267,7 @@ def status(
     ] = False,
     json_to: JsonOption = None,
 ) -> int:
-    """Show the progress of a study.
-
-    Answers, missing overlap, annotators and their control items, agreement, speed and pay.
-    """
+    """Show the progress of a study: answers, missing overlap, annotators, agreement, speed and pay."""
     from merilo.reports.study_status import study_status  # noqa: PLC0415 - slow
 
     folder = open_study(study)

@@ -61,7 +61,7 @@ class RespondentMaterial:
     def frequent(self) -> Mapping[str, str]:
         """The most frequent gold answer for each value of the field that shots share.
 
-        And over all under the empty text.
+        Under the empty text stands that over all items.
         """
         solved = [item for item in self.shots if has_gold(item)] or [
             item for item in self.items if has_gold(item)

@@ -171,7 +171,7 @@ def beyond_chance(observed: float, expected: float) -> float:
 def _agreement_and_shares(votes: Votes) -> tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """Compute the mean share of agreeing pairs over items with two answers.
 
-    And each label's mean share over all items.
+    The second value is each label's mean share over all items.
     """
     tally = votes.tally()
     answers = np.bincount(votes.item, minlength=votes.items).astype(np.float64)

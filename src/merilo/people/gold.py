@@ -147,7 +147,7 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
 def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> Text:
     """Build the warning with the items without a gold answer, and the first reasons of the solver.
 
-    Which are English.
+    The solver's reasons are English.
     """
     first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
     return Text(
@@ -276,7 +276,7 @@ def _by_name(fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
 def _numbers(file: GoldFile, items: pl.DataFrame, shared: Sequence[str]) -> str | None:
     """Return the column of the only field of the items if it holds different whole numbers.
 
-    Which are then their ids.
+    These numbers are then the items' ids.
     """
     if len(input_fields(items)) != 1 or not shared:
         return None

@@ -160,7 +160,7 @@ def misfits(scale: AbilityScale) -> list[int]:
 def separating(scale: AbilityScale, model: ModelLocation) -> tuple[list[int], list[int]]:
     """Return positions in `model.places` of items that it fails unlike people.
 
-    And of those that it solves unlike people.
+    The second list has those that it solves unlike people.
 
     The most surprising come first.
     """

@@ -244,7 +244,7 @@ def _commissions(plan: Mapping[str, Json] | None) -> dict[str, float]:
 def _total(lines: Sequence[CostLine], commissions: Mapping[str, float]) -> Text:
     """Say what the whole project cost.
 
-    With the platform's commission if the plan has it for every arm that was paid.
+    The platform's commission is included if the plan has it for every arm that was paid.
     """
     paid = [line for line in lines if line.total is not None]
     if not paid:

@@ -72,7 +72,7 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
 def _write_items(folder: Path, baseline: Baseline) -> None:
     """Write the items that people answered.
 
-    For `merilo run --data items.jsonl` and `merilo score consensus.csv --data items.jsonl`.
+    `merilo run --data items.jsonl` and `merilo score consensus.csv --data items.jsonl` read them.
 
     Items with gold have the ids of the consensus. Without gold, only items that can be asked are written,
     without answers.

@@ -151,7 +151,7 @@ def _with_studies(
 ) -> tuple[Recipe, dict[str, list[Path]]]:
     """Replace the folders of studies by the tables of their collected answers.
 
-    In whose form the questions are then read.
+    The questions are then read in the form of these tables.
     """
     tables = {question: list(paths) for question, paths in exports.items()}
     asked = dict(recipe.questions)

@@ -32,7 +32,7 @@ _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
 def one_line(text: str) -> str:
     """Fold white space, and remove control and format characters.
 
-    Which steer terminals or reverse the direction of text.
+    Such characters steer terminals or reverse the direction of text.
     """
     kept = "".join(
         sign

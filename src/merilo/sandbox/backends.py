@@ -169,7 +169,7 @@ sys.stdin.readline()
 class RootsNamespace:
     """A user namespace in which id 0 is this machine's root without privileges outside.
 
-    And ids from 1 belong to no account.
+    Ids from 1 belong to no account.
 
     Attributes:
         descriptor: an open descriptor of the namespace.

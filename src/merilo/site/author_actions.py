@@ -207,9 +207,7 @@ class AuthorActions:
         return Reinstatement(changed=True, again=again, over=over)
 
     def erase(self, pseudonym: str) -> Erasure | None:
-        """Erase a person: their id or name, links, answers, comments, completion code.
-
-        And what the log says about them.
+        """Erase a person: id or name, links, answers, comments, completion code, and what the log says about them.
 
         A row remains that has nothing but its number, so that the number is not given again: a cookie of the
         person may still carry it. The places of their answers are given to others. The log says that somebody

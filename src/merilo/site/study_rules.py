@@ -111,7 +111,7 @@ def vote_keys(
 ) -> Callable[[int, str], str | None]:
     """Return a function of a task's number and an answer that makes equal texts of equal votes.
 
-    As the baseline will count them.
+    The baseline counts votes in the same way.
 
     It returns `None` for a skip, which is no answer.
 

@@ -234,7 +234,7 @@ class VisitorLimits:
 def address_of(request: Request) -> str:
     """Return the address that a request comes from.
 
-    Of IPv6 the network of 64 bits, which one customer has as a whole.
+    An IPv6 address counts as its network of 64 bits, which one customer has as a whole.
     """
     return _network(request.client.host if request.client else "")
 

@@ -304,7 +304,7 @@ def _write_tables(
 ) -> Imports:
     """Write the tables of answers, and then the list of imported files.
 
-    Which are given in the order of their import.
+    The files are given in the order of their import.
     """
     tables = {}
     fields = input_columns(folder, tasks)

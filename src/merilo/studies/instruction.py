@@ -230,7 +230,7 @@ def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> lis
 def _unfolded(lengths: Sequence[int]) -> int:
     """Return how many examples are shown.
 
-    At most `UNFOLDED`, and after the second one only what can be read in a minute.
+    These are at most `UNFOLDED`, and after the second one only what can be read in a minute.
     """
     fitting = [n for n, total in enumerate(accumulate(lengths), start=1) if n <= 2 or total <= _UNFOLDED_TEXT]
     return min(len(fitting), UNFOLDED)
@@ -342,7 +342,7 @@ def fenced(text: str, language: str = "text") -> str:
 def html_of(markdown: str) -> str:
     r"""Convert Markdown to HTML; HTML inside it stays text, links to scripts stay text too.
 
-    And further examples are folded.
+    Further examples are folded.
 
     Example:
         >>> html_of("*Answer*: <script>alert(1)</script>")

@@ -294,7 +294,7 @@ def paths_of(value: Any, path: str) -> Iterator[str]:
 
 
 @given(st.data())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_stands_in_the_files_is_answered_with_problems_and_never_a_crash(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

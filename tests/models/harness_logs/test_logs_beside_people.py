@@ -80,6 +80,7 @@ def test_rows_of_items_outside_the_baseline_are_left_out(tmp_path: Path) -> None
     assert "20 rows belong to no item and are left out" in done.err
 
 
+@pytest.mark.thorough
 def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(pool: Path, tmp_path: Path) -> None:
     out = tmp_path / "out" / "org__m"
     out.mkdir(parents=True)

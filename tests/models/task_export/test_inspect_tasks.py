@@ -45,6 +45,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_inspect_gives_the_figures_of_a_run(name: str, logs: dict, tmp_path: Path) -> None:

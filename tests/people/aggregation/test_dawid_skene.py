@@ -40,7 +40,7 @@ def table(theirs: DawidSkene, votes: Votes) -> np.ndarray:
 
 
 @given(votes=small_votes(), iterations=st.integers(1, 8))
-@settings(max_examples=20, deadline=None)
+@settings(deadline=None)
 def test_labels_and_posteriors_are_crowd_kits_after_the_same_iterations(
     votes: Votes, iterations: int
 ) -> None:

@@ -39,7 +39,7 @@ def votes_of(rows: list[tuple[int, int, int]], items: int, people: int, labels: 
     error=st.floats(0.01, 0.5),
     lures=st.lists(st.floats(0.1, 1), min_size=len(LURES), max_size=len(LURES)),
 )
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
     rows: list[tuple[int, int, int]],
     gold: list[int],
@@ -86,7 +86,7 @@ def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(deadline=None)
 def test_every_iteration_improves_the_objective(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = [(i, int(p), int(rng.integers(3))) for i in range(20) for p in rng.choice(6, 4, replace=False)]
@@ -198,6 +198,7 @@ def test_fifty_people_of_whom_nearly_all_confirm_a_gold_leave_no_doubt() -> None
     assert (model.best == 0).all()
 
 
+@pytest.mark.thorough
 def test_five_hundred_against_one_gold_do_not_overflow() -> None:
     rows = [(item, person, 0) for item in range(3) for person in range(500)]
     model = fit_gold_model(votes_of(rows, 3, 500, 4), np.array([0, 0, 1], np.int32))

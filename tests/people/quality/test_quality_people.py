@@ -65,7 +65,7 @@ def test_with_most_means_no_label_has_more_votes_among_the_others(rows: list[tup
 
 
 @given(tables)
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_agreement_p_is_what_every_assignment_of_answers_gives(rows: list[tuple[int, int, int]]) -> None:
     work = work_of(votes_of(rows))
     for code, one in enumerate(peer_agreement(work)):
@@ -296,7 +296,7 @@ def test_people_who_could_not_be_tested_do_not_count_into_holms_family() -> None
     n=st.integers(0, 6),
     weights=st.lists(st.integers(0, 5), min_size=1, max_size=3).filter(any),
 )
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_chance_of_a_long_run_is_what_counting_all_sequences_gives(
     run: int, n: int, weights: list[int]
 ) -> None:
@@ -322,7 +322,7 @@ def test_a_long_run_among_twenty_thousand_open_answers_takes_no_table_of_all_of_
     times=st.lists(st.integers(0, 3), min_size=2, max_size=6),
     data=st.data(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_rank_sum_p_is_what_permuting_all_orders_gives(times: list[int], data: st.DataObject) -> None:
     good = np.array(data.draw(st.lists(st.booleans(), min_size=len(times), max_size=len(times))))
     ranks = stats.rankdata(times)

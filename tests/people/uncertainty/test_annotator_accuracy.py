@@ -29,7 +29,7 @@ def simulated(items: int, people: int, overlap: int, spread: float, seed: int) -
     return study(list(zip(item.tolist(), chosen.tolist(), strict=True))), score
 
 
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 @given(
     st.sets(st.tuples(st.integers(0, 6), st.integers(0, 5)), min_size=2, max_size=25).map(sorted),
     st.integers(0, 1000),

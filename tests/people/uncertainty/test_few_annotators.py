@@ -35,7 +35,7 @@ def accuracy(items: list[list[int]]) -> float:
     return float(np.mean(scores))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 @given(small_studies)
 def test_the_change_by_guessing_is_the_mean_over_every_label_in_the_answers_place(
     items: list[list[int]],

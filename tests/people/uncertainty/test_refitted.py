@@ -11,7 +11,7 @@ from merilo.people.votes import Votes
 from merilo.statistics.crossed_difference import heavy_tails
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.integers(2, 5), st.integers(1, 6), st.integers(0, 10_000))
 def test_the_variance_is_the_jackknifes_without_products_of_one_item(
     groups: int, items: int, seed: int
@@ -59,6 +59,7 @@ def crowd(rng: np.random.Generator, items: int = 200, people: int = 15) -> tuple
     return Votes(*columns, items, people, 2), right
 
 
+@pytest.mark.thorough
 def test_refits_make_the_standard_error_of_dawid_skene_large_enough() -> None:
     rng = np.random.default_rng(3)
     values, fixed, refitted = [], [], []

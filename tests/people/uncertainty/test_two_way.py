@@ -79,7 +79,7 @@ def by_hand(votes: Votes, min_votes: int) -> tuple[float, list[float], list[floa
     return value, [pull(scores[i]) for i in sorted(items)], answer.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(studies, st.sampled_from([0, 1, 2, 3]))
 def test_influences_are_those_of_deciding_every_item_again_by_hand(votes: Votes, min_votes: int) -> None:
     worth = (votes.label == 0).astype(float)
@@ -99,7 +99,7 @@ def test_influences_are_those_of_deciding_every_item_again_by_hand(votes: Votes,
     assert influence.answer == pytest.approx(answer, abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(studies, st.integers(0, 3))
 def test_the_interval_holds_the_figure_and_is_no_narrower_than_wilsons(votes: Votes, min_votes: int) -> None:
     worth = (votes.label == 0).astype(float)
@@ -159,6 +159,7 @@ def test_the_standard_error_is_the_spread_of_figures_over_many_studies(overlap: 
     assert np.sqrt(np.mean(errors)) == pytest.approx(np.std(values), rel=0.12)
 
 
+@pytest.mark.thorough
 def test_coverage_is_near_the_nominal_where_items_alone_fall_far_short() -> None:
     rng = np.random.default_rng(9)
     abilities = [np.clip(rng.normal(0.72, 0.15, 24), 0.05, 1) for _ in range(300)]

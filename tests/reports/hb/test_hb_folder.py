@@ -125,6 +125,7 @@ def test_no_file_names_an_annotator_of_the_platform_or_a_folder_of_this_machine(
         assert str(base.parent).encode() not in data, name
 
 
+@pytest.mark.thorough
 def test_the_same_baseline_gives_the_same_bytes(hb: Path, base: Path, tmp_path: Path) -> None:
     merilo.report(base, tmp_path / "again")
     assert contents(tmp_path / "again") == contents(hb)
@@ -362,6 +363,7 @@ def test_every_kind_of_pool_is_reported_and_verified(kind: str, tmp_path: Path) 
         assert not (folder / "hb" / "raw" / "gold.jsonl").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("without_matplotlib")
 def test_models_and_a_dataset_of_ones_own_are_included(tmp_path: Path) -> None:
     declaration = tmp_path / "mine.yaml"
@@ -405,10 +407,12 @@ def run(folder: Path) -> None:
     nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
 
 
+@pytest.mark.thorough
 def test_the_notebook_passes_run_all(hb: Path) -> None:
     run(hb)
 
 
+@pytest.mark.thorough
 def test_the_notebook_fails_after_a_raw_answer_was_changed(hb: Path) -> None:
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     path = hb / "raw" / "responses.csv"

@@ -148,6 +148,7 @@ def test_every_place_shows_the_interval_over_items_and_annotators(
     assert len(found) == 19
 
 
+@pytest.mark.thorough
 def test_the_notebook_prints_the_same_interval(study: tuple[Path, Path, str, dict[str, Any]]) -> None:
     _, hb, _, content = study
     wanted = rounded(content["metrics"]["acc"]["ci95_items_and_annotators"])
@@ -222,6 +223,7 @@ def test_a_group_of_the_metrics_table_has_its_own_number_of_answers() -> None:
     assert [row[column] for row in table.rows if row[1] == "consensus"] == ["210", ""]
 
 
+@pytest.mark.thorough
 def test_two_annotators_show_the_interval_over_items_by_its_name_with_the_reason(tmp_path: Path) -> None:
     base, shown = baseline(tmp_path, pool(people=2), "--max-low-agreement", "0.9")
     merilo.report(base, tmp_path / "hb")

@@ -197,7 +197,7 @@ class RecipeScorer:
     def _by_criteria(self, declared: Dataset, asked: Sequence[str], table: pl.DataFrame) -> Scored:
         """Score by every criterion; one label answers all criteria.
 
-        And each pair of item and question is an item of the dataset.
+        Each pair of item and question is an item of the dataset.
         """
         criteria = declared.answer.criteria
         inputs = texts(table, self.recipe.item, number=ITEM)

@@ -24,7 +24,7 @@ _SHOWN_IDS: Final = 10
 def check_ids(contents: Contents, report: ValidationReport) -> None:
     """Check that no two ids are written alike.
 
-    In the benchmark, also that they count from 1 over the test and the shots.
+    In the benchmark they must also count from 1 over the test and the shots.
     """
     seen: dict[str, LocatedItem] = {}
     strict = contents.for_benchmark

@@ -176,7 +176,7 @@ def _size(value: Json) -> str | None:
 def _sources(value: Json) -> str | None:
     """Return the fault of the list of models that made data.
 
-    Or of the placeholder that is filled when the card is built.
+    The placeholder that is filled when the card is built is checked too.
     """
     if isinstance(value, str) and SOURCES_PLACEHOLDER.fullmatch(value):
         return None

@@ -34,7 +34,7 @@ _OF_VALUES, _OF_SPREAD, _ALWAYS = 0.001, 0.05, 0.001
 class _Scores:
     """Log-likelihoods after one context.
 
-    Of words, of pairs of words, and of the second word after context and first.
+    They are those of words, of pairs of words, and of the second word after context and first.
     """
 
     words: Sequence[float]

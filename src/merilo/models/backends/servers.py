@@ -70,7 +70,7 @@ class _Bucket:
     def of(cls, per_minute: float | None, now: float) -> _Bucket | None:
         """Make a full bucket, `None` without a limit.
 
-        With what it holds at first, a minute allows no more than the limit.
+        Together with what it holds at first, a minute allows no more than the limit.
         """
         if per_minute is None:
             return None

@@ -199,7 +199,7 @@ class _Model:
     def expect(self, accuracy: FloatArray, crowd: OneCoinParameters) -> tuple[FloatArray, FloatArray, float]:
         """Run the E step: probabilities of cells and of other labels.
 
-        And the log-likelihood with the prior's density.
+        The log-likelihood includes the prior's density.
         """
         model = self.candidates
         wrong = np.log1p(-accuracy) - np.log(model.wrong_answers)

@@ -58,7 +58,7 @@ def spelling(text: str) -> str:
 def may_be_mine(text: str) -> bool:
     """Check whether an answer is the guide's option "skip the question, because it may be mine".
 
-    In Russian or English, or `NOT_SHOWN`.
+    It may be in Russian or English; `NOT_SHOWN` counts too.
 
     A bare "skip" does not count: it may also mean "I do not know".
 
@@ -265,7 +265,7 @@ def out_of_bag(
 def _skill(responses: Responses, items: Sequence[ExpertItem]) -> dict[str, float]:
     """Return each expert's share of right answers to control items.
 
-    And of answers equal to the label that the rule decided.
+    Answers equal to the label that the rule decided count in the same way.
     """
     right: dict[str, list[bool]] = defaultdict(list)
     controls = responses.table.filter("is_control").drop_nulls(["respondent", "answer", "control"])

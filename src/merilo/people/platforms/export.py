@@ -243,7 +243,7 @@ _ZONES: Final = {
 def moment(text: pl.Expr) -> pl.Expr:
     """Parse a time in the platforms' formats, such as `2023-09-29T06:44:05.190` or `2023-11-10 09:25:22`.
 
-    With or without a zone.
+    A time may have a zone.
 
     Other texts become null, so that an invalid time affects only the duration and not the answer. A time with a zone is
     converted to UTC; a time of day gets the date 1970-01-01.

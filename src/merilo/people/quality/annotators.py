@@ -304,7 +304,7 @@ def run_probability(run: int, n: int, chances: NDArray[np.float64]) -> float:
 def _clumping(run: int, n: int, chances: NDArray[np.float64], labels: NDArray[np.intp]) -> float:
     """Compute the probability of such a run by Poisson clumping.
 
-    For runs that are rare enough to be nearly independent.
+    It holds for runs that are rare enough to be nearly independent.
 
     `labels` says how many labels have each of the chances.
     """

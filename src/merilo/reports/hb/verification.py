@@ -116,7 +116,7 @@ class Verification:
 def verify(folder: str | Path) -> Verification:
     """Recompute every published value of a folder `hb/`, and compare its files with the manifest.
 
-    As `merilo report verify` does.
+    `merilo report verify` does the same.
 
     Args:
         folder: a folder that `report` wrote.
@@ -163,7 +163,7 @@ def verify(folder: str | Path) -> Verification:
 def _without_prior(figures: Sequence[Figure]) -> tuple[list[Figure], list[str]]:
     """Leave out figures of the model that this version does not have, and those of `auto`.
 
-    Which the folder's version did not have.
+    The folder's version did not have `auto`.
     """
     gone = [one for one in figures if "dawid-skene" in one.name and one.recomputed == ABSENT]
     left = [

@@ -121,7 +121,7 @@ def _values(raw: RawStudy, name: str) -> dict[int, str]:
 def _tells(values: Mapping[int, Hashable], gold: Mapping[int, str]) -> bool:
     """Return whether items with the same value of a field always have the same gold answer.
 
-    Which the field then gives away.
+    The field then gives the gold answer away.
     """
     golds: dict[Hashable, set[str]] = defaultdict(set)
     counts: dict[Hashable, int] = defaultdict(int)

@@ -138,7 +138,7 @@ class Kernel:
     def hide(self) -> None:
         """Make this process and its children undumpable.
 
-        Which hides their `/proc/PID` from other processes of the user.
+        This hides their `/proc/PID` from other processes of the user.
         """
         self._do("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
