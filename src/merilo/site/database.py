@@ -55,7 +55,7 @@ _ALIVE: Final = {
 }
 
 #: What a connection asks of PostgreSQL: a commit is on the disk before it returns, also where the server's
-#: default is otherwise, and a server process that hangs within a transaction stops the others for half a minute at most.
+#: default is otherwise, and a server process that hangs within a transaction stops others for half a minute at most.
 _DEMANDS: Final = """
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
                   WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
