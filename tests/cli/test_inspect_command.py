@@ -245,6 +245,8 @@ def test_the_help_names_values_in_words(command: str, monkeypatch: pytest.Monkey
 
 def test_every_option_of_baseline_stands_in_a_group() -> None:
     shown = merilo("baseline", "--help").out
-    panels = re.split(r"\b(Arguments|Options|Input|Procedure|Columns of a plain table|Output) [─-]", shown)
+    panels = re.split(
+        r"\b(Arguments|Options|Most used|Input|Procedure|Columns of a plain table|Output) [─-]", shown
+    )
     ungrouped = panels[panels.index("Options") + 1]
     assert re.findall(r"--\w[\w-]*", ungrouped) == ["--help"]

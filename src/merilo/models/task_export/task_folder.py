@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import yaml
 
@@ -24,12 +24,9 @@ from merilo.metrics.scoring import CRITERION, RATED, gold_label, groups, has_gol
 from merilo.models.asked_datasets import item_sources
 from merilo.models.prompter import TARGET_DELIMITER, Prompter, shots_of
 from merilo.models.task_export.exported_scores import ITEMS_FILE, TASK_FILE
-from merilo.settings import RunSettings
+from merilo.settings import RunSettings, TaskFormat
 from merilo.strict_json import Json, dumped
 from merilo.version import __version__
-
-TaskFormat: TypeAlias = Literal["lm-eval", "inspect"]
-
 
 #: The metric of every exported task: the share of items with an answer that can be read.
 ANSWERED: Final = "answered"
