@@ -71,8 +71,6 @@ Protocol: TypeAlias = Literal["out-of-bag", "basic"]
 Late: TypeAlias = Literal["drop", "keep", "wrong"]
 #: What decides an expert's item: more than half of the remaining answers, or the most of them.
 Decision: TypeAlias = Literal["majority", "plurality"]
-#: The harness for which a dataset is exported as a task.
-TaskFormat: TypeAlias = Literal["lm-eval", "inspect"]
 #: How a model is asked: "auto" compares log-likelihoods if the answers are closed and the backend continues a text.
 AskedMode: TypeAlias = Literal["auto", "generate", "loglikelihood"]
 

@@ -13,7 +13,7 @@ from merilo.cli.datasets_table import print_declaration, print_list
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset
 from merilo.items import Split, write_splits
-from merilo.settings import TaskFormat
+from merilo.models.task_export import TaskFormat
 from merilo.strict_json import Json
 
 app = typer.Typer(

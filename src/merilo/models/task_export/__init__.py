@@ -1,1 +1,8 @@
 """Tasks that other harnesses run with Merilo's prompts and metrics."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+#: The harness for which a dataset is exported as a task.
+TaskFormat: TypeAlias = Literal["lm-eval", "inspect"]

@@ -23,8 +23,9 @@ from merilo.items import Item, Split, write_splits
 from merilo.metrics.scoring import CRITERION, RATED, gold_label, groups, has_gold, metric_names
 from merilo.models.asked_datasets import item_sources
 from merilo.models.prompter import TARGET_DELIMITER, Prompter, shots_of
+from merilo.models.task_export import TaskFormat
 from merilo.models.task_export.exported_scores import ITEMS_FILE, TASK_FILE
-from merilo.settings import RunSettings, TaskFormat
+from merilo.settings import RunSettings
 from merilo.strict_json import Json, dumped
 from merilo.version import __version__
 
