@@ -18,15 +18,13 @@ Key = tuple[str, str | None]
 CURRENCIES = ("EUR", "RUB", "USD")
 
 
-def sentences() -> dict[Key, str]:
-    """Every sentence of the code and the templates, with the room that has it first."""
-    found: dict[Key, str] = {(f"plural of {code}", None): "merilo" for code in CURRENCIES}
+def sentences() -> set[Key]:
+    """Every sentence of the code and the templates."""
+    found: set[Key] = {(f"plural of {code}", None) for code in CURRENCIES}
     for path in sorted(ROOT.rglob("*")):
         read = {".py": in_code, ".j2": in_template}.get(path.suffix)
         if read:
-            room = path.relative_to(ROOT).parts[0] if path.parent != ROOT else "merilo"
-            for key in read(path.read_text(encoding="utf-8")):
-                found.setdefault(key, room)
+            found.update(read(path.read_text(encoding="utf-8")))
     return found
 
 
@@ -53,34 +51,25 @@ def in_template(text: str) -> Iterator[Key]:
             yield node.args[0].value, contexts[0] if contexts else None
 
 
-def translations(folder: Path) -> dict[Key, str]:
+def translations(path: Path) -> dict[Key, str]:
     """The translations of a catalogue."""
-    found = {}
-    for path in sorted(folder.glob("*.po")):
-        with path.open("rb") as stream:
-            found |= {(one.id, one.context): one.string for one in read_po(stream) if one.id}
-    return found
+    with path.open("rb") as stream:
+        return {(one.id, one.context): one.string for one in read_po(stream) if one.id}
 
 
 def main() -> None:
     """Write every catalogue again."""
     wanted = sentences()
-    for folder in sorted(path for path in (ROOT / "locale").iterdir() if path.is_dir()):
-        known = translations(folder)
-        for room in sorted({*wanted.values(), *(path.stem for path in folder.glob("*.po"))}):
-            catalogue = Catalog(locale=folder.name, fuzzy=False)
-            for (sentence, context), own in wanted.items():
-                if own == room:
-                    catalogue.add(sentence, known.get((sentence, context), ""), context=context)
-            path = folder / f"{room}.po"
-            if not len(catalogue):
-                path.unlink(missing_ok=True)
-                continue
-            with path.open("wb") as stream:
-                write_po(stream, catalogue, width=118, sort_output=True, omit_header=True)
-        missing = [sentence for (sentence, context) in wanted if not known.get((sentence, context))]
+    for path in sorted((ROOT / "locale").glob("*.po")):
+        known = translations(path)
+        catalogue = Catalog(locale=path.stem, fuzzy=False)
+        for sentence, context in wanted:
+            catalogue.add(sentence, known.get((sentence, context), ""), context=context)
+        with path.open("wb") as stream:
+            write_po(stream, catalogue, width=118, sort_output=True, omit_header=True)
+        missing = sorted(sentence for sentence, context in wanted if not known.get((sentence, context)))
         print(
-            f"{folder.name}: {len(wanted)} sentences, {len(missing)} without a translation",
+            f"{path.stem}: {len(wanted)} sentences, {len(missing)} without a translation",
             *missing,
             sep="\n  ",
         )

@@ -15,7 +15,6 @@ TESTS = Path(__file__).parent
 #: A part may import the parts of lower levels, and its own.
 LEVELS = {
     "cli": 10,
-    "api": 9,
     "reports": 8,
     "site": 8.5,
     "submissions": 8,
@@ -38,7 +37,6 @@ LEVELS = {
     "plain_rows": 0,
     "garbage_collection": 0,
     "wording": 0,
-    "bilingual": 0,
     "text": 0,
     "errors": 0,
     "declared_values": 0,
@@ -75,7 +73,7 @@ def test_imports_point_downward_only(path: Path) -> None:
 
 
 #: These parts name a module by the command, function or page that it makes, so that it may have the name of what it shows.
-DOORS = {"api", "cli", "reports"}
+DOORS = {"cli", "reports"}
 
 
 def test_no_two_modules_share_a_name() -> None:

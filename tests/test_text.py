@@ -24,7 +24,7 @@ def catalogue() -> ModuleType:
 
 
 SENTENCES = set(catalogue().sentences())
-RUSSIAN = catalogue().translations(catalogue().ROOT / "locale" / "ru")
+RUSSIAN = catalogue().translations(catalogue().ROOT / "locale" / "ru.po")
 
 
 def placeholders(text: str) -> dict[str, list[str]]:

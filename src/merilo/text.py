@@ -1,7 +1,7 @@
 """Sentences for people: English in the code, other languages in a catalogue, numbers and nouns agreeing in each.
 
 A sentence is written once, where it is needed, as `Text("{n:# item|# items} without a majority", n=3)`. Its
-translation stands in `locale/LANGUAGE/*.po` under the English text. A placeholder formats its value for the
+translation stands in `locale/LANGUAGE.po` under the English text. A placeholder formats its value for the
 reader's language:
 
     {x}                     a number as it is, a text, another `Text`, or a list of these ("a, b and 2 more")
@@ -285,11 +285,10 @@ def _catalogue(language: Language) -> dict[str, str]:
     from babel.messages.pofile import read_po  # noqa: PLC0415 - slow to load
 
     texts = {}
-    for file in sorted((Path(__file__).parent / "locale" / language).glob("*.po")):
-        with file.open("rb") as stream:
-            for message in (one for one in read_po(stream) if one.id):
-                key = f"{message.context}{_CONTEXT_END}{message.id}" if message.context else str(message.id)
-                texts[key] = str(message.string)
+    with (Path(__file__).parent / "locale" / f"{language}.po").open("rb") as stream:
+        for message in (one for one in read_po(stream) if one.id):
+            key = f"{message.context}{_CONTEXT_END}{message.id}" if message.context else str(message.id)
+            texts[key] = str(message.string)
     return texts
 
 

@@ -58,3 +58,13 @@ def choices(name: str, known: Sequence[str], most: int = 12) -> str:
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return f"{hint}choose from: {listed(known, most) or 'nothing'}"
+
+
+def counted_noun(n: int, one: str, several: str) -> str:
+    """Format a number with the singular or plural of an English noun.
+
+    Example:
+        >>> counted_noun(2, "answer", "answers")
+        '2 answers'
+    """
+    return f"{n} {one if n == 1 else several}"

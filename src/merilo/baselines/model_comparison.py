@@ -18,7 +18,6 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, by_criterion
 from merilo.baselines.model_verdicts import FEWEST_ANNOTATORS, ComparisonVerdict, Margin, verdicts
-from merilo.bilingual import counted_en
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
@@ -33,7 +32,7 @@ from merilo.statistics.crossed_difference import CrossedDifference, crossed_diff
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import Difference, compare_scores
 from merilo.text import Text
-from merilo.wording import listed
+from merilo.wording import counted_noun, listed
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
 #: The metric by which programs of people are compared with those of a model.
@@ -258,7 +257,7 @@ def _subsets(
             f"({listed([name[:40] for name in people_only], 5)})"
         )
     if model.log and (lost := model.log.lost()):
-        parts.append(counted_en(lost, "request of the log failed", "requests of the log failed"))
+        parts.append(counted_noun(lost, "request of the log failed", "requests of the log failed"))
     if model.unasked:
         parts.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
     if model_only:

@@ -11,11 +11,12 @@ from typer.core import TyperGroup
 
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.baselines.record import BASELINE_FILE, METRICS_FILE
-from merilo.bilingual import Language, counted_en
 from merilo.cli.output import emit_json, refuse_json, say, working
 from merilo.cli.study_options import ForceOption, JsonOption
 from merilo.reports.hb.building import report
 from merilo.reports.hb.verification import Verification, verify
+from merilo.text import Language
+from merilo.wording import counted_noun
 
 #: The subcommand that is meant if the first word is a folder.
 _DEFAULT: Final = "make"
@@ -181,7 +182,7 @@ def _lines(found: Verification) -> list[str]:
         parts = [name.split(".") for name in unknown]
         named = dict.fromkeys(".".join(one[: 2 if one[0] == "metrics" else 1]) for one in parts)
         lines.append(
-            f"{counted_en(len(unknown), 'value was', 'values were')} not recomputed, because the gold answers are "
+            f"{counted_noun(len(unknown), 'value was', 'values were')} not recomputed, because the gold answers are "
             f"withheld: {', '.join(named)}"
         )
     lines += [

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from merilo.atomic_write import refuse_existing, write_text
-from merilo.bilingual import counted_en
 from merilo.cli.output import emit_json, refuse_json, say
 from merilo.cli.study_options import ArmOption, ForceOption, JsonOption, StudyArgument
 from merilo.errors import UsageError
+from merilo.wording import counted_noun
 
 if TYPE_CHECKING:
     from merilo.site.serving import ServedArm
@@ -161,7 +161,7 @@ def exclude(
 
     done = exclude_from_site(study, person, reason=reason, database=database)
     if done.changed:
-        sys.stdout.write(f"excluded; {counted_en(done.places, 'item is', 'items are')} given to others\n")
+        sys.stdout.write(f"excluded; {counted_noun(done.places, 'item is', 'items are')} given to others\n")
     else:
         sys.stdout.write("nothing changed: the person was excluded before\n")
     return 0
@@ -174,7 +174,7 @@ def reinstate(study: StudyArgument, person: PersonArgument, *, database: Databas
 
     done = reinstate_on_site(study, person, database=database)
     if done.changed:
-        again = counted_en(done.again, "answer counts", "answers count")
+        again = counted_noun(done.again, "answer counts", "answers count")
         sys.stdout.write(
             f"reinstated; {again} again, {done.over} do not, because the items were given to others\n"
         )
@@ -202,8 +202,8 @@ def erase(
         )
     done = erase_from_site(study, person, database=database)
     answers, items = (
-        counted_en(done.answers, "answer", "answers"),
-        counted_en(done.places, "item is", "items are"),
+        counted_noun(done.answers, "answer", "answers"),
+        counted_noun(done.places, "item is", "items are"),
     )
     sys.stdout.write(f"erased, with {answers}; {items} given to others\n")
     say(

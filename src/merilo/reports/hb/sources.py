@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from merilo.bilingual import counted_en
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
 from merilo.items import Item, read_split
@@ -24,6 +23,7 @@ from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
 from merilo.studies.freezing import changes_since_freeze
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE, WEIGHTS_FILE
+from merilo.wording import counted_noun
 
 #: The result of `merilo experts baseline`.
 EXPERTS_FILE: Final = "experts.json"
@@ -176,7 +176,7 @@ def _refuse_other_figures(path: Path, made: Recomputed) -> None:
     if moved:
         first = moved[0]
         raise DataError(
-            f"{counted_en(len(moved), 'value differs', 'values differ')} from the answers in "
+            f"{counted_noun(len(moved), 'value differs', 'values differ')} from the answers in "
             f"{RAW}: {first.published} is "
             f"published, {first.recomputed} recomputed; make the baseline again",
             file=path,

@@ -20,7 +20,6 @@ from merilo.baselines.estimates import Estimate, Estimates
 from merilo.baselines.groups import Group, field_values
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import record_of
-from merilo.bilingual import counted_en
 from merilo.errors import DataError, argument
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.gold import Gold
@@ -28,6 +27,7 @@ from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.hb.recomputation import Recomputed, as_written, recompute
 from merilo.reports.model_sections import ModelSections
 from merilo.strict_json import Json
+from merilo.wording import counted_noun
 
 #: A total over fewer items of closed gold is not published: with a single item it would tell whether its
 #: consensus is right.
@@ -65,7 +65,7 @@ def withheld(made: Recomputed) -> Recomputed:
     if excluded[0] != excluded[1]:
         raise DataError(
             "the exclusion of "
-            f"{counted_en(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on "
+            f"{counted_noun(len(excluded[0] ^ excluded[1]), 'annotator', 'annotators')} depends on "
             "control items that are "
             "test items too, and the gold answers of this dataset are closed: take other control items, or give "
             f"{argument('with_gold')} for a folder that is not published"

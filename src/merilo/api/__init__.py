@@ -1,1 +1,0 @@
-"""Functions and result classes of the library, exported by `merilo`."""
