@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "merilo"
 #: Sentence and context.
 Key = tuple[str, str | None]
 
+#: What takes a sentence as its first argument.
+CALLS = ("Text", "markup", "both_languages")
+
 #: Names of currencies are looked up by their codes.
 CURRENCIES = ("EUR", "RUB", "USD")
 
@@ -29,10 +32,10 @@ def sentences() -> set[Key]:
 
 
 def in_code(text: str) -> Iterator[Key]:
-    """The sentences of `Text("...")` in a module."""
-    if "Text(" in text:
+    """The sentences of `Text("...")`, `markup("...")` and `both_languages("...")` in a module."""
+    if any(f"{name}(" in text for name in CALLS):
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Text" and node.args:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in CALLS and node.args:
                 if not isinstance(node.args[0], ast.Constant):
                     continue
                 contexts = [one.value.value for one in node.keywords if one.arg == "context"]

@@ -21,6 +21,8 @@ from merilo.site.serving import set_site_password
 from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_folder import StudyFolder
 
+pytestmark = pytest.mark.thorough
+
 PASSWORD = "a long password"
 
 #: Requests of one operation in one role, and steps of the random walk.
@@ -142,7 +144,6 @@ def pseudonyms(folder: StudyFolder) -> list[str]:
     return found
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("role", ["stranger", "person", "author"])
 def test_no_request_by_the_description_fails_the_server(
     site: AttackedSite,
@@ -195,7 +196,6 @@ def test_no_order_of_a_persons_steps_fails_the_server(site: AttackedSite) -> Non
     assert not site.complaints()
 
 
-@pytest.mark.thorough
 def test_the_stream_of_events_begins_and_is_left_by_its_reader(
     site: AttackedSite, roles: dict[str, tuple[str, dict[str, str]]]
 ) -> None:
