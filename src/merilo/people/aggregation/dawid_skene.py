@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from merilo.errors import UsageError
 from merilo.people.aggregation.candidates import error_correlation, evidence_power
@@ -245,7 +244,8 @@ class _Answers:
         answered: shape (groups,), the items that have votes.
         anchored: shape (groups, k), 1 for the known label of an item; rows of other items are 0.
         shares: shape (groups, k), the shares of votes; 1 for a known label.
-        given: shape (cells, groups), 1 where an item has the answer; a cell is annotator x k + candidate.
+        item: shape (n,), the position in `answered` of each answer's item, ascending.
+        cell: shape (n,), annotator x k + candidate of each answer.
         agreement: the mean share of an item's votes that agree with an answer, from 0.001 to 0.999.
     """
 
@@ -255,7 +255,8 @@ class _Answers:
     answered: NDArray[np.intp]
     anchored: FloatArray
     shares: FloatArray
-    given: sparse.csr_matrix
+    item: NDArray[np.intp]
+    cell: NDArray[np.intp]
     agreement: float
 
     @classmethod
@@ -285,8 +286,6 @@ class _Answers:
         else:
             annotator = votes.annotator
         cell = annotator.astype(np.intp) * k + label
-        shape = (votes.annotators * k, answered.size)
-        given = sparse.csr_matrix((np.ones(item.size), (cell, item)), shape=shape)
         counts = (
             np.bincount(item * k + label, minlength=answered.size * k)
             .reshape(answered.size, k)
@@ -299,25 +298,31 @@ class _Answers:
         shares = counts / counts.sum(axis=1, keepdims=True)
         shares[fixed] = anchored[fixed]
         agreement = min(max(agreeing, 1e-3), 1 - 1e-3) if len(votes) else 0.5
-        return cls(votes, known, candidates, answered, anchored, shares, given, agreement)
+        return cls(votes, known, candidates, answered, anchored, shares, item, cell, agreement)
+
+    def seen(self, share: FloatArray) -> FloatArray:
+        """Return how often each cell is expected with each candidate as the truth, shape (cells, k)."""
+        cells = self.votes.annotators * self.candidates.size
+        counts = [np.bincount(self.cell, weights=one[self.item], minlength=cells) for one in share.T]
+        return np.stack(counts, axis=1) if counts else np.zeros((cells, 0))
 
     def classical(self, share: FloatArray) -> _Parameters:
         """Estimate prior and confusions from the expected truth alone."""
         k = self.candidates.size
-        seen = np.asarray(self.given @ share)
-        occurs = np.diff(self.given.indptr) > 0
+        seen = self.seen(share)
+        occurs = np.bincount(self.cell, minlength=seen.shape[0]) > 0
         counts = np.where(occurs[:, None], np.maximum(seen, SMALLEST), 0.0).reshape(
             self.votes.annotators, k, k
         )
         total = counts.sum(axis=1, keepdims=True)
-        confusion = (counts / np.where(total > 0, total, 1.0)).reshape(self.given.shape[0], k)
+        confusion = (counts / np.where(total > 0, total, 1.0)).reshape(self.votes.annotators * k, k)
         prior = np.maximum(share.mean(axis=0), SMALLEST) if share.size else np.zeros(k)
         return _Parameters(prior, confusion)
 
     def pooled(self, share: FloatArray) -> _Parameters:
         """Estimate prior and confusions, those of annotators shrunk towards the pooled ones."""
         k = self.candidates.size
-        seen = np.asarray(self.given @ share).reshape(self.votes.annotators, k, k)
+        seen = self.seen(share).reshape(self.votes.annotators, k, k)
         answers = seen.sum(axis=1, keepdims=True)
         before = np.full((k, k), (1 - self.agreement) / max(k - 1, 1))
         np.fill_diagonal(before, self.agreement)
@@ -330,14 +335,19 @@ class _Answers:
         pool[low, low] = self.agreement
         confusion = (seen + SHARED_ANSWERS * pool) / (answers + SHARED_ANSWERS)
         prior = share.sum(axis=0) + 1
-        return _Parameters(prior / prior.sum(), confusion.reshape(self.given.shape[0], k))
+        return _Parameters(prior / prior.sum(), confusion.reshape(self.votes.annotators * k, k))
 
     def expected(self, parameters: _Parameters) -> tuple[FloatArray, float]:
         """Compute each candidate's probability, shape (groups, k), and the log-likelihood of the parameters."""
         with np.errstate(divide="ignore"):
             # The classical model gives cells that do not occur probability 0, but they are never looked up.
             table = np.log(parameters.confusion)
-        share = np.asarray(self.given.T @ table) + np.log(parameters.prior)
+        support = [
+            np.bincount(self.item, weights=one[self.cell], minlength=self.answered.size) for one in table.T
+        ]
+        share: FloatArray = np.zeros_like(self.shares)
+        if support:
+            share = np.stack(support, axis=1).astype(np.float64) + np.log(parameters.prior)
         if not share.size:
             return share, 0.0
         free = self.anchored.max(axis=1, keepdims=True) == 0
@@ -411,7 +421,7 @@ class _Answers:
         """Compute each annotator's expected share of correct answers, shape (annotators,); NaN without answers."""
         k = max(self.candidates.size, 1)
         right = (
-            np.asarray(self.given @ share).reshape(self.votes.annotators, k, k).trace(axis1=1, axis2=2)
+            self.seen(share).reshape(self.votes.annotators, k, k).trace(axis1=1, axis2=2)
             if share.size
             else 0.0
         )
