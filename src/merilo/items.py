@@ -275,7 +275,7 @@ def item_of(entry: Json, *, file: object, where: str) -> Item:
     meta = cast("dict[str, Json]", said["meta"])
     outputs = said.get("outputs")
     return Item(
-        id=cast("ItemId", _id_of(meta)),
+        id=cast("ItemId", id_of(meta)),
         instruction=cast("str | int", said["instruction"]),
         inputs=cast("str | dict[str, Json]", said["inputs"]),
         outputs=None if outputs in ("", [], {}) else outputs,
@@ -295,16 +295,9 @@ def faults_of(entry: Json) -> list[tuple[str, str]]:
         faults.append(("inputs", "must be a text or an object"))
     if not isinstance(meta, dict):
         faults.append(("meta", "must be an object with an id"))
-    elif not isinstance(number := _id_of(meta), str | int) or isinstance(number, bool) or number == "":
+    elif not isinstance(number := id_of(meta), str | int) or isinstance(number, bool) or number == "":
         faults.append(("meta.id", "must be a number or a text"))
     return faults
-
-
-def _id_of(meta: Mapping[str, Json]) -> Json:
-    number = meta.get("id")
-    if number is None and {"dialog_id", "question_id"} <= meta.keys():
-        return f"{meta['dialog_id']}/{meta['question_id']}"
-    return number
 
 
 def entry_of(item: Item) -> dict[str, Json]:

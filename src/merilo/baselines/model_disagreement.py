@@ -149,13 +149,13 @@ def _counted(
 ) -> dict[str, GroupCounts]:
     people, model = set(only_people), set(only_model)
     found = {}
-    for group in sorted(set(group_of.values()), key=_in_order):
+    for group in sorted(set(group_of.values()), key=in_order):
         names = {name for name, value in group_of.items() if value == group}
         found[group] = GroupCounts(len(names), len(names & people), len(names & model))
     return found
 
 
-def _in_order(value: str) -> tuple[bool, float, str]:
+def in_order(value: str) -> tuple[bool, float, str]:
     """Sort whole numbers by value, before texts."""
     return (not value.isdecimal(), float(value) if value.isdecimal() else 0.0, value)
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from merilo.cli import tame
+from merilo.cli.score_table import cells
 from merilo.errors import for_command_line
 from merilo.metrics.score import Score
 from merilo.models.asking import Request
@@ -54,20 +55,14 @@ def _add(table: Table, one: DatasetRun) -> None:
     outcomes = str(one.outcomes) or "all answered"
     if one.refused:
         outcomes += f", {one.refused} with media left out"
-    rows = [_cells(score) for score in scores]
+    rows = [cells(score) for score in scores]
     if one.scores is not None:
         rows += [(name, "—", "—", "—") for name in one.scores.missing]
     if not rows:
         rows = [("—", "—", "—", str(len(one.record.hashes)))]
         outcomes += f"; {for_command_line(one.reason)}" if one.reason else ""
-    for place, cells in enumerate(rows):
-        table.add_row("" if place else one.declared.title, *cells, "" if place else outcomes)
-
-
-def _cells(score: Score) -> tuple[str, str, str, str]:
-    interval = score.interval
-    bounds = "—" if interval is None else f"{interval.low:.3f} … {interval.high:.3f}"
-    return score.name, f"{score.value:.4f}", bounds, str(score.n)
+    for place, row in enumerate(rows):
+        table.add_row("" if place else one.declared.title, *row, "" if place else outcomes)
 
 
 def _contamination(one: DatasetRun) -> str:

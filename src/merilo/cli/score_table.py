@@ -28,7 +28,7 @@ def show_scores(title: str, scores: Scores) -> None:
         table.add_column(name, justify="right")
     table.add_column("interval method", overflow="fold")
     for score in scores.all().values():
-        table.add_row(*_cells(score), score.interval.method if score.interval else "")
+        table.add_row(*cells(score), score.interval.method if score.interval else "")
     for name, reason in scores.missing.items():
         table.add_row(name, "—", "—", "—", f"not computed: {for_command_line(reason)}")
     Console().print(table)
@@ -64,12 +64,13 @@ def _why(one: DatasetResult, language: Language) -> str:
 
 def _rows(one: DatasetResult) -> Iterable[tuple[str, ...]]:
     for score in (one.scores.main or one.scores.extra).values():
-        yield _cells(score)
+        yield cells(score)
     for name in one.scores.missing:
         yield name, "—", "—", "—"
 
 
-def _cells(score: Score) -> tuple[str, str, str, str]:
+def cells(score: Score) -> tuple[str, str, str, str]:
+    """Return the name, the value, the interval and the number of items of a score."""
     interval = score.interval
     bounds = "—" if interval is None else f"{interval.low:.3f} … {interval.high:.3f}"
     return score.name, f"{score.value:.4f}", bounds, str(score.n)

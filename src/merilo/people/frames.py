@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
@@ -94,11 +92,6 @@ def records_of(table: pl.DataFrame) -> list[dict[str, str | None]]:
     from merilo.people.platforms.plain import as_texts  # noqa: PLC0415 - needed only for tables read like files
 
     return as_texts(table, "table").to_dicts()
-
-
-def as_json_lines(rows: Sequence[Mapping[str, object]]) -> str:
-    """Format rows as JSON Lines."""
-    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 def encoded(frame: Frame) -> Encoding:

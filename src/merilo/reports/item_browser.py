@@ -25,7 +25,7 @@ from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_items import metas
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
-from merilo.baselines.model_disagreement import OppositeOutcomes, Side, opposite_outcomes
+from merilo.baselines.model_disagreement import OppositeOutcomes, Side, in_order, opposite_outcomes
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
 from merilo.reports.charts import number, page_environment
@@ -137,7 +137,7 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
         items=rows.height,
         shown=shown.height,
         outcomes=[(code, name, outcomes[code]) for code, (_, name) in _OUTCOMES.items() if outcomes[code]],
-        facets={name: sorted({values[n] for n in values}, key=_in_order) for name, values in facets.items()},
+        facets={name: sorted({values[n] for n in values}, key=in_order) for name, values in facets.items()},
         models=[model.model for model in models],
         opposites=[model.opposite for model in models],
         script=Markup(script),  # noqa: S704 - a file of this package
@@ -209,11 +209,6 @@ def _facets(baseline: Baseline, shown: pl.DataFrame) -> dict[str, dict[int, str]
         if name in shown.columns:
             columns[name] = dict(shown.select("item", pl.col(name).cast(pl.String)).drop_nulls().iter_rows())
     return {name: values for name, values in columns.items() if 1 < len(set(values.values())) <= _MOST_VALUES}
-
-
-def _in_order(value: str) -> tuple[bool, float, str]:
-    """Sort whole numbers by value, before texts."""
-    return (not value.isdecimal(), float(value) if value.isdecimal() else 0.0, value)
 
 
 def _outcome(row: Mapping[str, object]) -> str:

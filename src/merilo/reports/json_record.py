@@ -54,20 +54,3 @@ def count_at(content: Mapping[str, Json] | None, *keys: str) -> int | None:
     """Return the whole number below keys."""
     held = value_at(content, *keys)
     return held if isinstance(held, int) and not isinstance(held, bool) else None
-
-
-def interval_at(content: Mapping[str, Json] | None, *keys: str) -> tuple[float, float] | None:
-    """Return the interval below keys: a list of two finite numbers."""
-    held = list_at(content, *keys)
-    ends = [
-        end for end in held if isinstance(end, int | float) and not isinstance(end, bool) and isfinite(end)
-    ]
-    return (float(ends[0]), float(ends[1])) if len(held) == len(ends) == 2 else None
-
-
-def counts_at(content: Mapping[str, Json] | None, *keys: str) -> dict[int, int]:
-    """Return the object of counts below keys, with whole numbers as keys, largest first."""
-    found = {
-        int(key): n for key, n in mapping_at(content, *keys).items() if key.isdecimal() and isinstance(n, int)
-    }
-    return {key: found[key] for key in sorted(found, reverse=True)}

@@ -116,7 +116,7 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
             people.add(row.pseudonym)
             writer.writerow([
                 study.key, study.tasks[row.task].id, row.answer, row.pseudonym, f"{row.pseudonym}-{row.place}",
-                _moment(row.given), _moment(row.answered), f"{row.seconds:.3f}", reward,
+                moment(row.given), moment(row.answered), f"{row.seconds:.3f}", reward,
             ])  # fmt: skip
     for task, pseudonym in connection.execute(_OWN_ITEMS, {"of_study": study.rules.study}):
         if pseudonym in people:
@@ -171,5 +171,6 @@ def reason_left_out(study: ServedStudy, stage: str, controls: int, right: int, *
     return "" if holds else "surplus"
 
 
-def _moment(milliseconds: int) -> str:
+def moment(milliseconds: int) -> str:
+    """Return a time in milliseconds since 1970 as ISO 8601 in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

@@ -9,7 +9,6 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -17,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, 
 
 from merilo.atomic_write import guarded
 from merilo.errors import UsageError
+from merilo.site.answer_export import moment
 from merilo.site.assignment import Allocation
 from merilo.site.audit_log import Actor, Deed, LoggedEvent, events, record
 from merilo.site.people_access import domains_of, new_invitation
@@ -499,7 +499,7 @@ def comments_table(connection: Connection, study: ServedStudy) -> str:
             "item": [str(task.item) for task in tasks],
             "kind": [task.kind for task in tasks],
             "respondent": [row.pseudonym for row in rows],
-            "submitted": [_moment(row.answered) for row in rows],
+            "submitted": [moment(row.answered) for row in rows],
             "answer": [row.answer for row in rows],
             "comment": [row.comment for row in rows],
         },
@@ -508,7 +508,3 @@ def comments_table(connection: Connection, study: ServedStudy) -> str:
         ),
     )
     return guarded(table).write_csv()
-
-
-def _moment(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

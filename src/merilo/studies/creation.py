@@ -14,6 +14,7 @@ from merilo.atomic_write import new_folder, write_text
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
+from merilo.files import sha256
 from merilo.items import Item, read_splits
 from merilo.metrics.scoring import RATED
 from merilo.people.experts.sampling import value_of
@@ -65,7 +66,6 @@ from merilo.studies.study_source import (
     judging_sources,
     known_judgements,
     read_source,
-    sha256_of,
 )
 from merilo.studies.study_tasks import domain_of, needs_fixed_overlap
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
@@ -434,7 +434,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         # The plan is published, and an absolute path would name folders of the author's machine.
         source=SourceFile(
             file=shown(Path(os.path.relpath(source.file, out)).as_posix()),
-            sha256=sha256_of(source.file),
+            sha256=sha256(source.file),
             split=source.split.name,
         ),
         arms=arms,

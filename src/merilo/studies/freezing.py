@@ -11,11 +11,11 @@ from typing import Final, cast
 
 from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError, argument
+from merilo.files import sha256
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.plan_file import read_lined_yaml
 from merilo.studies.plan_types import FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_source import sha256_of
 from merilo.version import __version__
 
 #: Sections that may be filled in after the plan was frozen: they are answers about the study, not decisions.
@@ -87,7 +87,7 @@ def freeze_plan(study: StudyFolder, *, day: str | None = None, force: bool = Fal
         stamped = date.fromisoformat(day).isoformat() if day is not None else date.today().isoformat()
     except ValueError:
         raise UsageError(f"{argument('date')} takes a date such as 2026-11-22, not '{day}'") from None
-    files = {name: sha256_of(study.path / name) for name in planned_files(study)}
+    files = {name: sha256(study.path / name) for name in planned_files(study)}
     frozen = FrozenPlan(stamped, combined_hash(files), files, _content(study.path))
     content: dict[str, Json] = {
         "date": frozen.date,
@@ -161,7 +161,7 @@ def changes_since_freeze(folder: Path) -> list[PlanChange]:
     for name, digest in frozen.files.items():
         path = folder / name
         if name != STUDY_FILE:
-            current = sha256_of(path) if path.is_file() else None
+            current = sha256(path) if path.is_file() else None
             if current != digest:
                 found.append(PlanChange(name, digest[:12], current and current[:12]))
     return found

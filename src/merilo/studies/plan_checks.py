@@ -12,6 +12,7 @@ from merilo.baselines.declared import settings_for
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, UsageError, for_command_line
+from merilo.files import sha256
 from merilo.items import Item, read_split
 from merilo.metrics.scoring import RATED, gold_label, has_gold, score
 from merilo.settings import AnalysisSettings
@@ -31,7 +32,7 @@ from merilo.studies.plan_file import (
 )
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Arm, Study
 from merilo.studies.study_folder import StudyFolder, StudyItem, read_study_items
-from merilo.studies.study_source import comparable, sha256_of
+from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, needs_fixed_overlap, one_answer
 from merilo.wording import listed
 
@@ -294,7 +295,7 @@ class _Visit:
         if not path.is_file():
             return  # The study is complete without the dataset's file, which may be on another machine.
         try:
-            if sha256_of(path) != source.sha256:
+            if sha256(path) != source.sha256:
                 self.check.warnings.append(
                     f"the dataset's file {source.file} has changed since the study was created"
                 )

@@ -7,7 +7,6 @@ offends nobody; the recipe `rudetox` keeps the pairs that all three accept. 1 ac
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,6 @@ from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.datasets.declaration import BASIC_SKILLS, EXPERT_SKILL
 from merilo.datasets.rendering import prompts
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.files import opened
 from merilo.items import SUFFIXES, Item, Split, read_splits, split_file
 from merilo.strict_json import Json, read_json
 from merilo.wording import shown
@@ -95,16 +93,6 @@ def read_source(
         kind,
         reason,
     )
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes as hexadecimal digits.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    with opened(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _metadata(folder: Path) -> Mapping[str, Json]:

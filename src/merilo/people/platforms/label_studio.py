@@ -52,11 +52,6 @@ _INPUT: Final = "\x1f"
 _VALUES: Final = ("choices", "text", "rating", "number", "datetime", "taxonomy", "labels")
 
 
-def recognises(header: Sequence[str]) -> bool:
-    """Return whether a header, or a record's fields, are those of a flat Label Studio export."""
-    return {*_REQUIRED, "lead_time"} <= set(header)
-
-
 def _is_minimal(record: Mapping[str, object]) -> bool:
     """Return whether a record of a JSON export is in JSON-MIN: an annotation, not a task with annotations."""
     return set(_REQUIRED) <= record.keys() and "annotations" not in record
