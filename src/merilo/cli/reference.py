@@ -3,67 +3,114 @@
 from __future__ import annotations
 
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 
 from merilo.cli import COMMANDS
 
+#: An option that at least this many commands explain in the same words is explained once.
+SHARED = 3
+
+_HEAD = """\
+# Commands
+
+Generated from the command line by `make reference`; a test compares this page with the commands.
+
+Exit status of every command: 0 success; 1 the work was done and the answer is no (invalid data, a rejected baseline);
+2 wrong usage or unreadable input. Options marked with + may be given several times.
+"""
+
 
 def reference() -> str:
     """Return the documentation page that lists every command with its arguments and options."""
-    lines = [
-        "# Commands",
-        "",
-        "Generated from the command line by `make reference`; a test compares this page with the commands.",
-        "",
-        "Exit status of every command: 0 success; 1 the work was done and the answer is no "
-        "(invalid data, a rejected baseline);",
-        "2 wrong usage or unreadable input. With `--json -` standard output holds one JSON object and nothing else.",
-    ]
-    for name, (module, text) in COMMANDS.items():
-        command = typer.main.get_command(import_module(module).app)
-        lines += ["", f"## merilo {name}", "", f"{text[:1].upper()}{text[1:]}."]
-        subcommands = getattr(command, "commands", None)
-        for path, one in sorted(subcommands.items()) if subcommands else [("", command)]:
-            lines += _section(f"{name} {path}".strip(), one, nested=bool(path))
+    groups = [(name, text, _commands(name, module)) for name, (module, text) in COMMANDS.items()]
+    entries = Counter(
+        _entry(parameter)
+        for _, _, commands in groups
+        for _, command in commands
+        for parameter in _shown(command)
+    )
+    shared = [entry for entry, count in entries.items() if count >= SHARED and entry.startswith("- `-")]
+    lines = [_HEAD, "## Options of several commands", "", *sorted(shared)]
+    for name, text, commands in groups:
+        lines += ["", f"## merilo {name}"]
+        if len(commands) > 1:
+            lines += ["", f"{text[:1].upper()}{text[1:]}."]
+        for path, command in commands:
+            lines += _section(path, command, shared, nested=len(commands) > 1)
     return "\n".join(lines) + "\n"
 
 
-def _section(name: str, command: Any, *, nested: bool) -> Iterator[str]:  # noqa: ANN401 - Typer's classes are private
+def _commands(name: str, module: str) -> list[tuple[str, Any]]:
+    command = typer.main.get_command(import_module(module).app)
+    subcommands = getattr(command, "commands", None)
+    if not subcommands:
+        return [(name, command)]
+    return [(f"{name} {path}", one) for path, one in sorted(subcommands.items())]
+
+
+def _section(name: str, command: Any, shared: list[str], *, nested: bool) -> Iterator[str]:  # noqa: ANN401 - Typer's classes are private
     if nested:
         yield from ("", f"### merilo {name}")
-    yield from ("", " ".join((command.help or "").split("\n\n")[0].split()))
-    shown = [
+    yield from ("", *textwrap.wrap(" ".join((command.help or "").split("\n\n")[0].split()), 120))
+    entries = [(parameter, _entry(parameter)) for parameter in _shown(command)]
+    own = [entry for _, entry in entries if entry not in shared]
+    elsewhere = [_spelling(parameter) for parameter, entry in entries if entry in shared]
+    if own:
+        yield from ("", *own)
+    if elsewhere:
+        yield from ("", *textwrap.wrap(f"As above: {', '.join(elsewhere)}.", 120, break_on_hyphens=False))
+
+
+def _shown(command: Any) -> list[Any]:  # noqa: ANN401 - as above
+    return [
         parameter
         for parameter in command.params
         if not getattr(parameter, "hidden", False) and parameter.name != "help"
     ]
-    if shown:
-        yield from ("", "| | | default |", "| --- | --- | --- |")
-    for parameter in shown:
-        yield f"| {_spelling(parameter)} | {_cell(getattr(parameter, 'help', '') or '')} | {_default(parameter)} |"
+
+
+def _entry(parameter: Any) -> str:  # noqa: ANN401 - as above
+    """Return what the page says about an argument or option, as an item of a list."""
+    mark = "+" if parameter.param_type_name == "option" and parameter.multiple else ""
+    text = f"- {_spelling(parameter)}{mark}{_values(parameter)}{_default(parameter)}: {_help(parameter)}"
+    return "\n".join(
+        textwrap.wrap(text, 120, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    )
+
+
+def _help(parameter: Any) -> str:  # noqa: ANN401 - as above
+    text = " ".join((getattr(parameter, "help", "") or "").split()).replace("<", "&lt;")
+    return text.replace("; may be given several times", "")
 
 
 def _spelling(parameter: Any) -> str:  # noqa: ANN401 - as above
     if parameter.param_type_name == "argument":
         return f"`{(parameter.metavar or parameter.name).upper()}`"
-    return " ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    return "/".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _values(parameter: Any) -> str:  # noqa: ANN401 - as above
+    """Return the values from which an option chooses, or the form of its value, if it is declared."""
+    if parameter.param_type_name == "argument":
+        return ""
+    annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    values = "|".join(get_args(annotation)) if get_origin(annotation) is Literal else parameter.metavar
+    return f" `{values}`" if values else ""
 
 
 def _default(parameter: Any) -> str:  # noqa: ANN401 - as above
     if parameter.required:
-        return "required"
+        return " (required)" if parameter.param_type_name == "option" else ""
     value = parameter.default
     if value is None or value in ([], (), "") or isinstance(value, bool):
         return ""
-    return f"`{value}`"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return f" = `{value}`"
 
 
 if __name__ == "__main__":
