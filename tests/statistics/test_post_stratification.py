@@ -16,7 +16,7 @@ def test_the_estimated_variance_is_unbiased_over_every_stratified_sample() -> No
         values = np.concatenate([population[0][list(first)], population[1][list(second)]])
         sample = StratifiedSample(np.repeat([0, 1], drawn), np.array([5.0, 4.0]))
         estimates.append(float(sample.share @ values))
-        variances.append(stratified_variance(values, sample).corrected)
+        variances.append(stratified_variance(values, sample, pooled_items=0).corrected)
     assert np.mean(estimates) == pytest.approx(np.concatenate(population).mean())
     assert np.mean(variances) == pytest.approx(np.var(estimates))
 
@@ -26,7 +26,7 @@ def test_a_worked_example_by_hand() -> None:
     sample = StratifiedSample(np.array([0, 0, 0, 0, 1, 1, 1]), np.array([40.0, 60.0]))
     values = np.array([1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0])
     assert float(sample.share @ values) == pytest.approx(0.4 * 0.75 + 0.6 / 3)
-    found = stratified_variance(values, sample)
+    found = stratified_variance(values, sample, pooled_items=0)
     by_hand = 0.16 * (1 - 4 / 40) * 0.25 / 4 + 0.36 * (1 - 3 / 60) * (1 / 3) / 3
     assert found.corrected == pytest.approx(by_hand)
     assert found.uncorrected == pytest.approx(0.16 * 0.25 / 4 + 0.36 * (1 / 3) / 3)
@@ -49,6 +49,13 @@ def test_a_stratum_with_one_item_takes_the_variance_of_the_others() -> None:
     sample = StratifiedSample(np.array([0, 0, 1]), np.array([10.0, 30.0]))
     found = stratified_variance(np.array([0.0, 1.0, 1.0]), sample)
     assert found.uncorrected == pytest.approx(0.25**2 * 0.5 / 2 + 0.75**2 * 0.5)
+
+
+def test_two_hard_items_do_not_leave_one_degree_of_freedom_beside_an_easy_stratum() -> None:
+    sample = StratifiedSample(np.repeat([0, 1], (60, 2)), np.array([900.0, 100.0]))
+    values = np.array([1.0] * 61 + [0.0])
+    assert stratified_variance(values, sample, pooled_items=0).freedom == pytest.approx(1)
+    assert stratified_variance(values, sample).freedom > 4
 
 
 def test_equal_weights_have_no_design_effect_and_unequal_ones_that_of_kish() -> None:

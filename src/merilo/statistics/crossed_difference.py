@@ -7,8 +7,9 @@ over items and annotators to the variance over items alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, sqrt
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -50,6 +51,29 @@ class SharedPart:
     doubt: float
     third_cumulant: float
     annotators: int
+
+    def above_zero(self) -> SharedPart:
+        """Return the part with the mean and the doubt that its variance has, given that it cannot be below 0.
+
+        The estimate of a small variance component is often 0 or nearly so by chance, and Satterthwaite's degrees of
+        freedom then fall to 1, which makes an interval as wide as the range. The normal distribution of the estimate,
+        truncated at 0, gives a mean above 0 and a smaller doubt.
+
+        Example:
+            >>> part = SharedPart(0.0, 0.5, 0.0, 12).above_zero()
+            >>> round(part.variance, 3), round(part.doubt, 3)
+            (0.798, 0.182)
+        """
+        if self.doubt <= 0:
+            return self
+        spread, normal = sqrt(2 * self.doubt), NormalDist()
+        at = self.variance / spread
+        ratio = normal.pdf(at) / normal.cdf(at)
+        return replace(
+            self,
+            variance=self.variance + spread * ratio,
+            doubt=self.doubt * (1 - at * ratio - ratio**2),
+        )
 
 
 @dataclass(frozen=True, slots=True)

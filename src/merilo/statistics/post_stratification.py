@@ -10,12 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
+from typing import Final
 
 import numpy as np
 
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval, wilson_form
+
+
+#: How many items with the mean variance of all strata are added to those of each stratum.
+POOLED_ITEMS: Final = 3.0
 
 
 @dataclass(frozen=True)
@@ -84,17 +89,22 @@ class SampledVariance:
     freedom: float
 
 
-def stratified_variance(values: FloatArray, sample: StratifiedSample) -> SampledVariance:
+def stratified_variance(
+    values: FloatArray, sample: StratifiedSample, *, pooled_items: float = POOLED_ITEMS
+) -> SampledVariance:
     """Compute the variance of the post-stratified mean of items' values, given the sample's sizes of strata.
 
     With W the share of a stratum in the population, f its sampled share and s² the variance of its n values,
-    the variance is the sum of W² (1 - f) s² / n. A stratum with one item has no variance of its own; it takes
-    the mean of the other strata's variances, each with the weight n - 1, or that of all values if no stratum
-    has two items.
+    the variance is the sum of W² (1 - f) s² / n. Few items tell little about s²: three of an easy stratum are all
+    right, and two of a hard one give a variance with one degree of freedom, which makes an interval as wide as the
+    range. So s² is the mean of the stratum's own variance, with the weight n - 1, and the mean variance of all
+    strata, with the weight `pooled_items`. A stratum with one item has no variance of its own; if no stratum has two
+    items, all take the variance of all values.
 
     Args:
         values: shape (n,), the value of each item; for a ratio or another smooth metric, its influence.
         sample: the strata.
+        pooled_items: the weight of the mean variance of all strata, at least 0; with 0, the estimate is unbiased.
 
     References:
         W. Cochran (1977), Sampling techniques, sections 5.3 and 5A.9.
@@ -103,7 +113,7 @@ def stratified_variance(values: FloatArray, sample: StratifiedSample) -> Sampled
 
     Example:
         >>> sample = StratifiedSample(np.array([0, 0, 1, 1]), np.array([4.0, 16.0]))
-        >>> found = stratified_variance(np.array([0.0, 1.0, 1.0, 1.0]), sample)
+        >>> found = stratified_variance(np.array([0.0, 1.0, 1.0, 1.0]), sample, pooled_items=0)
         >>> round(found.corrected, 6), round(found.uncorrected, 6)
         (0.005, 0.01)
     """
@@ -115,10 +125,11 @@ def stratified_variance(values: FloatArray, sample: StratifiedSample) -> Sampled
     own = drawn - 1
     pairs = float(own.sum())
     pooled = float(squares.sum()) / pairs if pairs > 0 else float(np.var(values, ddof=min(1, strata - 1)))
-    variance = np.where(own > 0, squares / np.maximum(own, 1), pooled)
-    parts = (sample.sizes / sample.sizes.sum()) ** 2 * variance / drawn
+    lent = np.where(own > 0, pooled_items, max(pooled_items, 1.0))
+    known = own + lent
+    parts = (sample.sizes / sample.sizes.sum()) ** 2 * (squares + lent * pooled) / known / drawn
     corrected = parts * (1 - drawn / sample.sizes)
-    doubt = float((corrected**2 / np.maximum(own, 1)).sum())
+    doubt = float((corrected**2 / known).sum())
     total = float(corrected.sum())
     freedom = total**2 / doubt if doubt > 0 else max(pairs, 1.0)
     return SampledVariance(total, float(parts.sum()), max(freedom, 1.0))

@@ -21,7 +21,6 @@ from merilo.people.uncertainty.two_way import (
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.cluster_variance import cluster_count, cluster_design_effect
-from merilo.statistics.crossed_difference import FLOOR
 from merilo.statistics.distributions import limited_freedom
 from merilo.statistics.intervals import Interval
 from merilo.statistics.post_stratification import (
@@ -37,6 +36,10 @@ OVER_BOTH = (
     "post-stratified, over items and annotators, finite-population correction of the items' part "
     "(Wilson's form)"
 )
+
+#: The largest effective number of items, in items. Strata that differ much in difficulty tell more than a simple
+#: sample of as many items; a larger gain is the chance of a variance estimated too small.
+MOST_GAIN = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def consensus_of_dataset(
         items.corrected,
         items.freedom,
         bounds=bounds,
-        most=float(counted.sum()) / unsampled / effect if unsampled > 0 else float("inf"),
+        most=MOST_GAIN * float(counted.sum()) / unsampled / effect if unsampled > 0 else float("inf"),
         alike=_effective(sample, counted, sample.unsampled) / effect,
         method=OVER_ITEMS,
         level=level,
@@ -123,7 +126,7 @@ def consensus_of_dataset(
     by_answers = min(float(pull @ pull), items.uncorrected)
     kept = by_answers / items.uncorrected if items.uncorrected > 0 else 1.0
     of_items = items.corrected + (items.uncorrected - items.corrected) * kept
-    shared = shared_part(votes, replace(influence, answer=pull * influence.item.shape[0]))
+    shared = shared_part(votes, replace(influence, answer=pull * influence.item.shape[0])).above_zero()
     total = of_items + shared.variance
     doubt = of_items**2 / items.freedom + shared.doubt
     freedom = total**2 / doubt if doubt > 0 else items.freedom
@@ -132,7 +135,7 @@ def consensus_of_dataset(
         total,
         limited_freedom(freedom, shared.annotators),
         bounds=bounds,
-        most=float(counted.sum()) / effect,
+        most=MOST_GAIN * float(counted.sum()) / effect,
         alike=kish / effect,
         method=OVER_BOTH,
         level=level,
@@ -144,6 +147,7 @@ def consensus_of_dataset(
         value,
         bounds=bounds,
         variances=(of_items, shared.variance, doubt),
+        most=MOST_GAIN * float(counted.sum()) / effect,
         alike=kish / effect,
     )
     return DatasetValue(
@@ -202,7 +206,7 @@ def person_of_dataset(
         total,
         total**2 / doubt if doubt > 0 else float(len(votes)),
         bounds=bounds,
-        most=float(items),
+        most=MOST_GAIN * items,
         alike=1 / float(of_item @ of_item),
         method=OVER_BOTH,
         level=level,
@@ -219,19 +223,21 @@ def _for_few_annotators(
     *,
     bounds: tuple[float, float],
     variances: tuple[float, float, float],
+    most: float,
     alike: float,
 ) -> Interval:
-    """Widen the interval by `widened`, as `two_way` does; the standard error from items is at least two items."""
+    """Widen the interval by `widened`, as `two_way` does; the standard error from items is at least one item."""
     low, width = bounds[0], bounds[1] - bounds[0]
     p = min(max((value - low) / width, 0.0), 1.0)
     of_items, shared, doubt = variances
-    of_items = max(of_items, (FLOOR * width / alike) ** 2)
     spread = p * (1 - p) * width**2
+    effective = min(spread / of_items, most) if spread > 0 and of_items > 0 else alike
+    of_items = max(of_items, (width / alike) ** 2)
     bottom, top = widened(
         ((both.low - low) / width, (both.high - low) / width),
         guessing,
         p,
-        min(spread / of_items, alike) if spread > 0 else alike,
+        effective,
         variances=(of_items, shared, max(doubt, of_items**2 / alike)),
         level=both.level,
     )
