@@ -16,17 +16,15 @@ from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
     Fit,
-    auto,
+    auto_and_one_coin,
     cascade,
     dawid_skene,
-    fit_glad,
     glad,
     is_open,
     majority,
-    one_coin,
 )
 from merilo.people.audit.findings import StudyAudit, audit_study
-from merilo.people.decision import PoolVotes, decide, with_medoids
+from merilo.people.decision import PoolVotes, with_medoids
 from merilo.people.quality.annotators import PeopleQuality, people_quality
 from merilo.people.quality.controls import ControlAccuracy, ExclusionRule
 from merilo.people.quality.work import study_work
@@ -172,7 +170,17 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     settings = baseline.settings
     pool = baseline.pool
     programs = baseline.declaration.answer.kind == "program"
-    fits, left_out = ({}, {}) if programs else _fits(baseline, pool)
+    everyone: Mapping[str, Consensus] = {}
+    left_out: Mapping[str, str] = {}
+    if len(pool.everyone.votes) > MOST_ANSWERS and not programs:
+        left_out = dict.fromkeys(
+            ("cascade", *MODELS), f"not fitted, because the study has more than {MOST_ANSWERS} answers"
+        )
+    elif not programs:
+        # The cascade has already fitted GLAD to the answers of all annotators.
+        made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
+        everyone = _by_models(replace(pool, kept=np.ones_like(pool.kept)), settings, made)
+    fits = {name: one.fit for name, one in everyone.items() if one.fit}
     people = people_quality(
         replace(study.work, by_design=pool.by_design),
         study.annotators,
@@ -188,7 +196,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         else sensitivity(
             pool,
             [controls[str(name)] for name in pool.everyone.annotators],
-            _procedures(settings, fits, free_text=baseline.declaration.answer.kind == "text"),
+            _procedures(settings, everyone, free_text=baseline.declaration.answer.kind == "text"),
             scorer.headline if scorer else _no_gold,
             min_controls=settings.min_controls,
             over_annotators=_row_uncertainty(baseline, fits),
@@ -204,54 +212,53 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     return StudyQuality(people, rows, left_out, dataset)
 
 
-def _procedures(settings: Settings, fits: Mapping[str, Fit], *, free_text: bool) -> dict[str, Procedure]:
-    """Return the procedures that are fast enough for this study.
+def _procedures(
+    settings: Settings, everyone: Mapping[str, Consensus], *, free_text: bool
+) -> dict[str, Procedure]:
+    """Return the procedures that are fast enough for this study: majority, the cascade, and the models.
 
-    The published one, the cascade, and the fitted models.
+    `everyone` holds the consensus of each model on the answers of all annotators.
     """
     min_votes = settings.min_votes
+    #: The annotators whose answers count -> the consensus of each model.
+    decided: dict[bytes, Mapping[str, Consensus]] = {}
 
     def by_majority(pool: PoolVotes) -> Consensus:
         return majority(pool.votes, pool.needed(min_votes))
 
     def by_cascade(pool: PoolVotes) -> Consensus:
         skill = None if np.isnan(pool.skill).all() else pool.skill
-        everyone = pool.everyone.votes
-        decided = cascade(
-            pool.votes, everyone=everyone, skill=skill, min_votes=pool.needed(min_votes), fit=fits["glad"]
-        )
-        return with_medoids(decided, pool) if free_text else decided
+        needed = pool.needed(min_votes)
+        by_votes = cascade(pool.votes, skill=skill, min_votes=needed, fit=everyone["glad"].fit)
+        return with_medoids(by_votes, pool) if free_text else by_votes
+
+    def by_model(pool: PoolVotes, model: str) -> Consensus:
+        if pool.kept.all():
+            return everyone[model]
+        kept = pool.kept.tobytes()
+        if kept not in decided:
+            decided[kept] = _by_models(pool, settings)
+        return decided[kept][model]
 
     procedures: dict[str, Procedure] = {"majority": by_majority}
-    if "glad" in fits:
+    if everyone:
         procedures["cascade"] = by_cascade
-    for model in MODELS:
-        if model in fits:
-            procedures[model] = partial(
-                _by_model, model=model, settings=settings, everybody=fits["glad"] if model == "glad" else None
-            )
-    return procedures
+    return procedures | {model: partial(by_model, model=model) for model in MODELS if model in everyone}
 
 
-def _by_model(
-    pool: PoolVotes,
-    *,
-    model: Model,
-    settings: Settings,
-    everybody: Fit | None,
-) -> Consensus:
-    """Decide items by a model only; if no annotator is excluded, the existing fit to all answers is reused."""
-    if everybody and pool.kept.all():
-        anchors = pool.anchors if settings.anchor_controls else None
-        return glad(pool.everyone.votes, anchors=anchors, open_answers=settings.open_answers, fit=everybody)
-    return decide(
-        pool,
-        aggregator=model,
-        resolve="none",
-        anchor_controls=settings.anchor_controls,
-        min_votes=settings.min_votes,
-        open_answers=settings.open_answers,
-    )
+def _by_models(pool: PoolVotes, settings: Settings, ability: Fit | None = None) -> dict[str, Consensus]:
+    """Decide items by each model alone, fitted to the answers that are kept.
+
+    `ability` is GLAD's fit to these answers, if it is known.
+    """
+    votes = pool.everyone.votes.where(pool.kept)
+    anchors = pool.anchors if settings.anchor_controls else None
+    opened = is_open(pool.everyone.votes, settings.open_answers)
+    recommended, single = auto_and_one_coin(votes, anchors=anchors, open_answers=opened)
+    decided = {"auto": recommended, "one-coin": single}
+    if settings.aggregator == "dawid-skene":
+        decided["dawid-skene"] = dawid_skene(votes, anchors=anchors, open_answers=opened)
+    return {**decided, "glad": glad(votes, anchors=anchors, open_answers=opened, fit=ability)}
 
 
 def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotators:
@@ -274,30 +281,6 @@ def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotat
         return two_ways(rule, scorer, consensus, {found.name: found}).get(found.name) if scorer else None
 
     return over_annotators
-
-
-def _fits(baseline: Baseline, pool: PoolVotes) -> tuple[dict[str, Fit], dict[str, str]]:
-    """Fit each model to the answers of all annotators.
-
-    Also return the models that could not be fitted, with reasons.
-    """
-    settings, votes = baseline.settings, pool.everyone.votes
-    fits: dict[str, Fit] = {}
-    if len(votes) > MOST_ANSWERS:
-        reason = f"not fitted, because the study has more than {MOST_ANSWERS} answers"
-        return fits, {"cascade": reason, **dict.fromkeys(MODELS, reason)}
-    anchors = pool.anchors if settings.anchor_controls else None
-    opened = is_open(votes, settings.open_answers)
-    models = {"auto": auto, "one-coin": one_coin}
-    if settings.aggregator == "dawid-skene":
-        models["dawid-skene"] = dawid_skene
-    for name, model in models.items():
-        if fit := model(votes, anchors=anchors, open_answers=opened).fit:
-            fits[name] = fit
-    # The cascade has already fitted GLAD to the answers of all annotators.
-    made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
-    fits["glad"] = made or fit_glad(votes, anchors=anchors, open_answers=opened)
-    return fits, {}
 
 
 def _no_gold(_: Consensus) -> Score | None:

@@ -10,7 +10,7 @@ from merilo.people.aggregation.consensus import (
     Resolution,
     is_open,
 )
-from merilo.people.aggregation.dawid_skene import auto, dawid_skene, pooled_dawid_skene
+from merilo.people.aggregation.dawid_skene import auto, auto_and_one_coin, dawid_skene, pooled_dawid_skene
 from merilo.people.aggregation.glad import cascade, fit_glad, glad
 from merilo.people.aggregation.majority import (
     MinVotes,
@@ -29,6 +29,7 @@ __all__ = [
     "MinVotes",
     "Resolution",
     "auto",
+    "auto_and_one_coin",
     "break_ties_by_medoid",
     "cascade",
     "dawid_skene",

@@ -128,13 +128,13 @@ class Candidates:
 
         Returns:
             The probability of each cell's label, shape (cells,); the probability of each single label that nobody gave,
-            shape (groups,), undefined if `others` is 0; and the log of their normalising constant, shape (groups,).
+            shape (groups,), 0 if there is none; and the log of their normalising constant, shape (groups,).
         """
         odds[self.ruled_out] = -np.inf
         highest = np.maximum.reduceat(odds, self.first_cell) if odds.size else odds
         highest = np.where(self.others > 0, np.maximum(highest, 0.0), highest)
         share = np.exp(odds - highest[self.cell_group])
-        other = np.exp(-np.where(self.others > 0, highest, 0.0))
+        other = np.where(self.others > 0, np.exp(-np.maximum(highest, 0.0)), 0.0)
         total = sums(share, self.first_cell) + self.others * other
         return share / total[self.cell_group], other / total, np.log(total) + highest
 
@@ -189,7 +189,6 @@ class Candidates:
         """
         found = np.full(self.items, np.nan)
         if probability.size:
-            other = np.where(self.others > 0, other, 0.0)
             best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
             exponent = power[self.group_item]
             share = (probability / best[self.cell_group]) ** exponent[self.cell_group]

@@ -24,7 +24,7 @@ from merilo.people.aggregation.consensus import (
     is_open,
     modelled,
 )
-from merilo.people.aggregation.one_coin import one_coin
+from merilo.people.aggregation.one_coin import OneCoinFit, fit_one_coin, one_coin
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics.arrays import FloatArray
 
@@ -118,6 +118,7 @@ def pooled_dawid_skene(
     open_answers: bool | None = None,
     tolerance: float = 1e-4,
     iterations: int = 200,
+    coins: OneCoinFit | None = None,
 ) -> Consensus:
     """Aggregate by Dawid and Skene's model with a pooled confusion matrix, mixed with the votes.
 
@@ -148,6 +149,7 @@ def pooled_dawid_skene(
         open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when no probability of a label changes by more than this; 0 runs all iterations.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
+        coins: the one-coin model of closed answers, if it is already fitted to these votes and anchors.
 
     Returns:
         The consensus, with the fit as in `dawid_skene`. The log-likelihood is no objective here and may fall.
@@ -171,12 +173,13 @@ def pooled_dawid_skene(
         converged = converged or (tolerance > 0 and float(np.abs(share - last).max(initial=0.0)) < tolerance)
         if converged or len(history) == iterations:
             break
-    fitted = one_coin(votes, anchors=anchors, open_answers=False).fit
-    coins = share if fitted is None or fitted.posterior is None else answers.restricted(fitted.posterior)
+    coins = coins or fit_one_coin(votes, answers.known, opened=False)
+    single = coins.candidates.table(answers.known, coins.probability, coins.other)
+    single = share if single is None else single[np.ix_(answers.answered, answers.candidates)]
     return answers.consensus(
         "pooled",
         share=share,
-        decisive=2 * share + coins + answers.shares,
+        decisive=2 * share + single + answers.shares,
         parameters=parameters,
         history=history,
         tolerance=tolerance,
@@ -200,6 +203,18 @@ def auto(
     limits = {"tolerance": tolerance, "iterations": iterations}
     chosen = {name: value for name, value in limits.items() if value is not None}
     return model(votes, anchors=anchors, open_answers=open_answers, **chosen)
+
+
+def auto_and_one_coin(
+    votes: Votes, *, anchors: ArrayLike | None = None, open_answers: bool | None = None
+) -> tuple[Consensus, Consensus]:
+    """Aggregate by `auto` and by `one_coin`, which is fitted only once."""
+    known, opened = anchor_labels(anchors, votes), is_open(votes, open_answers)
+    coins = fit_one_coin(votes, known, opened)
+    single = coins.consensus(votes, known, 1e-8)
+    if opened:
+        return single, single
+    return pooled_dawid_skene(votes, anchors=known, open_answers=False, coins=coins), single
 
 
 def _check_iterations(tolerance: float, iterations: int) -> None:
@@ -355,10 +370,6 @@ class _Answers:
         share = np.exp(share - highest[:, None], where=free, out=self.anchored.copy())
         total = share.sum(axis=1)
         return share / total[:, None], float(np.log(total).sum() + highest.sum())
-
-    def restricted(self, table: FloatArray) -> FloatArray:
-        """Restrict a table of all items and labels to the items that have votes and the candidates."""
-        return table[np.ix_(self.answered, self.candidates)]
 
     def consensus(
         self,

@@ -333,7 +333,7 @@ class GladLikelihood:
         Shape (groups,).
         """
         probability, other, _ = self._posterior(self._products(point)[1])
-        return probability, np.where(self.candidates.others > 0, other, 0.0)
+        return probability, other
 
     def _products(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute beta of each answer's item, and alpha times beta, both of shape (n,)."""

@@ -123,8 +123,12 @@ def known_skill(skill: ArrayLike, annotators: int) -> FloatArray:
 
 def _rank(skill: FloatArray, ability: FloatArray | None) -> NDArray[np.int64]:
     """Rank annotators by skill, then by ability, shape (annotators,); equal annotators share a rank."""
-    keys = np.stack([skill] if ability is None else [skill, ability])
-    return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    keys = [skill] if ability is None else [ability, skill]
+    order = np.lexsort(keys)
+    differs = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    rank = np.empty(skill.size, dtype=np.int64)
+    rank[order] = np.cumsum(np.r_[False, differs][: skill.size])
+    return rank
 
 
 def most_skilled(votes: Votes, rank: NDArray[np.int64]) -> Votes:

@@ -99,23 +99,10 @@ def one_coin(
         >>> consensus.label.tolist(), consensus.fit.converged, consensus.fit.quality.argmin()
         ([1, 0], True, np.int64(2))
     """
-    if iterations < 1 or not tolerance >= 0:
-        raise UsageError("the one-coin model takes at least 1 iteration and a tolerance of 0 or more")
     known = anchor_labels(anchors, votes)
     opened = is_open(votes, open_answers)
-    model, found, crowd = _fitted(votes, known, opened, tolerance, iterations)
-    other = np.where(model.candidates.others > 0, found.other, 0.0)
-    fit = Fit(
-        model="one-coin",
-        quality=found.accuracy,
-        log_likelihood=found.history,
-        converged=found.converged,
-        tolerance=tolerance,
-        prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
-        wrong_answers=crowd.wrong_answers,
-    )
-    return consensus_of(
-        model.candidates, votes, known, (found.probability, other), accuracy=found.accuracy, fit=fit
+    return fit_one_coin(votes, known, opened, tolerance=tolerance, iterations=iterations).consensus(
+        votes, known, tolerance
     )
 
 
@@ -135,17 +122,75 @@ def wrong_answers(
     """
     if not is_open(votes, open_answers):
         return float(max(votes.labels - 1, 1))
-    return _fitted(votes, anchor_labels(anchors, votes), True, 1e-6, 200)[2].wrong_answers
+    known = anchor_labels(anchors, votes)
+    return fit_one_coin(votes, known, True, tolerance=1e-6, iterations=200).candidates.wrong_answers
 
 
-class _Found(NamedTuple):
-    """The result of one round: probabilities of cells and other labels, accuracies, objective after each iteration."""
+class OneCoinFit(NamedTuple):
+    """The fitted one-coin model.
 
+    Attributes:
+        candidates: the candidates of each item, with the estimated number of wrong answers.
+        probability: shape (cells,), the probability of each cell's label.
+        other: shape (groups,), the probability of each single label that nobody gave, 0 if there is none.
+        accuracy: shape (annotators,), the accuracies.
+        history: the objective after each iteration of the last round.
+        converged: whether the last round met the tolerance.
+    """
+
+    candidates: Candidates
     probability: FloatArray
     other: FloatArray
     accuracy: FloatArray
     history: tuple[float, ...]
     converged: bool
+
+    def consensus(self, votes: Votes, known: IntArray, tolerance: float) -> Consensus:
+        """Decide every item; the arguments are those of the fit."""
+        fit = Fit(
+            model="one-coin",
+            quality=self.accuracy,
+            log_likelihood=self.history,
+            converged=self.converged,
+            tolerance=tolerance,
+            prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
+            wrong_answers=self.candidates.wrong_answers,
+        )
+        probabilities = self.probability, self.other
+        return consensus_of(self.candidates, votes, known, probabilities, accuracy=self.accuracy, fit=fit)
+
+
+def fit_one_coin(
+    votes: Votes, known: IntArray, opened: bool, *, tolerance: float = 1e-8, iterations: int = 1000
+) -> OneCoinFit:
+    """Fit the model without deciding the items.
+
+    Accuracies and the parameters that all annotators share are estimated in turn until the latter are stable.
+
+    Args:
+        votes: the answers.
+        known: shape (items,), the code of the known label, -1 if unknown.
+        opened: whether labels are typed freely.
+        tolerance: as for `one_coin`.
+        iterations: as for `one_coin`.
+
+    Raises:
+        UsageError: a parameter is out of range.
+    """
+    if iterations < 1 or not tolerance >= 0:
+        raise UsageError("the one-coin model takes at least 1 iteration and a tolerance of 0 or more")
+    model = _Model.of(votes, known, opened)
+    start = model.shares_of_votes()
+    crowd = model.crowd(start, ANSWERS_BEFOREHAND)
+    for _ in range(ROUNDS):
+        used = crowd
+        model = replace(model, candidates=model.candidates.with_wrong_answers(used.wrong_answers))
+        found = model.maximise(start, used, tolerance, iterations)
+        crowd = model.crowd(found.probability, used.strength)
+        start = found.probability
+        if np.allclose(np.log(crowd), np.log(used), rtol=0, atol=STEADY):
+            break
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +214,6 @@ class _Model:
         telling = np.repeat(telling_group, candidates.group_answers)
         answers = np.bincount(candidates.annotator[telling], minlength=votes.annotators).astype(np.float64)
         return cls(candidates, telling, answers)
-
-    def with_wrong_answers(self, wrong_answers: float) -> _Model:
-        """Return a copy with another number of wrong answers."""
-        return replace(self, candidates=self.candidates.with_wrong_answers(wrong_answers))
 
     def shares_of_votes(self) -> FloatArray:
         """Compute each cell's share of its item's votes, shape (cells,); 0 if an anchor rules the cell out."""
@@ -218,7 +259,7 @@ class _Model:
 
     def maximise(
         self, start: FloatArray, crowd: OneCoinParameters, tolerance: float, iterations: int
-    ) -> _Found:
+    ) -> OneCoinFit:
         """Run expectation-maximisation under a fixed prior, starting from the probabilities of cells."""
         accuracy = self.accuracy(start, crowd)
         probability, other, objective = self.expect(accuracy, crowd)
@@ -230,7 +271,7 @@ class _Model:
             probability, other, objective = self.expect(accuracy, crowd)
             history.append(objective)
             converged = tolerance > 0 and history[-1] - history[-2] < tolerance * answers
-        return _Found(probability, other, accuracy, tuple(history), converged)
+        return OneCoinFit(self.candidates, probability, other, accuracy, tuple(history), converged)
 
     def crowd(self, probability: FloatArray, strength: float) -> OneCoinParameters:
         """Estimate the prior from the expected numbers of correct answers, and the number of wrong answers."""
@@ -266,21 +307,3 @@ class _Model:
 def _pairs(answers: NDArray[np.intp]) -> FloatArray:
     """Compute the number of pairs of answers."""
     return answers * (answers - 1) / 2.0
-
-
-def _fitted(
-    votes: Votes, anchors: IntArray, opened: bool, tolerance: float, iterations: int
-) -> tuple[_Model, _Found, OneCoinParameters]:
-    """Alternate between fitting accuracies and estimating the shared parameters until these are stable."""
-    model = _Model.of(votes, anchors, opened)
-    start = model.shares_of_votes()
-    crowd = model.crowd(start, ANSWERS_BEFOREHAND)
-    for _ in range(ROUNDS):
-        used = crowd
-        model = model.with_wrong_answers(used.wrong_answers)
-        found = model.maximise(start, used, tolerance, iterations)
-        start = found.probability
-        crowd = model.crowd(start, used.strength)
-        if np.allclose(np.log(crowd), np.log(used), rtol=0, atol=STEADY):
-            break
-    return model, found, used
