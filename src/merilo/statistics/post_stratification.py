@@ -18,7 +18,6 @@ from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval, wilson_form
 
-
 #: How many items with the mean variance of all strata are added to those of each stratum.
 POOLED_ITEMS: Final = 3.0
 
