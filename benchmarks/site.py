@@ -324,7 +324,7 @@ async def loops_of_merilo(server: Server, seconds: float) -> Rate:
 
 
 async def saves(server: Server, seconds: float) -> tuple[Rate, Rate]:
-    """Measure empty requests, and one save of everybody, over as many connections as people at once."""
+    """Measure empty requests, and one save of everybody, over as many connections as people at once; both when warm."""
     connections = [Client(server.port) for _ in range(PEOPLE)]
     empty = [Annotator(server, server.people[0], one).empty for one in connections]
     rate = await loops_of(server, empty, seconds)
@@ -333,7 +333,10 @@ async def saves(server: Server, seconds: float) -> tuple[Rate, Rate]:
     def saver(connection: Client) -> Loop:
         return lambda: Annotator(server, next(waiting), connection).save()
 
-    return rate, await measured(server, [saver(one) for one in connections], count=len(server.people))
+    savers = [saver(one) for one in connections]
+    warming = len(server.people) // 10
+    await measured(server, savers, count=warming)
+    return rate, await measured(server, savers, count=len(server.people) - warming)
 
 
 async def growth(server: Server) -> tuple[int, int, Rate]:

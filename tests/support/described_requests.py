@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -50,6 +51,7 @@ PARAMETERS: Final[Mapping[str, Mapping[str, object]]] = {
         **{name: {"type": "string", "maxLength": LONGEST_ID} for name in PLATFORM_IDS},
         "assignmentId": {"type": "string", "examples": [PREVIEW]},
     },
+    "/s/{key}/pause": {"note": _TEXT},
     "/author/": {"next": _TEXT},
     "/author/{key}/people": {"sort": _TEXT, "order": {"type": "string", "enum": ["asc", "desc"]}, "page": _TEXT},
     "/author/{key}/invitations": {"page": _TEXT},
@@ -63,6 +65,14 @@ def describe(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         described = get_openapi(title=app.title, version="1", routes=app.routes)
         for path, operations in described["paths"].items():
+            for operation in operations.values():
+                given = operation.setdefault("parameters", [])
+                named = {one["name"] for one in given}
+                given += [
+                    {"name": name, "in": "path", "required": True, "schema": _TEXT}
+                    for name in re.findall(r"{(\w+)}", path)
+                    if name not in named
+                ]
             if "post" in operations and path in FORMS:
                 operations["post"]["requestBody"] = _form(FORMS[path])
             if "get" in operations:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection, Engine
 
 from merilo.site.annotator_steps import Participant
-from merilo.site.database import Writer
+from merilo.site.database import Writer, snapshot
 from merilo.site.live_events import LiveFigures
 from merilo.site.people_access import NewPeople
 from merilo.site.served_study import ServedStudy
@@ -123,7 +123,7 @@ class AnnotationSite:
         """
 
         def run() -> Result:
-            with self.engine.connect() as connection, connection.begin():
+            with snapshot(self.engine) as connection:
                 return operation(connection)
 
         with self._refusing():

@@ -522,50 +522,57 @@ def entry_routes(site: AnnotationSite) -> APIRouter:
     return router
 
 
+def _router(site: AnnotationSite) -> tuple[APIRouter, Callable[[Request], _Visit]]:
+    """Return a router for pages of a study, and a function that makes the visit of a request.
+
+    The functions of the routes take the request alone: FastAPI needs longer to prepare the parts of an address
+    as parameters than the site needs to look them up.
+    """
+
+    def visit(request: Request) -> _Visit:
+        return _Visit(site, request, site.study(request.path_params["key"]), site.number_of(request))
+
+    return APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse), visit
+
+
 def annotator_routes(site: AnnotationSite) -> APIRouter:
     """Return the routes of training and items."""
-    router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
-
-    def visit(request: Request, key: str) -> _Visit:
-        return _Visit(site, request, site.study(key), site.number_of(request))
+    router, visit = _router(site)
 
     @router.get("/task")
-    async def item(request: Request, key: str) -> Response:
-        return await visit(request, key).show("task")
+    async def item(request: Request) -> Response:
+        return await visit(request).show("task")
 
     @router.post("/task")
-    async def answered(request: Request, key: str) -> Response:
-        return await visit(request, key).take("task")
+    async def answered(request: Request) -> Response:
+        return await visit(request).take("task")
 
     @router.get("/training")
-    async def training(request: Request, key: str) -> Response:
-        return await visit(request, key).show("training")
+    async def training(request: Request) -> Response:
+        return await visit(request).show("training")
 
     @router.post("/training")
-    async def trained(request: Request, key: str) -> Response:
-        return await visit(request, key).take("training")
+    async def trained(request: Request) -> Response:
+        return await visit(request).take("training")
 
     @router.get("/training/{task}")
-    async def feedback(request: Request, key: str, task: str) -> Response:
-        return await visit(request, key).feedback(task)
+    async def feedback(request: Request) -> Response:
+        return await visit(request).feedback(request.path_params["task"])
 
     return router
 
 
 def reading_routes(site: AnnotationSite) -> APIRouter:
     """Return the routes of consent, instruction, language, breaks and media."""
-    router = APIRouter(prefix="/s/{key}", default_response_class=HTMLResponse)
-
-    def visit(request: Request, key: str) -> _Visit:
-        return _Visit(site, request, site.study(key), site.number_of(request))
+    router, visit = _router(site)
 
     @router.get("/")
-    async def home(request: Request, key: str) -> Response:
-        return await visit(request, key).home()
+    async def home(request: Request) -> Response:
+        return await visit(request).home()
 
     @router.post("/language")
-    async def language(request: Request, key: str) -> Response:
-        here = visit(request, key)
+    async def language(request: Request) -> Response:
+        here = visit(request)
         form = await here.form()
         chosen, page = field(form, "language"), field(form, "page")
         if chosen in here.study.languages:
@@ -573,36 +580,36 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         return here.go(page if page in _PAGES else "")
 
     @router.post("/consent")
-    async def consent(request: Request, key: str) -> Response:
-        here = visit(request, key)
+    async def consent(request: Request) -> Response:
+        here = visit(request)
         await here.form()
         await here.step(steps.consent)
         return here.go()
 
     @router.get("/instruction")
-    async def instruction(request: Request, key: str) -> Response:
-        return await visit(request, key).instruction()
+    async def instruction(request: Request) -> Response:
+        return await visit(request).instruction()
 
     @router.post("/instruction")
-    async def read(request: Request, key: str) -> Response:
-        here = visit(request, key)
+    async def read(request: Request) -> Response:
+        here = visit(request)
         await here.form()
         await here.step(lambda connection, person: steps.read_instruction(connection, here.study, person))
         return here.go()
 
     @router.get("/pause")
-    async def pause(request: Request, key: str, note: str = "") -> Response:
-        here = visit(request, key)
+    async def pause(request: Request) -> Response:
+        here = visit(request)
         person = await here.look(lambda _, person: person)
         if person is None:
             return here.go()
-        heading, text, button = _NOTES.get(note, _NOTES[""])
+        heading, text, button = _NOTES.get(request.query_params.get("note", ""), _NOTES[""])
         to = f"{here.base}/{'task' if person.stage == 'working' else ''}"
         return here.notice(heading, [text], person=person, button=button, to=to)
 
     @router.get("/media/{name}", response_class=FileResponse)
-    async def media(request: Request, key: str, name: str) -> Response:
-        here = visit(request, key)
+    async def media(request: Request) -> Response:
+        here, name = visit(request), request.path_params["name"]
         if here.sender is None or name not in here.study.media:
             raise RefusedRequestError(404, "not_found")
         return FileResponse(here.study.media[name], headers={"Cache-Control": "private, max-age=3600"})

@@ -169,12 +169,7 @@ class AuthorViews:
 
     async def read(self, look: Callable[[Connection], Result]) -> Result:
         """Read from the database in a thread, beside the writer."""
-
-        def run() -> Result:
-            with self.site.engine.connect() as connection:
-                return look(connection)
-
-        return await self.in_thread(run)
+        return await self.site.read(look)
 
     async def act(self, study: ServedStudy, action: Callable[[AuthorActions], Result]) -> Result:
         """Do something with a study in one transaction, in the author's name."""

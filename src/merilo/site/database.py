@@ -118,7 +118,6 @@ def _engine(url: URL) -> Engine:
         if url.get_backend_name() == "sqlite":
             engine = create_engine(url, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
             event.listen(engine, "connect", _durable)
-            event.listen(engine, "begin", _begin)
             return engine
         engine = create_engine(
             url,
@@ -138,7 +137,7 @@ def _engine(url: URL) -> Engine:
 
 def _durable(connection: sqlite3.Connection, _record: object) -> None:
     """A commit is on the disk before it returns; readers do not wait for the writer."""
-    connection.isolation_level = None  # transactions are begun by `_begin`
+    connection.isolation_level = None  # transactions are begun by `writing` and `snapshot`
     for pragma in (
         "journal_mode=WAL",
         "synchronous=FULL",
@@ -155,15 +154,6 @@ def _acknowledged(connection: DBAPIConnection, _record: object) -> None:
     connection.commit()
 
 
-def _begin(connection: Connection) -> None:
-    """Let a transaction that writes take its right at once.
-
-    One that first reads could not write after another's commit.
-    """
-    writing = connection.get_execution_options().get("writing")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that writes; it is on the disk when the block ends.
@@ -173,9 +163,11 @@ def writing(engine: Engine) -> Iterator[Connection]:
     that the other one is about to give back, or wait for each other's rows. Each process has one writer,
     which puts many requests into one transaction; readers wait for nobody.
     """
-    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with engine.connect() as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITING_LOCK})")
+        else:  # one that first reads could not write after another's commit
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield connection
 
 
@@ -186,6 +178,8 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
         if connection.dialect.name == "postgresql":
             connection = connection.execution_options(isolation_level="REPEATABLE READ")  # noqa: PLW2901
         with connection.begin():
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN")
             yield connection
 
 
