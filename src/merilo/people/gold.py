@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -99,10 +99,10 @@ class Gold:
 
     def named(self, source: str) -> Gold:
         """Return a copy with another name of the source, in warnings too."""
-        values: Iterator[dict[str, Any]] = ({**one.values, "file": source} for one in self.warnings)
+        named: dict[str, Any] = {"file": source}
         renamed = (
-            Text(one.english, **own) if "file" in one.values else one
-            for one, own in zip(self.warnings, values, strict=True)
+            Text(one.english, **{**one.values, **named}) if "file" in one.values else one
+            for one in self.warnings
         )
         return replace(self, source=source, warnings=tuple(renamed))
 
@@ -211,7 +211,8 @@ def read_gold(
         texts = [text for text in rows[_GOLD].unique().sort() if not (separator and separator in text)]
         rows = rows.with_columns(pl.col(_GOLD).replace(unify(texts, list(labels))))
     joined = _Join(file, rows, items, {gold, *passed}).run()
-    warnings = [*joined.warnings, *_empty_words(joined.pairs, labels, file)]
+    pairs = joined.items.filter(pl.col(_GOLD).is_not_null())
+    warnings = [*joined.warnings, *_empty_words(pairs, labels, file)]
     if passed:
         passed_over = [Text("'{column}'", column=file.header(name)) for name in passed]
         taken = Text(
@@ -224,17 +225,16 @@ def read_gold(
         )
         warnings.insert(0, taken)
     others = [name for name in file.columns if name not in {gold, *joined.columns}]
+    number = pl.col(_ITEM).alias("item")
     return Gold(
-        joined.pairs.select(
-            pl.col(_ITEM).alias("item"), pl.col(_GOLD).alias("gold"), pl.col(_ID).alias("id")
-        ),
-        shown(file.path),
-        joined.without_gold,
-        joined.unused,
-        tuple(warnings),
-        joined.pairs.select(pl.col(_ITEM).alias("item"), *(name for name in others if name != "item")),
-        _scorer_items(file, joined.pairs, items, gold, others, kind=kind),
-        file.header(gold),
+        answers=pairs.select(number, pl.col(_GOLD).alias("gold"), pl.col(_ID).alias("id")),
+        source=shown(file.path),
+        without_gold=tuple(joined.items.filter(pl.col(_GOLD).is_null())[_ITEM]),
+        unused=joined.unused,
+        warnings=tuple(warnings),
+        fields=pairs.select(number, *(name for name in others if name != "item")),
+        items=_scorer_items(file, pairs, items, gold, others, kind=kind),
+        column=file.header(gold),
     )
 
 
@@ -343,8 +343,7 @@ def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> 
     ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     """A join key of items and rows.
 
     Attributes:
@@ -372,24 +371,21 @@ def _texts(names: Sequence[str], separator: str) -> pl.Expr:
     return pl.concat_str([pl.col(name).fill_null("") for name in names], separator=separator).alias(_KEY)
 
 
-@dataclass(frozen=True, slots=True)
-class _Joined:
+class _Joined(NamedTuple):
     """The items of a pool joined to rows of a file of gold answers.
 
     Attributes:
-        pairs: one row per item with a gold answer, in the pool's order: the file's columns, `_AT`, `_GOLD`,
-            `_ID` and `_ITEM`.
+        items: one row per item, in the pool's order: `_ITEM`, and the matching row's columns, `_AT`, `_GOLD` and `_ID`;
+            these are null if no row matches.
         columns: the file's columns matched to the pool's input fields.
-        without_gold: the numbers of the items that match no row.
         unused: the numbers of the rows that match no item.
         warnings: how columns with different names were matched, and which fields of joined items differ.
     """
 
-    pairs: pl.DataFrame
+    items: pl.DataFrame
     columns: tuple[str, ...]
-    without_gold: tuple[int, ...]
     unused: tuple[int, ...]
-    warnings: tuple[Text, ...]
+    warnings: list[Text]
 
 
 class _Join:
@@ -428,26 +424,18 @@ class _Join:
             if not matched or 2 * matched < best:
                 continue
             try:
-                repeated = self._refuse_ambiguity(rows, items, key)
+                repeated = self._repeated(rows, items, key)
             except DataError as error:
                 ambiguous, best = ambiguous or error, max(best, matched)
                 continue
-            return self._joined(rows, items, key, repeated)
+            first = rows.unique(_KEY, keep="first", maintain_order=True)
+            joined = items.select(pl.col("item").alias(_ITEM), _KEY).join(
+                first, on=_KEY, how="left", maintain_order="left"
+            )
+            unused = rows.join(items, on=_KEY, how="anti", maintain_order="left")["row"]
+            told = key.remark and Text("{file}: {remark}", file=shown(self.file.path), remark=key.remark)
+            return _Joined(joined, key.columns, tuple(unused), [one for one in (told, repeated) if one])
         raise ambiguous or self._nothing_matches()
-
-    def _joined(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key, repeated: Text | None) -> _Joined:
-        asked = items.select(pl.col("item").alias(_ITEM), _KEY)
-        first = rows.unique(_KEY, keep="first", maintain_order=True)
-        joined = asked.join(first, on=_KEY, how="left", maintain_order="left")
-        file, remark = shown(self.file.path), key.remark
-        told = Text("{file}: {remark}", file=file, remark=remark) if remark else None
-        return _Joined(
-            joined.filter(pl.col(_GOLD).is_not_null()),
-            key.columns,
-            tuple(joined.filter(pl.col(_GOLD).is_null())[_ITEM]),
-            tuple(rows.join(asked, on=_KEY, how="anti", maintain_order="left")["row"]),
-            tuple(warning for warning in (told, repeated) if warning),
-        )
 
     # Keys, best first
 
@@ -487,13 +475,13 @@ class _Join:
         """Match fields and columns with different names that share most of their values, the longest texts first."""
         taken = {"instruction", *self.named.values()}
         columns = [name for name in self.inputs if name not in taken and not name.startswith("meta.")]
-        values = {name: {*self.items[name].drop_nulls()} for name in fields}
         held = {name: {*self.rows[name].drop_nulls()} for name in columns}
         shared: dict[tuple[str, str], int] = {}
         for name in fields:
+            values = {*self.items[name].drop_nulls()}
             for column in columns:
-                common = values[name] & held[column]
-                if common and len(common) >= _SAME_VALUES * min(len(values[name]), len(held[column])):
+                common = values & held[column]
+                if common and len(common) >= _SAME_VALUES * min(len(values), len(held[column])):
                     # Weighted by length in characters: texts come before numbers that happen to occur on both sides.
                     shared[name, column] = sum(map(len, common))
         found: dict[str, str] = {}
@@ -518,14 +506,12 @@ class _Join:
             pl.col(one).str.replace(r"^(-?\d+)\.0+$", "$1").alias(_KEY) for one in (name, column)
         )
         ours, theirs = self.items.with_columns(of_items), self.rows.with_columns(of_rows)
-        same = ours.join(theirs.select(_KEY), on=_KEY, how="semi").filter(pl.col(_KEY) != "").height
+        same = ours.join(theirs, on=_KEY, how="semi").filter(pl.col(_KEY) != "").height
         if not same:
             return None
         for other in by_fields:
-            asked, given = (
-                ours.with_columns(other.of_items.alias(_TEXT)),
-                theirs.with_columns(other.of_rows.alias(_TEXT)),
-            )
+            asked = ours.with_columns(other.of_items.alias(_TEXT))
+            given = theirs.with_columns(other.of_rows.alias(_TEXT))
             agreeing = asked.join(given, on=[_KEY, _TEXT], how="semi").height
             if agreeing >= _SAME_IDS * same:
                 remark = Text(
@@ -548,132 +534,97 @@ class _Join:
     # What is refused
 
     def _refuse_doubled_ids(self) -> None:
-        file = self.file
         if self.id is None:
             return
-        shown_columns = file.inputs or [name for name in file.columns if name not in self.answers]
+        compared = self.file.inputs or [name for name in self.file.columns if name not in self.answers]
         known = self.rows.filter(pl.col(_ID).is_not_null())
-        distinct = known.unique([_ID, _GOLD, *shown_columns], keep="first", maintain_order=True)
+        distinct = known.unique([_ID, _GOLD, *compared], keep="first", maintain_order=True)
         doubled = distinct.filter(pl.col(_ID).is_duplicated())
         if doubled.height:
             first, second = doubled.filter(pl.col(_ID) == doubled[_ID][0])["row"][:2]
             raise DataError(
                 f"has the same id '{shortened(doubled[_ID][0])}' as row {first}, but another item "
                 "or another gold answer",
-                file=file.path,
+                file=self.file.path,
                 row=second,
-                field=file.header(self.id),
+                field=self.file.header(self.id),
             )
 
-    def _refuse_ambiguity(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> Text | None:
+    def _repeated(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> Text | None:
         """Raise an error if a key matches one row to several items, or different rows to one item.
 
         Returns:
             A warning if rows repeat an item with the same gold answer.
         """
+        path = self.file.path
         asked = rows.join(items, on=_KEY, how="semi", maintain_order="left")
-        shared = items.join(asked, on=_KEY, how="semi", maintain_order="left").filter(
-            pl.col(_KEY).is_duplicated()
-        )
+        shared = items.join(asked, on=_KEY, how="semi", maintain_order="left")
+        shared = shared.filter(pl.col(_KEY).is_duplicated())
         if shared.height:
-            raise self._shared_row(asked, shared, key)
+            two = shared.filter(pl.col(_KEY) == shared[_KEY][0])[:2]
+            differing = [name for name in input_fields(self.items) if two[name].n_unique() > 1]
+            lacking = [name for name in differing if not _by_name([name], self.file.columns)]
+            difference = f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)
+            raise DataError(
+                f"matches several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the same "
+                f"{listed(key.fields)} and differ in {difference}",
+                file=path,
+                row=asked.filter(pl.col(_KEY) == two[_KEY][0])["row"][0],
+            )
         doubled = asked.filter(pl.col(_KEY).is_duplicated())
         if not doubled.height:
             return None
-        others = [
-            name
-            for name in self.file.columns
-            if name not in {*key.columns, *self.answers, self.file.id_column}
-        ]
+        known = {*key.columns, *self.answers, self.file.id_column}
+        others = [name for name in self.file.columns if name not in known]
         unseen = [name for name in others if name in self.file.inputs]
         for names in ([_GOLD], unseen):
             varied = pl.any_horizontal(False, *(pl.col(name).n_unique().over(_KEY) > 1 for name in names))
-            two = doubled.filter(varied)
-            if two.height:
-                raise self._two_rows(two.filter(pl.col(_KEY) == two[_KEY][0]), key, unseen or others)
-        different = [
-            name for name in others if (doubled.group_by(_KEY).agg(pl.col(name).n_unique())[name] > 1).any()
-        ]
+            if (two := doubled.filter(varied)).height:
+                two = two.filter(pl.col(_KEY) == two[_KEY][0]).unique(names, maintain_order=True)[:2]
+                (one, other), (first, second) = two[_GOLD], two["row"]
+                what = (
+                    f"another gold answer ('{shortened(other)}', not '{shortened(one)}')"
+                    if one != other
+                    else "the same gold answer"
+                )
+                differing = [name for name in unseen or others if two[name].n_unique() > 1]
+                if differing:
+                    what += f"; the rows differ in {listed(differing)}, which the pool does not have"
+                raise DataError(
+                    f"has the same {listed(key.fields)} as row {first} and {what}", file=path, row=second
+                )
+        counts = doubled.group_by(_KEY).agg(pl.col(others).n_unique())
         values = {
-            "file": shown(self.file.path),
+            "file": shown(path),
             "row": doubled["row"].sort()[1],
-            "n": doubled.height - doubled[_KEY].n_unique(),
+            "n": doubled.height - counts.height,
         }
-        if not different:
+        if different := [name for name in others if (counts[name] > 1).any()]:
             return Text(
-                "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows})",
+                "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows}); "
+                "the first is taken, and "
+                "they differ in {fields}",
                 **values,
+                fields=different,
             )
         return Text(
-            "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows}); "
-            "the first is taken, and "
-            "they differ in {fields}",
-            **values,
-            fields=different,
+            "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows})", **values
         )
-
-    def _shared_row(self, asked: pl.DataFrame, shared: pl.DataFrame, key: _Key) -> DataError:
-        two = shared.filter(pl.col(_KEY) == shared[_KEY][0])[:2]
-        differing = [name for name in input_fields(self.items) if two[name].n_unique() > 1]
-        lacking = [name for name in differing if not _by_name([name], self.file.columns)]
-        difference = f"{listed(lacking)}, which the file lacks" if lacking else listed(differing)
-        return DataError(
-            f"matches several items of the pool (items {two['item'][0]} and {two['item'][1]}): they have the same "
-            f"{listed(key.fields)} and differ in {difference}",
-            file=self.file.path,
-            row=asked.filter(pl.col(_KEY) == two[_KEY][0])["row"][0],
-        )
-
-    def _two_rows(self, same: pl.DataFrame, key: _Key, others: Sequence[str]) -> DataError:
-        """Build the error for two rows that match one item; rows with different gold answers are preferred."""
-        two = same.unique(_GOLD, keep="first", maintain_order=True)[:2]
-        if two.height < 2:
-            two = same.unique(others, keep="first", maintain_order=True)[:2]
-        first, second = two["row"]
-        golds = [f"'{shortened(text)}'" for text in two[_GOLD]]
-        differing = [name for name in others if two[name].n_unique() > 1]
-        if differing:
-            answers = (
-                f"different gold answers ({', '.join(golds)})"
-                if golds[0] != golds[1]
-                else "the same gold answer"
-            )
-            what = (
-                f"has the same {listed(key.fields)} as row {first} and {answers}: the rows differ "
-                f"in {listed(differing)}, "
-                "which the pool does not have"
-            )
-        else:
-            text = shortened(two[_KEY][0].replace("\x1f", " "))
-            what = f"gives '{text}' the gold answer {golds[1]}, but row {first} gives {golds[0]}"
-        return DataError(what, file=self.file.path, row=second)
 
     def _nothing_matches(self) -> DataError:
-        """Build the error that no row matches: the fields of both sides, and the first values of a common field."""
-        fields = input_fields(self.items)
+        """Build the error that no row matches, with the first values of both sides."""
         columns = [name for name in self.file.columns if name not in self.answers]
-        named = _by_name(fields, columns)
-        ours = [name for name in fields if name not in named]
-        theirs = [name for name in self.file.inputs or columns if name not in named.values()]
-        if named:
-            strange = [name for name, own in named.items() if not {*self.items[name]} & {*self.rows[own]}]
-            name = (strange or list(named))[0]
-            what = f"both have {listed(list(named))}, but '{name}' differs: {self._first(name, named[name])}"
-        elif theirs == ["inputs"]:
-            what = f"the pool's {listed(ours)} differs from the file's 'inputs': {self._first(ours[0], 'inputs')}"
-            ours = theirs = []
-        else:
-            what = "they have no field in common"
-        sides = (("pool", ours), ("file", theirs))
-        only = [f"only the {side} has {listed(names)}" for side, names in sides if names]
+        ours = _first_values(self.items, input_fields(self.items))
+        theirs = _first_values(self.rows, [name for name in columns if name in self.file.inputs] or columns)
         return DataError(
-            f"no row matches an item of the pool: {'; '.join([what, *only])}", file=self.file.path
+            f"no row matches an item of the pool: the pool begins with {ours}; the file begins with {theirs}",
+            file=self.file.path,
         )
 
-    def _first(self, name: str, column: str) -> str:
-        columns = self.items[name].drop_nulls(), self.rows[column].drop_nulls()
-        ours, theirs = (shortened(texts[0]) if len(texts) else "" for texts in columns)
-        return f"the pool begins with '{ours}', the file with '{theirs}'"
+
+def _first_values(table: pl.DataFrame, names: Sequence[str]) -> str:
+    first = {name: texts[0] for name in names if len(texts := table[name].drop_nulls())}
+    return listed([f"{name} '{shortened(text)}'" for name, text in first.items()], 5) or "nothing"
 
 
 def _scorer_items(
@@ -690,46 +641,55 @@ def _scorer_items(
     Items of a split file keep their `inputs` and `meta`. Items of a table get the pool's input fields as
     `inputs` and the table's other columns as `meta`.
     """
-    numbers = pairs[_ITEM].to_list()
     asked = pairs.select(pl.col(_ITEM).alias("item")).join(
         items, on="item", how="left", maintain_order="left"
     )
-    texts = asked.drop("item").select(pl.all().fill_null(""))
-    entries: list[Mapping[str, Json]] = (
-        [file.entries[at] for at in pairs[_AT]] if file.entries else [{}] * pairs.height
+    inputs: list[Any] = asked.drop("item").fill_null("").to_dicts()
+    entries = [file.entries[at] for at in pairs[_AT]] if file.entries else []
+    instructions = (
+        [entry.get("instruction") for entry in entries]
+        if entries
+        else pairs["instruction"]
+        if "instruction" in file.columns
+        else [None] * pairs.height
     )
-    instructions = [entry.get("instruction") for entry in entries]
-    if not file.entries and "instruction" in file.columns:
-        instructions = pairs["instruction"].to_list()
-    others = [name for name in others if name != "instruction"]
-    columns = pairs.select(others).rows() if others and not file.inputs else [()] * pairs.height
     outputs: list[Json] = pairs[_GOLD].to_list()
-    if file.inputs and (kind in {"criteria", "program"} or (file.criteria and gold == "outputs")):
-        outputs = [
-            _outputs(entry.get("outputs"), text, kind) for entry, text in zip(entries, outputs, strict=True)
-        ]
-    found = {}
     with collecting_later():
-        rows = zip(
-            numbers, _ids(file, pairs), entries, instructions, texts.rows(), columns, outputs, strict=True
-        )
-        for number, identity, entry, instruction, shown_texts, cells, right in rows:
-            inputs, meta = (entry.get("inputs"), entry.get("meta")) if file.inputs else (None, None)
-            if not isinstance(inputs, dict | str):
-                inputs = dict(zip(texts.columns, shown_texts, strict=True))
-            if file.inputs and not isinstance(meta, dict):
-                meta = {
-                    name: entry[name] for name in entry if name not in {"instruction", "inputs", "outputs"}
-                }
-            elif not isinstance(meta, dict):
-                meta = {
-                    (bare := name.removeprefix("meta.")): _number(cell) if bare in _WHOLE else cell
-                    for name, cell in zip(others, cells, strict=True)
+        if file.inputs:
+            inputs = [
+                own if isinstance(own := entry.get("inputs"), dict | str) else shown_texts
+                for entry, shown_texts in zip(entries, inputs, strict=True)
+            ]
+            metas = [_meta(entry) for entry in entries]
+            if kind in {"criteria", "program"} or (file.criteria and gold == "outputs"):
+                outputs = [
+                    _outputs(entry.get("outputs"), text, kind)
+                    for entry, text in zip(entries, outputs, strict=True)
+                ]
+        else:
+            kept = [name for name in others if name != "instruction"]
+            bare = [name.removeprefix("meta.") for name in kept]
+            metas = [
+                {
+                    name: _number(cell) if name in _WHOLE else cell
+                    for name, cell in zip(bare, cells, strict=True)
                     if cell is not None
                 }
-            written = isinstance(instruction, str | int) and not isinstance(instruction, bool)
-            found[number] = Item(identity, instruction if written else "", inputs, right, meta)
-    return found
+                for _, *cells in pairs.select(_ITEM, *kept).rows()
+            ]
+        written = [
+            one if isinstance(one, str | int) and not isinstance(one, bool) else "" for one in instructions
+        ]
+        made = map(Item, _ids(file, pairs), written, inputs, outputs, metas)
+        return dict(zip(pairs[_ITEM].to_list(), made, strict=True))
+
+
+def _meta(entry: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return an item's `meta`; without one, its fields that are not part of the question."""
+    meta = entry.get("meta")
+    if isinstance(meta, dict):
+        return meta
+    return {name: entry[name] for name in entry if name not in {"instruction", "inputs", "outputs"}}
 
 
 def _number(text: str) -> int | str:

@@ -57,25 +57,6 @@ def _is_minimal(record: Mapping[str, object]) -> bool:
     return set(_REQUIRED) <= record.keys() and "annotations" not in record
 
 
-def _read_records(records: Sequence[Mapping[str, Json]], path: Path, columns: Columns) -> Export:
-    """Read a JSON-MIN export.
-
-    Args:
-        records: the export's records, in the file's order.
-        path: the file.
-        columns: the columns that the user named; only the answer's is used.
-
-    Raises:
-        InputError: a record is not an annotation.
-        UsageError: several fields may be the answer and none was chosen.
-    """
-    for row, record in enumerate(records, start=1):
-        if not _is_minimal(record):
-            raise InputError("is not an annotation of Label Studio's JSON-MIN export", file=path, row=row)
-    answered = dict.fromkeys(name for record in records for name in _after_id(list(record)))
-    return read_table(Table(shown(path), text_columns(records), first_row=1), columns, list(answered))
-
-
 def _after_id(names: Sequence[str]) -> Sequence[str]:
     """Return the fields between `id` and `annotator`; none if `id` comes first, because it is an input field then."""
     if "id" not in names or names[0] == "id":
@@ -170,7 +151,11 @@ def _region(region: Json) -> str | None:
         return region
     if not isinstance(region, dict):
         return None
-    value = next((region[name] for name in _VALUES if name in region), None)
+    return _joined(next((region[name] for name in _VALUES if name in region), None))
+
+
+def _joined(value: Json) -> str | None:
+    """Convert the value of an answer to text; several choices are joined by commas."""
     if isinstance(value, list):
         return ",".join(str(json_text(part)) for part in value) or None
     return json_text(value)
@@ -189,7 +174,12 @@ def read(path: Path, columns: Columns) -> Export:
     """
     tasks = _tasks(path)
     if tasks and _is_minimal(tasks[0][1]):
-        return _read_records([task for _, task in tasks], path, columns)
+        for row, record in tasks:
+            if not _is_minimal(record):
+                raise InputError("is not an annotation of Label Studio's JSON-MIN export", file=path, row=row)
+        records = [record for _, record in tasks]
+        answered = dict.fromkeys(name for record in records for name in _after_id(list(record)))
+        return read_table(Table(shown(path), text_columns(records), first_row=1), columns, list(answered))
     names = list(dict.fromkeys(tag for _, task in tasks for tag, *_ in _results(task)))
     if not names:
         raise InputError("no task has an annotation", file=path)
@@ -253,15 +243,11 @@ def _results(task: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json]
         for result in results if isinstance(results, list) else []:
             value = result.get("value") if isinstance(result, dict) else None
             if isinstance(result, dict) and isinstance(value, dict):
-                yield str(result.get("from_name", "answer")), annotation, _value(value)
-
-
-def _value(value: Mapping[str, Json]) -> str | None:
-    """Convert `{"choices": ["1"]}` to `1`; several choices are joined by commas."""
-    content = next(iter(value.values()), None)
-    if isinstance(content, list):
-        return ",".join(str(part) for part in content) or None
-    return json_text(content)
+                yield (
+                    str(result.get("from_name", "answer")),
+                    annotation,
+                    _joined(next(iter(value.values()), None)),
+                )
 
 
 def field_names(path: Path) -> list[str]:

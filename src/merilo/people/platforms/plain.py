@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from merilo.people.platforms.export import Columns, Export, column, export_of_co
 from merilo.strict_json import Json, json_lines
 from merilo.wording import choices, listed, shown
 
-#: Column names that are recognised by default, in order of preference.
+#: What a column of a plain table holds -> its usual names, in order of preference.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "item": ("item", "item_id", "task", "task_id", "question_id", "id"),
     "annotator": ("respondent", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id"),
@@ -28,6 +28,10 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "seconds": ("page_seconds", "seconds", "time_spent"),
     "reward": ("page_reward", "reward"),
 }
+_REQUIRED: Final = ("item", "annotator", "answer")
+
+#: What a column holds -> the name of the response table's column, if it is another one.
+_PLACES: Final = {"annotator": "respondent", "seconds": "page_seconds", "reward": "page_reward"}
 
 _BINARY: Final = (".parquet", ".pq")
 _LINES: Final = (".jsonl", ".ndjson")
@@ -46,7 +50,7 @@ def load(path: Path, *, encoding: str | None = None, progress: Progress | None =
     """
     suffix = path.suffix.lower()
     if suffix in _BINARY:
-        return _parquet(path)
+        return Table(shown(path), as_texts(read_parquet(path), path))
     if suffix in _LINES:
         return _json_lines(path, progress)
     return read_table(path, encoding=encoding, progress=progress)
@@ -63,41 +67,22 @@ def read(table: Table, columns: Columns) -> Export:
         UsageError: a required column was neither named nor found.
     """
     data = table.data
-    items = list(dict.fromkeys(columns.item)) or [_find(data, "item", None, table.file, needed=True)]
-    for name in items:
-        _find(data, "item", name, table.file, needed=True)
-    annotator = _find(data, "annotator", columns.annotator, table.file, needed=True)
-    answer = _find(data, "answer", columns.answer, table.file, needed=True)
-    optional = {
-        what: _find(data, what, getattr(columns, what), table.file, needed=False)
-        for what in ("control", "page", "started", "submitted", "seconds", "reward")
-    }
-    found = export_of_columns(
-        table,
-        data,
-        {
-            "respondent": annotator,
-            "answer": answer,
-            "page": optional["page"],
-            "started": optional["started"],
-            "submitted": optional["submitted"],
-            "page_seconds": optional["seconds"],
-            "page_reward": optional["reward"],
-        },
-        {name: name for name in items},
-        column(data, optional["control"]),
-    )
-    return replace(found, project=listed(items, 50))
+    items = [_find(data, "item", name, table.file) for name in dict.fromkeys(columns.item) or (None,)]
+    found = {what: _find(data, what, getattr(columns, what), table.file) for what in USUAL if what != "item"}
+    places = {_PLACES.get(what, what): name for what, name in found.items()}
+    inputs = {name: name for name in items}
+    export = export_of_columns(table, data, places, inputs, column(data, found["control"]))
+    return replace(export, project=listed(items, 50))
 
 
-def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed: bool) -> str:
+def _find(data: pl.DataFrame, what: str, named: str | None, file: str) -> str:
     """Find the column for one purpose; return an empty string if there is none and it is optional."""
     if named is not None:
         if named in data.columns:
             return named
         raise UsageError(f"there is no such column ({choices(named, data.columns)})", file=file, field=named)
-    found = next((name for name in USUAL[what] if name in data.columns), "")
-    if needed and not found:
+    found = _usual(what, data.columns) or ""
+    if what in _REQUIRED and not found:
         raise UsageError(
             f"no column for the {what} was found; name it with {argument(what)} (choose from: {listed(data.columns)})",
             file=file,
@@ -105,8 +90,8 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str, *, needed
     return found
 
 
-def _parquet(path: Path) -> Table:
-    return Table(shown(path), as_texts(read_parquet(path), path))
+def _usual(what: str, names: Container[str]) -> str | None:
+    return next((name for name in USUAL[what] if name in names), None)
 
 
 def as_texts(data: pl.DataFrame, file: Path | str) -> pl.DataFrame:
@@ -205,43 +190,24 @@ def guess(data: pl.DataFrame, columns: Columns) -> Columns:
         The columns; the item, the annotator or the answer is missing if it cannot be guessed.
     """
     taken = {*columns.item, *filter(None, (columns.answer, columns.annotator, columns.control, columns.page))}
-    found = {}
-    for what, given in (
-        ("annotator", columns.annotator),
-        ("answer", columns.answer),
-        ("item", next(iter(columns.item), None)),
-    ):
+    found = {"annotator": columns.annotator, "answer": columns.answer}
+    for what, given in found.items():
         free = [name for name in data.columns if name not in taken]
-        usual = (name for name in USUAL[what] if name in free)
         alike = (name for part in _PARTS[what] for name in free if part in name.casefold())
-        if what == "item":
-            found[what] = given or next(usual, None)
-        else:
-            found[what] = given or next(usual, None) or next(alike, None)
+        found[what] = given or _usual(what, free) or next(alike, None)
         taken.add(found[what] or "")
-    item = (found["item"],) if found["item"] else _describing(data, taken, found["annotator"])
-    return replace(
-        columns,
-        annotator=found["annotator"],
-        answer=found["answer"],
-        item=columns.item or item,
-    )
+    usual = _usual("item", [name for name in data.columns if name not in taken])
+    item = (usual,) if usual else _describing(data, taken, found["annotator"])
+    return replace(columns, **found, item=columns.item or item)
 
 
-def _describing(data: pl.DataFrame, taken: Container[str], annotator: str | None) -> tuple[str, ...]:
+def _describing(data: pl.DataFrame, taken: Set[str], annotator: str | None) -> tuple[str, ...]:
     """Return the columns that describe the item: they are the same in most rows of it, whoever answers."""
-    others = {
-        name
-        for what in ("control", "page", "started", "submitted", "seconds", "reward")
-        for name in USUAL[what]
-    }
+    others = {name for what in USUAL if what not in _REQUIRED for name in USUAL[what]}
     free = [
         name
         for name in data.columns
-        if name
-        and name not in taken
-        and name not in others
-        and not any(part in name.casefold() for part in _GOLD)
+        if name and name not in {*taken, *others} and not any(part in name.casefold() for part in _GOLD)
     ]
     repeating = {name: n for name in free if 1 < (n := data[name].n_unique()) < data.height}
     people = data.height if annotator is None else data[annotator].n_unique()
@@ -286,18 +252,10 @@ def unusual(data: pl.DataFrame, columns: Columns) -> dict[str, tuple[str, ...]]:
     Returns:
         Option, without its dashes -> columns.
     """
-    meant = {
-        "item": columns.item,
-        "annotator": (columns.annotator,),
-        "answer": (columns.answer,),
-        **{
-            what: (getattr(columns, what),)
-            for what in ("control", "page", "started", "submitted", "seconds", "reward")
-        },
-    }
     options = {}
-    for what, names in meant.items():
-        given = tuple(name for name in names if name is not None)
-        if given and given != (next((name for name in USUAL[what] if name in data.columns), None),):
+    for what in USUAL:
+        named = getattr(columns, what)
+        given = named if what == "item" else (named,)
+        if any(given) and given != (_usual(what, data.columns),):
             options[what] = given
     return options
