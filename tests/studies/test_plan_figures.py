@@ -135,7 +135,7 @@ def test_as_many_authors_as_the_overlap_cannot_reach_it() -> None:
 
 
 def test_one_more_expert_than_the_overlap_is_enough_for_items_of_one_author() -> None:
-    assert not overlap_shortfalls(experts_plan(EXPERTS), items("ann", "bob", "eve", "dan"))
+    assert not [*overlap_shortfalls(experts_plan(EXPERTS), items("ann", "bob", "eve", "dan"))]
     (told,) = overlap_shortfalls(experts_plan(EXPERTS), items(["ann", "bob"], "bob", "eve", "dan"))
     assert "so 1 of 4 items get fewer answers than the overlap 3 (the fewest: 2)" in told
 
@@ -144,9 +144,9 @@ def test_one_more_expert_than_the_overlap_is_enough_for_items_of_one_author() ->
 def test_without_named_authors_the_planned_number_of_experts_counts(
     people: int | None, *, enough: bool
 ) -> None:
-    found = overlap_shortfalls(experts_plan(replace(EXPERTS, people=people)), items(None, None))
+    found = [*overlap_shortfalls(experts_plan(replace(EXPERTS, people=people)), items(None, None))]
     assert (not found) == enough
 
 
 def test_people_who_wrote_no_items_are_never_short() -> None:
-    assert not overlap_shortfalls(experts_plan(Arm(kind="basic", overlap=9)), items("ann", "bob"))
+    assert not [*overlap_shortfalls(experts_plan(Arm(kind="basic", overlap=9)), items("ann", "bob"))]

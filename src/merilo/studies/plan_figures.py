@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil, inf, sqrt
 from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, for_command_line, for_library
-from merilo.settings import AdaptiveOverlap
 from merilo.statistics.crossed_difference import heavy_tails
 from merilo.statistics.distributions import quantile_of
 from merilo.statistics.paired_tests import detectable_difference
@@ -24,6 +23,7 @@ from merilo.statistics.power import (
 from merilo.strict_json import Json
 from merilo.studies.known_answers import wanted_controls
 from merilo.studies.plan_types import Arm, Assumptions, ControlsPlan, Study
+from merilo.wording import counted_noun
 
 #: Metrics that are shares of right answers, for which precision has a formula.
 SHARES: Final = ("acc", "em")
@@ -158,30 +158,35 @@ def plan_figures(
     items = plan.subset.size
     arms = {name: _arm(arm, plan, items, training_there) for name, arm in plan.arms.items()}
     metric = plan.baseline.metric or declared.metrics[0]
-    notes: list[str] = []
     checked = None
+    notes = ["there are no control items: annotators who guess cannot be found by them"]
     if plan.controls is not None:
-        checked = _controls(plan, plan.controls, declared, arms, there=controls_there, notes=notes)
-    else:
-        notes.append("there are no control items: annotators who guess cannot be found by them")
-    accuracy: dict[str, PrecisionFigures] = {}
-    if metric in SHARES:
-        for name, arm in plan.arms.items():
-            try:
-                accuracy[name] = _precision(plan, arm, arms[name].people, items)
-            except UsageError as error:
-                notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
-    else:
+        checked = _controls(plan, plan.controls, declared, arms, controls_there)
+        notes = [*_control_notes(checked, plan.controls, declared, arms)]
+    precise: dict[str, PrecisionFigures] = {}
+    if metric not in SHARES:
         notes.append(f"no interval is expected for {metric}: only {' and '.join(SHARES)} have a formula")
+    for name, arm in plan.arms.items() if metric in SHARES else ():
+        try:
+            precise[name] = _precision(plan, arm, arms[name].people, items)
+        except UsageError as error:
+            notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
     notes += _adaptive_notes(plan)
-    for name, figures in arms.items():
-        if figures.pay is None:
-            notes.append(f"{name}: the pay is not decided (arms.{name}.pay.per_page)")
-    return PlanFigures(items, plan.subset.of, arms, checked, accuracy, metric, tuple(notes))
+    notes += [
+        f"{name}: the pay is not decided (arms.{name}.pay.per_page)"
+        for name, figures in arms.items()
+        if figures.pay is None
+    ]
+    return PlanFigures(items, plan.subset.of, arms, checked, precise, metric, tuple(notes))
 
 
 def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
-    least, answers, most = answers_range(arm, plan.assumptions, items)
+    adaptive = arm.adaptive
+    least = answers = most = items * arm.overlap
+    if adaptive is not None:
+        least = round(items * (adaptive.start + adaptive.fixed_share * (adaptive.limit - adaptive.start)))
+        answers = max(least, round(items * adaptive.expected_answers(_person(arm, plan.assumptions))))
+        most = items * adaptive.limit
     checks, pages, pay = paid_work(arm, plan, answers)
     # An expert of one domain answers no more items than it has.
     own = plan.subset.per_domain if arm.domain and plan.subset.per_domain else items
@@ -206,6 +211,14 @@ def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
     )
 
 
+def _person(arm: Arm, assumed: Assumptions) -> float:
+    """The accuracy of one person at which the consensus of independent people has the assumed accuracy."""
+    try:
+        return StudyPlan(assumed.expected, arm.overlap, None, assumed.spread).person
+    except UsageError:
+        return assumed.expected
+
+
 def paid_work(arm: Arm, plan: Study, answers: int) -> tuple[int, int, float | None]:
     """Compute the paid work that answers to items of the test bring.
 
@@ -217,8 +230,7 @@ def paid_work(arm: Arm, plan: Study, answers: int) -> tuple[int, int, float | No
     Returns:
         Answers to control items, pages, and the pay of these pages; `None` while the pay is not decided.
     """
-    every = plan.controls.every if plan.controls else None
-    checks = 0 if every is None else ceil(answers / (every - 1))
+    checks = ceil(answers / (plan.controls.every - 1)) if plan.controls else 0
     pages = ceil((answers + checks) / arm.items_per_page)
     return checks, pages, None if arm.pay.per_page is None else pages * arm.pay.per_page
 
@@ -233,82 +245,76 @@ def chance_of(declared: Dataset) -> float:
 
 
 def _controls(
-    plan: Study,
-    section: ControlsPlan,
-    declared: Dataset,
-    arms: dict[str, ArmFigures],
-    *,
-    there: int,
-    notes: list[str],
+    plan: Study, section: ControlsPlan, declared: Dataset, arms: Mapping[str, ArmFigures], there: int
 ) -> ControlFigures:
-    by_share = wanted_controls(plan.subset.size, section.share)
-    distinct = ceil(max(arm.controls_per_person for arm in arms.values()))
-    per_person = _needed(section.min_accuracy, declared, plan)
-    threshold = at_threshold = None
+    def needed(threshold: float) -> int | None:
+        skilled = plan.assumptions.skilled
+        try:
+            return controls(threshold=threshold, chance=chance_of(declared), skilled=skilled).controls
+        except (DataError, UsageError):
+            return None
+
+    per_person = needed(section.min_accuracy) if section.min_accuracy else None
+    at_threshold = threshold = None
     if per_person is None:
         # The accuracy that needs the fewest control items, in steps of 0.05.
-        steps = [
-            (needed, step / 20) for step in range(1, 20) if (needed := _needed(step / 20, declared, plan))
-        ]
+        steps = [(count, step / 20) for step in range(1, 20) if (count := needed(step / 20))]
         at_threshold, threshold = min(steps, default=(None, None))
-        hint = f"; at {threshold:g}, {at_threshold} are enough" if threshold else ""
-        notes.append(
+    distinct = ceil(max(arm.controls_per_person for arm in arms.values()))
+    wanted = wanted_controls(plan.subset.size, section.share)
+    return ControlFigures(there, wanted, per_person, distinct, threshold, at_threshold)
+
+
+def _control_notes(
+    found: ControlFigures, section: ControlsPlan, declared: Dataset, arms: Mapping[str, ArmFigures]
+) -> Iterator[str]:
+    there = found.there
+    seen = min(arm.controls_per_person for arm in arms.values())
+    if found.per_person is None:
+        hint = f"; at {found.threshold:g}, {found.at_threshold} are enough" if found.threshold else ""
+        yield (
             f"at the accuracy {section.min_accuracy:g} no number of control items excludes annotators who guess "
             f"({chance_of(declared):.2g} right by chance) and keeps the skilled{hint} (controls.min_accuracy)"
         )
-    elif (seen := min(arm.controls_per_person for arm in arms.values())) < per_person:
-        tasks = per_person * section.every
-        notes.append(
-            f"an annotator gets {seen:.1f} control items on average, but {per_person} are needed "
-            "to exclude annotators who guess: "
-            f"give each annotator {tasks} tasks, or more control items (controls.every)"
+    elif seen < found.per_person:
+        yield (
+            f"an annotator gets {seen:.1f} control items on average, but {found.per_person} are needed to exclude "
+            f"annotators who guess: give each annotator {found.per_person * section.every} tasks, or more control "
+            "items (controls.every)"
         )
-    if there < by_share:
-        notes.append(
-            f"there {'is' if there == 1 else 'are'} {there} of {by_share} control items "
-            f"({section.share:.0%} of the tasks): "
-            "add solved items that are not in the test"
+    if there < found.by_share:
+        yield (
+            f"there {'is' if there == 1 else 'are'} {there} of {found.by_share} control items "
+            f"({section.share:.0%} of the tasks): add solved items that are not in the test"
         )
-    if there < distinct:
-        notes.append(
-            f"an annotator would meet {distinct} control items, but there are only {there}: no "
-            "control item may come twice to "
-            f"one person, so nobody may answer more than {there * section.every} tasks"
+    if there < found.distinct:
+        yield (
+            f"an annotator would meet {found.distinct} control items, but there are only {there}: no control item "
+            f"may come twice to one person, so nobody may answer more than {there * section.every} tasks"
         )
-    return ControlFigures(there, by_share, per_person, distinct, threshold, at_threshold)
-
-
-def _needed(threshold: float, declared: Dataset, plan: Study) -> int | None:
-    if threshold == 0:
-        return None
-    try:
-        return controls(
-            threshold=threshold, chance=chance_of(declared), skilled=plan.assumptions.skilled
-        ).controls
-    except (DataError, UsageError):
-        return None
 
 
 def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigures:
     assumed = plan.assumptions
     crowd = StudyPlan(assumed.expected, arm.overlap, max(people, arm.overlap, 2), assumed.spread)
-    found = precision(crowd, items, level=assumed.level)
+    estimate = precision(crowd, items, level=assumed.level)
     discordant = independent_discordance(assumed.expected, 0.0)
     _, shared, doubt = variances(crowd, items)
     from_items = discordant / items
     doubt = doubt * heavy_tails(max(people, 2)) + from_items**2 / max(items - 1, 1)
-    freedom, level, power = max((from_items + shared) ** 2 / doubt, 1.0), assumed.level, assumed.power
+    test = {
+        "level": assumed.level,
+        "power": assumed.power,
+        "annotator_variance": shared,
+        "freedom": max((from_items + shared) ** 2 / doubt, 1.0),
+    }
     return PrecisionFigures(
         expected=assumed.expected,
-        half_width=found.half_width,
-        design_effect=found.design_effect,
-        detectable=detectable_difference(
-            discordant, items, level=level, power=power, annotator_variance=shared, freedom=freedom
-        ),
+        half_width=estimate.half_width,
+        design_effect=estimate.design_effect,
+        detectable=detectable_difference(discordant, items, **test),
         margin=plan.baseline.margin,
-        equivalence_margin=equivalence_margin(
-            discordant, items, level=level, power=power, annotator_variance=shared, freedom=freedom
-        ),
+        equivalence_margin=equivalence_margin(discordant, items, **test),
     )
 
 
@@ -376,40 +382,6 @@ def _adaptive_notes(plan: Study) -> Iterator[str]:
             )
 
 
-def answers_range(arm: Arm, assumed: Assumptions, items: int) -> tuple[int, int, int]:
-    """Return the answers to test items that an arm takes: at least, as expected, at most.
-
-    The expectation assumes the individual accuracy at which the consensus has the assumed accuracy,
-    independent people, and wrong answers that are all the same. Items of different difficulty make people
-    agree more often.
-
-    Args:
-        arm: the group.
-        assumed: the plan's assumptions.
-        items: the number of test items.
-    """
-    adaptive = arm.adaptive
-    if adaptive is None:
-        return items * arm.overlap, items * arm.overlap, items * arm.overlap
-    least = round(items * _least(adaptive))
-    return (
-        least,
-        max(least, round(items * adaptive.expected_answers(_person(arm, assumed)))),
-        items * adaptive.limit,
-    )
-
-
-def _least(adaptive: AdaptiveOverlap) -> float:
-    return adaptive.start + adaptive.fixed_share * (adaptive.limit - adaptive.start)
-
-
-def _person(arm: Arm, assumed: Assumptions) -> float:
-    try:
-        return StudyPlan(assumed.expected, arm.overlap, None, assumed.spread).person
-    except UsageError:
-        return assumed.expected
-
-
 def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
     """Write the computed plan as Markdown."""
     lines = [f"# Plan of the study {plan.study}", ""]
@@ -431,84 +403,71 @@ def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str
 
 def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
     """Return the table of the plan: the name of a value, and the value for each arm."""
-    arms = figures.arms
-    rows: list[tuple[str, list[str]]] = [
-        ("audience", [str(plan.arms[name].kind) for name in arms]),
-        ("overlap", [_overlap(plan.arms[name]) for name in arms]),
-        (
-            "answers to items",
-            [_of_range(arm.answers, arm.least_answers, arm.most_answers) for arm in arms.values()],
-        ),
-        ("answers to control items", [str(arm.control_answers) for arm in arms.values()]),
-        ("pages", [str(arm.pages) for arm in arms.values()]),
-        ("annotators", [str(arm.people) for arm in arms.values()]),
-        ("tasks per annotator", [f"{arm.tasks_per_person:.1f}" for arm in arms.values()]),
-        ("hours", [f"{arm.hours:.1f}" for arm in arms.values()]),
-        ("hours per annotator", [f"{arm.hours_per_person:.1f}" for arm in arms.values()]),
-        ("pay", [_pay(arm) for arm in arms.values()]),
-        ("hourly pay", [_money(arm.hourly_pay, arm.currency) for arm in arms.values()]),
+
+    def row(name: str, cell: Callable[[ArmFigures], str]) -> tuple[str, list[str]]:
+        return name, [cell(arm) for arm in figures.arms.values()]
+
+    def precise(name: str, cell: Callable[[PrecisionFigures], str]) -> tuple[str, list[str]]:
+        known = (figures.precision.get(arm) for arm in figures.arms)
+        return name, ["—" if arm is None else cell(arm) for arm in known]
+
+    rows = [
+        ("audience", [plan.arms[name].kind for name in figures.arms]),
+        ("overlap", [_overlap(plan.arms[name]) for name in figures.arms]),
+        row("answers to items", lambda arm: _range(str, arm.answers, arm.least_answers, arm.most_answers)),
+        row("answers to control items", lambda arm: str(arm.control_answers)),
+        row("pages", lambda arm: str(arm.pages)),
+        row("annotators", lambda arm: str(arm.people)),
+        row("tasks per annotator", lambda arm: f"{arm.tasks_per_person:.1f}"),
+        row("hours", lambda arm: f"{arm.hours:.1f}"),
+        row("hours per annotator", lambda arm: f"{arm.hours_per_person:.1f}"),
+        row("pay", lambda arm: _money(arm.currency, arm.pay, arm.least_pay, arm.most_pay)),
+        row("hourly pay", lambda arm: _money(arm.currency, arm.hourly_pay)),
     ]
     if figures.precision:
-        found = [figures.precision.get(name) for name in arms]
-        rows.append(
-            (
+        rows += [
+            precise(
                 f"expected interval of {figures.metric}",
-                [f"{one.expected:g} ± {one.half_width:.3f}" if one else "—" for one in found],
-            )
-        )
-        rows.append(
-            (
+                lambda arm: f"{arm.expected:g} ± {arm.half_width:.3f}",
+            ),
+            precise(
                 "detectable difference from a model",
-                [f"{one.detectable:.3f}" if one and one.detectable else "—" for one in found],
-            )
-        )
-        rows.append(
-            (
-                "equality can be shown within",
-                [f"± {one.equivalence_margin:.3f}" if one else "—" for one in found],
-            )
-        )
+                lambda arm: f"{arm.detectable:.3f}" if arm.detectable else "—",
+            ),
+            precise("equality can be shown within", lambda arm: f"± {arm.equivalence_margin:.3f}"),
+        ]
     return rows
 
 
 def plan_sentences(figures: PlanFigures) -> list[str]:
     """Return sentences on the number of control items and on the margin."""
-    found = []
-    checked = figures.controls
-    if checked is not None:
-        unit = "control item" if checked.there == 1 else "control items"
-        share = f"The study has {checked.there} {unit}; the plan asks for {checked.by_share}."
-        needed = (
-            f" The power computation asks for {checked.per_person} control answers per annotator."
-            if checked.per_person is not None
-            else ""
+    sentences = []
+    if (checked := figures.controls) is not None:
+        there = counted_noun(checked.there, "control item", "control items")
+        share = f"The study has {there}; the plan asks for {checked.by_share}."
+        needed = f" The power computation asks for {checked.per_person} control answers per annotator."
+        sentences.append(share + ("" if checked.per_person is None else needed))
+    for name, arm in figures.precision.items():
+        can = "can" if arm.margin >= arm.equivalence_margin else "cannot"
+        sentences.append(
+            f"{name}: with the margin {arm.margin:g}, equality with a model {can} be expected to be shown; "
+            f"the smallest margin for it is {arm.equivalence_margin:.3f}."
         )
-        found.append(share + needed)
-    for name, one in figures.precision.items():
-        enough = one.margin >= one.equivalence_margin
-        found.append(
-            f"{name}: with the margin {one.margin:g}, equality with a model "
-            f"{'can' if enough else 'cannot'} be expected to be "
-            f"shown; the smallest margin for it is {one.equivalence_margin:.3f}."
-        )
-    return found
+    return sentences
 
 
 def _overlap(arm: Arm) -> str:
-    if arm.adaptive is None:
-        return str(arm.overlap)
-    return f"{arm.adaptive.start} to {arm.adaptive.limit}, adaptive"
+    adaptive = arm.adaptive
+    return f"{adaptive.start} to {adaptive.limit}, adaptive" if adaptive else str(arm.overlap)
 
 
-def _of_range(expected: int, least: int, most: int) -> str:
-    return str(expected) if least == most else f"{expected} ({least} to {most})"
+def _range(form: Callable[[float], str], expected: float, least: float | None, most: float | None) -> str:
+    """Return a value as text, with its range if it has one."""
+    alone = least is None or most is None or least == most
+    return form(expected) if alone else f"{form(expected)} ({form(least)} to {form(most)})"
 
 
-def _pay(arm: ArmFigures) -> str:
-    if arm.pay is None or arm.least_pay is None or arm.most_pay is None or arm.least_pay == arm.most_pay:
-        return _money(arm.pay, arm.currency)
-    return f"{arm.pay:.2f} ({arm.least_pay:.2f} to {arm.most_pay:.2f}) {arm.currency}"
-
-
-def _money(amount: float | None, currency: str) -> str:
-    return "not decided" if amount is None else f"{amount:.2f} {currency}"
+def _money(currency: str, amount: float | None, least: float | None = None, most: float | None = None) -> str:
+    if amount is None:
+        return "not decided"
+    return f"{_range('{:.2f}'.format, amount, least, most)} {currency}"

@@ -9,12 +9,11 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
-from types import UnionType
-from typing import Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, get_args, get_origin, get_type_hints
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_jsonable_python
 
 from merilo.datasets.custom import PlainLoader
 from merilo.declared_values import fault_text
@@ -26,12 +25,11 @@ from merilo.studies.plan_types import STUDY_FILE, Study
 YamlPath: TypeAlias = tuple[str | int, ...]
 
 _LARGEST: Final = 1_000_000
+_UNFOLDED: Final[Mapping[str, Any]] = {"allow_unicode": True, "width": 10**9, "sort_keys": False}
 
-#: Number of a question of the reporting checklist that only the author can answer -> the question. The
-#: numbers are those of
-#: Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML, arXiv
-#: 2506.13776; the questions
-#: are in our own words.
+#: Number of a question of the reporting checklist that only the author can answer -> the question. The numbers are
+#: those of Wei et al. (2025), Human Baselines in Model Evaluations Need Rigor and Transparency, ICML, arXiv 2506.13776;
+#: the questions are in our own words.
 AUTHOR_QUESTIONS: Final[Mapping[str, str]] = {
     "0.1": "title of the paper",
     "0.2": "link to the paper",
@@ -102,13 +100,13 @@ def plan_text(plan: Study, *, folder: str, reason: str = "") -> str:
         reason: why these arms are asked, for a comment above them.
     """
     parts = [_HEAD.format(folder=folder)]
-    for one in fields(plan):
-        above = [_meaning(one.name, plan), reason if one.name == "arms" else ""]
-        lines = _entry(one.name, getattr(plan, one.name), "")
+    for section in fields(plan):
+        about = [_meaning(section.name, plan), reason if section.name == "arms" else ""]
+        lines = _entry(section.name, getattr(plan, section.name), "")
         if len(lines) > 1 or lines[0].endswith((" []", " null", " {}")):
-            lines = [*(f"# {line}" for text in above for line in wrap(text, 100)), *lines]
-        elif above[0]:
-            lines = [f"{lines[0]:<36}  # {above[0]}"]
+            lines = [*(f"# {line}" for text in about for line in wrap(text, 100)), *lines]
+        else:
+            lines = [_commented(lines[0], about[0])]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
@@ -116,24 +114,27 @@ def plan_text(plan: Study, *, folder: str, reason: str = "") -> str:
 def _entry(name: str, value: object, indent: str) -> list[str]:
     """Return the lines of one key: a section with its keys below it, another value beside it."""
     key = f"{indent}{_flow(name)}:"
-    members: list[tuple[str, object, str]]
+    if isinstance(value, tuple) and value and is_dataclass(value[0]):
+        listed = yaml.safe_dump([asdict(part) for part in value], **_UNFOLDED)
+        return [key, *(f"{indent}  {line}" for line in listed.splitlines())]
     if isinstance(value, Mapping):
         about = {"checklist": AUTHOR_QUESTIONS, "publication": PUBLISHED}.get(name, {})
-        members = [(one, value.get(one) or "", about.get(one, "")) for one in {**about, **value}]
+        members = {inner: (value.get(inner) or "", about.get(inner, "")) for inner in {**about, **value}}
     elif is_dataclass(value) and len(indent) < 4:
-        members = [(one.name, getattr(value, one.name), _meaning(one.name, value)) for one in fields(value)]
-    elif isinstance(value, tuple) and value and is_dataclass(value[0]):
-        listed = yaml.safe_dump(
-            [asdict(one) for one in value], allow_unicode=True, width=10**9, sort_keys=False
-        )
-        return [key, *(f"{indent}  {line}" for line in listed.splitlines())]
+        members = {
+            part.name: (getattr(value, part.name), _meaning(part.name, value)) for part in fields(value)
+        }
     else:
         return [f"{key} {_flow(value)}"]
-    found = [key] if members else [f"{key} {{}}"]
-    for inner, own, meaning in members:
-        lines = _entry(inner, own, f"{indent}  ")
-        found += [f"{lines[0]:<36}  # {meaning}"] if meaning and len(lines) == 1 else lines
-    return found
+    lines = [key] if members else [f"{key} {{}}"]
+    for inner, (own, meaning) in members.items():
+        below = _entry(inner, own, f"{indent}  ")
+        lines += below if len(below) > 1 else [_commented(below[0], meaning)]
+    return lines
+
+
+def _commented(line: str, comment: str) -> str:
+    return f"{line:<36}  # {comment}" if comment else line
 
 
 def _meaning(name: str, section: object) -> str:
@@ -146,11 +147,8 @@ def _flow(value: object) -> str:
     """Return one YAML value on one line; numbers of the checklist and empty texts in double quotes."""
     if isinstance(value, str) and re.fullmatch(r"[\d.]*", value):
         return f'"{value}"'
-    plain = list(value) if isinstance(value, tuple) else value
-    if is_dataclass(value) and not isinstance(value, type):
-        plain = asdict(value)
-    text = yaml.safe_dump(plain, allow_unicode=True, width=10**9, default_flow_style=True, sort_keys=False)
-    return text.removesuffix("...\n").strip()
+    plain = to_jsonable_python(value)
+    return yaml.safe_dump(plain, default_flow_style=True, **_UNFOLDED).removesuffix("...\n").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,7 @@ def first_fault(faults: Sequence[PlanFault]) -> str:
     return f"{faults[0].message}{hint}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LinedYaml:
     """The content of a YAML file.
 
@@ -194,28 +192,33 @@ class LinedYaml:
 
     content: object
     lines: dict[YamlPath, int]
-    repeated: tuple[tuple[YamlPath, int], ...]
+    repeated: list[tuple[YamlPath, int]]
+
+    def known(self, path: YamlPath) -> YamlPath:
+        """Return the path, or the nearest one above it that the file has."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return path
 
     def line(self, path: YamlPath) -> int:
         """Return the line of a path, or of the nearest path above it."""
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path, 1)
+        return self.lines.get(self.known(path), 1)
 
-
-@dataclass(frozen=True, slots=True)
-class PlanText:
-    """A study.yaml that was read.
-
-    Attributes:
-        plan: the plan; `None` if the file has faults.
-        faults: the faults, in the order of the file.
-        source: the YAML with the lines of its keys.
-    """
-
-    plan: Study | None
-    faults: tuple[PlanFault, ...]
-    source: LinedYaml
+    def note(self, node: yaml.Node, path: YamlPath) -> None:
+        """Note the lines of a node and of everything below it."""
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            seen: set[str | int] = set()
+            for key, value in node.value:
+                inner = (*path, str(key.value))
+                self.lines[inner] = key.start_mark.line + 1
+                if inner[-1] in seen:
+                    self.repeated.append((inner, self.lines[inner]))
+                seen.add(inner[-1])
+                self.note(value, inner)
+        elif isinstance(node, yaml.SequenceNode):
+            for number, value in enumerate(node.value):
+                self.note(value, (*path, number))
 
 
 def plan_path(study: Path) -> Path:
@@ -232,30 +235,26 @@ def read_plan(study: Path) -> Study:
     Raises:
         InputError: the file cannot be read, or has a fault; the message names the first one with its line.
     """
-    found = read_plan_text(study)
-    if found.plan is None:
-        first = found.faults[0]
-        raise InputError(
-            first_fault(found.faults), file=plan_path(study), row=first.row, field=first.field or None
-        )
-    return found.plan
+    plan, faults, _ = read_plan_text(study)
+    if plan is None:
+        first = faults[0]
+        raise InputError(first_fault(faults), file=plan_path(study), row=first.row, field=first.field or None)
+    return plan
 
 
-def read_plan_text(study: Path) -> PlanText:
+def read_plan_text(study: Path) -> tuple[Study | None, list[PlanFault], LinedYaml]:
     """Read the plan of a study and list all of its faults.
+
+    Returns:
+        The plan, `None` if the file has faults; the faults, in the order of the file; the YAML with its lines.
 
     Raises:
         InputError: the file is missing or is not YAML.
     """
     path = plan_path(study)
     if not path.exists():
-        known = study.exists()
-        raise InputError(
-            f"is not a folder of a study: {STUDY_FILE} is missing"
-            if known
-            else "there is no such folder of a study",
-            file=study,
-        )
+        missing = "is not a folder of a study: study.yaml is missing"
+        raise InputError(missing if study.exists() else "there is no such folder of a study", file=study)
     source = read_lined_yaml(path)
     faults = [
         PlanFault(STUDY_FILE, row, _dotted(where), "occurs twice in one mapping; keep one of the two")
@@ -263,21 +262,15 @@ def read_plan_text(study: Path) -> PlanText:
     ]
     plan: Study | None = None
     if not isinstance(source.content, Mapping):
-        faults.append(
-            PlanFault(
-                STUDY_FILE,
-                1,
-                "",
-                "is not a plan of a study: expected 'study: ...', 'dataset: ...', 'arms: ...'",
-            )
-        )
+        expected = "is not a plan of a study: expected 'study: ...', 'dataset: ...', 'arms: ...'"
+        faults.append(PlanFault(STUDY_FILE, 1, "", expected))
     else:
         try:
             plan = _adapter().validate_python(source.content)
         except ValidationError as error:
-            faults += _told(error, source)
+            faults += _faults_of(error, source)
     faults.sort(key=lambda fault: fault.row or 0)
-    return PlanText(None if faults else plan, tuple(faults), source)
+    return None if faults else plan, faults, source
 
 
 @cache
@@ -285,19 +278,16 @@ def _adapter() -> TypeAdapter[Study]:
     return TypeAdapter(Study)
 
 
-def _told(error: ValidationError, source: LinedYaml) -> Iterator[PlanFault]:
+def _faults_of(error: ValidationError, source: LinedYaml) -> Iterator[PlanFault]:
     """Convert Pydantic's faults; those of one union's members become one fault."""
-    known: dict[YamlPath, list[ErrorDetails]] = {}
+    by_path: dict[YamlPath, list[str]] = {}
     for fault in error.errors(include_url=False):
-        path: YamlPath = tuple(
-            str(part) if not isinstance(part, int) else part for part in fault["loc"] if part != "[key]"
-        )
+        path: YamlPath = tuple(part for part in fault["loc"] if part != "[key]")
         if fault["type"] != "missing":
-            while path and path not in source.lines:
-                path = path[:-1]
-        known.setdefault(path, []).append(fault)
-    for path, found in known.items():
-        message = " or ".join(dict.fromkeys(_message(path, fault) for fault in found))
+            path = source.known(path)
+        by_path.setdefault(path, []).append(_message(path, fault))
+    for path, messages in by_path.items():
+        message = " or ".join(dict.fromkeys(messages))
         key, colon, rest = message.partition(": ")
         if not path and colon and key in keys_at(()):
             # A fault between two sections names the one at fault itself.
@@ -322,28 +312,17 @@ def keys_at(path: YamlPath) -> list[str]:
         >>> keys_at(("arms", "people", "pay"))
         ['per_page', 'currency', 'commission']
     """
-    kind: object = Study
-    for part in path:
-        kind = _inner(kind, part)
-    return [one.name for one in fields(kind)] if isinstance(kind, type) and is_dataclass(kind) else []
-
-
-def _inner(kind: object, part: str | int) -> object:
-    """Return the type of one key, or of one entry of a list or mapping."""
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _one_class(get_type_hints(kind).get(str(part)))
-    arguments = get_args(kind)
-    if get_origin(kind) is tuple:
-        return _one_class(arguments[0])
-    return _one_class(arguments[-1]) if arguments else None
-
-
-def _one_class(kind: object) -> object:
-    """Return the class of an optional section."""
-    if get_origin(kind) in {Union, UnionType}:
-        classes = [one for one in get_args(kind) if isinstance(one, type) and is_dataclass(one)]
-        return classes[0] if classes else kind
-    return kind
+    kind: Any = Study
+    parts = iter(path)
+    for part in parts:
+        hint = get_type_hints(kind).get(str(part))
+        inner = [known for known in (hint, *get_args(hint)) if is_dataclass(known)]
+        if not inner:
+            return []
+        kind = inner[0]
+        if get_origin(hint) in {Mapping, tuple}:
+            next(parts, None)  # the name of a group of annotators, or a place in a list
+    return [member.name for member in fields(kind)]
 
 
 def _dotted(path: YamlPath) -> str:
@@ -357,54 +336,23 @@ def read_lined_yaml(path: Path) -> LinedYaml:
         InputError: the file cannot be read, is too large, or is not such YAML; the message names the line.
     """
     try:
-        if not path.is_file():
-            raise InputError("there is no such file" if not path.exists() else "is not a file", file=path)
         if path.stat().st_size > _LARGEST:
             raise InputError(f"is larger than {_LARGEST} bytes", file=path)
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", file=path) from error
-    lines: dict[YamlPath, int] = {}
-    repeated: list[tuple[YamlPath, int]] = []
-    loader: PlainLoader | None = None
+    found = LinedYaml(None, {}, [])
     try:
         loader = PlainLoader(text)
         node = loader.get_single_node()
-        if node is None:
-            return LinedYaml(None, {}, ())
-        _note_lines(node, (), lines, repeated)
-        content = loader.construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(part for part in (error.context, error.problem) if part)
-        raise InputError(f"is not YAML: {problem}", file=path, row=mark.line + 1 if mark else None) from error
-    except yaml.reader.ReaderError as error:
-        row = text.count("\n", 0, error.position) + 1
-        raise InputError(
-            f"is not YAML: the character U+{ord(text[error.position]):04X} is not allowed", file=path, row=row
-        ) from error
+        if node is not None:
+            found.note(node, ())
+            found.content = loader.construct_document(node)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"is not YAML ({' '.join(str(error).split())[:200]})", file=path) from error
-    finally:
-        if loader is not None:
-            loader.dispose()
-    return LinedYaml(content, lines, tuple(repeated))
-
-
-def _note_lines(
-    node: yaml.Node, path: YamlPath, lines: dict[YamlPath, int], repeated: list[tuple[YamlPath, int]]
-) -> None:
-    lines.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            name = str(key.value)
-            if name in seen:
-                repeated.append(((*path, name), key.start_mark.line + 1))
-            seen.add(name)
-            lines[*path, name] = key.start_mark.line + 1
-            _note_lines(value, (*path, name), lines, repeated)
-    elif isinstance(node, yaml.SequenceNode):
-        for number, value in enumerate(node.value):
-            lines[*path, number] = value.start_mark.line + 1
-            _note_lines(value, (*path, number), lines, repeated)
+        mark = getattr(error, "problem_mark", None)
+        row = mark.line + 1 if mark else None
+        if isinstance(error, yaml.reader.ReaderError):
+            row = text.count("\n", 0, error.position) + 1
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"is not YAML ({reason})", file=path, row=row) from error
+    return found

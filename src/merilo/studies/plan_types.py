@@ -70,14 +70,10 @@ ControlShare: TypeAlias = Annotated[
     float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.", _KNOWN)
 ]
 
-_STRICT: Final[dict[str, str]] = {"extra": "forbid"}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
     """The dataset's file that the items were drawn from."""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     file: Annotated[Text, Help("The path from this folder.")]
     sha256: Text
@@ -88,8 +84,6 @@ class SourceFile:
 class Pay:
     """The pay of an arm; a commission of the platform is a share of it."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-
     per_page: PagePay = None
     currency: Currency = "USD"
     commission: Share | None = None
@@ -98,8 +92,6 @@ class Pay:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """A group of annotators who answer all items of the study."""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     kind: Annotated[ArmKind, Help("basic: any adults; untrained: any adults on an expert test; expert.")]
     overlap: Overlap = 5
@@ -147,8 +139,6 @@ _PEOPLE_ARM: Final = Arm(kind="basic")
 class Restriction:
     """A rule for annotators, in one language of the study or in both."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-
     ru: Text | None = None
     en: Text | None = None
 
@@ -188,8 +178,6 @@ class Restriction:
 class DrawnSubset:
     """Which items of the dataset people answer."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-
     all: Flag = False
     size: Count
     of: Annotated[Count, Help("Items of the dataset.")]
@@ -213,8 +201,6 @@ class DrawnSubset:
 class ControlsPlan:
     """Items with known answers, placed among the items to check annotators."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-
     file: FileName = CONTROLS_FILE
     share: ControlShare = 0.05
     every: Annotated[
@@ -230,8 +216,6 @@ class ControlsPlan:
 class TrainingPlan:
     """Items that annotators answer first, with feedback."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-
     file: FileName = TRAINING_FILE
     threshold: Annotated[Share, Help("The share of right answers that admits an annotator to the study.")] = (
         0.8
@@ -242,8 +226,6 @@ class TrainingPlan:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
     """The assumptions of the computed plan; see `merilo power`."""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     expected: Expected = 0.9
     spread: Annotated[
@@ -258,9 +240,9 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """The plan of a study."""
+    """The plan of a study; it and its sections have no other keys."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     study: StudyName
     dataset: Annotated[Text, Help("A name of 'merilo datasets list', or the file of a declaration.")]
