@@ -12,7 +12,7 @@ from merilo.datasets.bundled import examples
 from merilo.errors import DataError, UsageError
 from merilo.items import write_splits
 from merilo.settings import AdaptiveOverlap, PlannedAnalysis
-from merilo.studies.creation import CreatedStudy, create_study
+from merilo.studies.creation import CreatedStudy, create_studies
 from merilo.studies.freezing import changes_since_freeze, freeze_plan
 from merilo.studies.plan_checks import validate_study
 from merilo.studies.plan_figures import ArmFigures, plan_figures, plan_page
@@ -77,7 +77,7 @@ def test_the_plan_is_written_with_its_overlap_and_read_back(tmp_path: Path) -> N
 def test_a_fault_is_named_with_its_key(tmp_path: Path, text: str, message: str) -> None:
     edited = TEXT.replace("{start: 3, limit: 5, fixed_share: 0.2}", text)
     (tmp_path / "study.yaml").write_text(edited, encoding="utf-8")
-    (fault,) = read_plan_text(tmp_path).faults
+    (fault,) = read_plan_text(tmp_path)[1]
     assert message in str(fault)
     assert str(fault).startswith("study.yaml, line ")
 
@@ -126,7 +126,7 @@ def test_a_limit_that_can_outvote_the_first_people_is_warned_of() -> None:
 def test_a_study_is_created_with_adaptive_overlap_and_is_valid(
     create: Create, lcs_file: Path, tmp_path: Path
 ) -> None:
-    create_study(lcs_file, tmp_path / "s", StudyWishes(dataset="lcs", adaptive="3:5"))
+    create_studies(lcs_file, tmp_path / "s", StudyWishes(dataset="lcs", adaptive="3:5"))
     plan = open_study(tmp_path / "s").plan
     assert (plan.arms["people"].overlap, plan.arms["people"].adaptive) == (5, AdaptiveOverlap(3, 5, 0.1))
     check = validate_study(tmp_path / "s")
@@ -138,7 +138,7 @@ def test_a_study_is_created_with_adaptive_overlap_and_is_valid(
     edited(tmp_path / "s", "start: 3", "start: 4")
     (change,) = changes_since_freeze(tmp_path / "s")
     assert (change.what, change.decision) == ("arms.people.adaptive.start", True)
-    create_study(lcs_file, tmp_path / "t", StudyWishes(dataset="lcs", adaptive="3:7:0.2"))
+    create_studies(lcs_file, tmp_path / "t", StudyWishes(dataset="lcs", adaptive="3:7:0.2"))
     assert open_study(tmp_path / "t").plan.arms["people"].overlap == 7
 
 
@@ -155,8 +155,8 @@ def test_datasets_that_a_person_answers_as_a_whole_need_a_fixed_overlap(
     path = tmp_path / f"{name}.json"
     write_splits(path, list(examples(dataset(name)).values()))
     with pytest.raises(DataError, match=reason):
-        create_study(path, tmp_path / f"{name}-a", StudyWishes(dataset=name, adaptive="3:5"))
-    create_study(path, tmp_path / f"{name}-b", StudyWishes(dataset=name))
+        create_studies(path, tmp_path / f"{name}-a", StudyWishes(dataset=name, adaptive="3:5"))
+    create_studies(path, tmp_path / f"{name}-b", StudyWishes(dataset=name))
     edited(tmp_path / f"{name}-b", "adaptive: null", "adaptive: {start: 3, limit: 5}")
     (problem,) = validate_study(tmp_path / f"{name}-b").problems
     assert "arms.people.adaptive: must be null" in str(problem)
@@ -170,7 +170,7 @@ def edited(folder: Path, old: str, new: str) -> None:
 
 
 def test_more_votes_than_the_first_people_have_are_a_fault(lcs_file: Path, tmp_path: Path) -> None:
-    create_study(lcs_file, tmp_path / "s", StudyWishes(dataset="lcs", adaptive="3:5"))
+    create_studies(lcs_file, tmp_path / "s", StudyWishes(dataset="lcs", adaptive="3:5"))
     edited(tmp_path / "s", "min_votes: majority", "min_votes: 4")
     (problem,) = validate_study(tmp_path / "s").problems
     assert (

@@ -15,7 +15,7 @@ from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError
 from merilo.items import Item, Split, read_split, write_splits
 from merilo.settings import Settings
-from merilo.studies.creation import CreatedStudy, create_studies, create_study
+from merilo.studies.creation import CreatedStudy, create_studies
 from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
 from merilo.studies.plan_checks import freeze_study, validate_study
 from merilo.studies.plan_types import StudyWishes
@@ -62,7 +62,7 @@ def test_sentences_that_classifiers_rate_are_no_control_items(tmp_path: Path) ->
     data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти."])
     known = pairs(tmp_path / "known", ["Просим вас уйти отсюда."])
     with pytest.raises(DataError, match="no answer is the known one"):
-        create_study(data, tmp_path / "study", StudyWishes(controls=known))
+        create_studies(data, tmp_path / "study", StudyWishes(controls=known))
 
 
 def test_pairs_without_a_rewritten_sentence_cannot_be_judged(tmp_path: Path) -> None:
@@ -71,8 +71,6 @@ def test_pairs_without_a_rewritten_sentence_cannot_be_judged(tmp_path: Path) -> 
     assert outcome.status == 1
     assert "1 of 2 items have no rewritten sentence (outputs)" in outcome.complaint
     assert not (tmp_path / "studies").exists()
-    with pytest.raises(DataError, match="make them with create_studies"):
-        create_study(data, tmp_path / "study", StudyWishes())
 
 
 @every("name", sorted({*CATALOGUE} - {"rudetox"}))
@@ -82,7 +80,7 @@ def test_a_study_of_every_bundled_dataset_is_valid(
     folder = tmp_path_factory.mktemp(name)
     path = folder / f"{name}.json"
     write_splits(path, list(examples(CATALOGUE[name]).values()))
-    made = create_study(path, folder / "study", StudyWishes(dataset=name))
+    made = create_studies(path, folder / "study", StudyWishes(dataset=name))[""]
     assert problems(folder / "study") == []
     study = open_study(folder / "study")
     assert study.plan == made.folder.plan
@@ -105,7 +103,7 @@ def test_a_study_of_every_bundled_dataset_is_valid(
 def test_a_folder_is_created_the_same_by_the_same_seed(lcs_file: Path, tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("study-a", "study-b")]
     for folder in folders:
-        create_study(lcs_file, folder, StudyWishes(dataset="lcs", size=30, seed=3, name="x"))
+        create_studies(lcs_file, folder, StudyWishes(dataset="lcs", size=30, seed=3, name="x"))
     for path in sorted(folders[0].iterdir()):
         ours, theirs = path.read_text(), (folders[1] / path.name).read_text()
         assert ours.replace("study-a", "") == theirs.replace("study-b", "")

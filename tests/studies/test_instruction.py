@@ -9,7 +9,7 @@ from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.bundled import examples
 from merilo.items import write_splits
 from merilo.site.served_study import load_study
-from merilo.studies.creation import create_studies, create_study
+from merilo.studies.creation import create_studies
 from merilo.studies.instruction import (
     SKIP_OWN,
     UNFOLDED,
@@ -60,7 +60,7 @@ def created_instruction(folder: Path, name: str, language: str) -> str:
     declared = dataset(name)
     if not (folder / name).exists():
         write_splits(folder / f"{name}.json", list(examples(declared).values()))
-        create_study(folder / f"{name}.json", folder / name, StudyWishes(dataset=name))
+        create_studies(folder / f"{name}.json", folder / name, StudyWishes(dataset=name))
     return (folder / name / f"instruction.{language}.md").read_text("utf-8")
 
 
@@ -225,7 +225,7 @@ def test_seconds_agree_with_their_number(seconds: float, said: str) -> None:
 def test_only_experts_read_of_their_own_items(tmp_path: Path) -> None:
     declared = dataset("rummlu")
     write_splits(tmp_path / "rummlu.json", list(examples(declared).values()))
-    made = create_study(tmp_path / "rummlu.json", tmp_path / "s", StudyWishes(dataset="rummlu")).folder
+    made = create_studies(tmp_path / "rummlu.json", tmp_path / "s", StudyWishes(dataset="rummlu"))[""].folder
     freeze_study(made.path)
     people, experts = (load_study(made, arm).instructions for arm in ("people", "experts"))
     assert "придуман" not in people["ru"]

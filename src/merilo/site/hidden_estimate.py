@@ -17,7 +17,7 @@ from merilo.reports.study_status import StudyStatus, status_of
 from merilo.site.answer_export import collect_answers
 from merilo.site.database import snapshot
 from merilo.site.served_study import ServedStudy
-from merilo.studies.collected import answers_table, input_columns, merged
+from merilo.studies.collected import answers_table
 from merilo.studies.platform_rows import file_replies
 from merilo.studies.study_tasks import study_tasks
 
@@ -46,13 +46,10 @@ def estimate_so_far(engine: Engine, study: ServedStudy) -> StudyStatus:
         exported, table = Path(own) / "collected.csv", Path(own) / "answers.jsonl"
         exported.write_text(collected.table, encoding="utf-8", newline="")
         held = file_replies(exported, tasks, {study.key: arm}, "csv")
-        replies, _ = merged([held], arm)
-        fields = input_columns(folder, tasks)
-        text, planned = answers_table(folder, arm, tasks, replies, fields)
+        text, made = answers_table(folder, arm, tasks, [held])
         table.write_text(text, encoding="utf-8")
-        names = dict.fromkeys(name for reply in replies for name in fields[reply.task])
-        responses = read_answers_table(folder, table, list(names))
-        return status_of(folder, arm, responses, planned_pay=planned, estimate=True)
+        responses = read_answers_table(folder, table, made.fields)
+        return status_of(folder, arm, responses, planned_pay=made.planned_pay, estimate=True)
 
 
 class AskedEstimates:

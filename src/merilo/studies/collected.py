@@ -21,6 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+import polars as pl
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
@@ -32,7 +33,7 @@ from merilo.people import platforms
 from merilo.people.platforms import Platform
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, indented, read_json
-from merilo.studies.platform_rows import FileReplies, Reply, file_replies
+from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTasks, study_tasks
 from merilo.wording import shown
@@ -232,7 +233,7 @@ def import_files(
                 platform=source,
                 arm=held.arm,
                 rows=held.rows,
-                answers=len(held.replies),
+                answers=held.replies.height,
                 left_out=held.left_out,
                 encoding=encoding,
             )
@@ -277,28 +278,6 @@ def _copy_of(folder: StudyFolder, known: ImportedFile) -> Path:
     return path
 
 
-def merged(read: Sequence[FileReplies], arm: str) -> tuple[list[Reply], int]:
-    """Merge the answers of several files of one group of annotators.
-
-    Platforms export a whole pool each time, so later files repeat earlier rows. An answer is known by its
-    person, task and page; a later file's version replaces an earlier one. Without pages, equal answers of one
-    person to one task are one.
-
-    Returns:
-        The answers, and how many rows were repeated.
-    """
-    found: dict[tuple[str, ...], Reply] = {}
-    rows = 0
-    for one in read:
-        if one.arm != arm:
-            continue
-        for reply in one.replies:
-            rows += 1
-            page = ("page", reply.page) if reply.page is not None else ("answer", reply.answer or "")
-            found[reply.respondent, reply.task, *page] = reply
-    return list(found.values()), rows - len(found)
-
-
 def _write_tables(
     folder: StudyFolder, tasks: StudyTasks, files: Sequence[tuple[ImportedFile, FileReplies]]
 ) -> Imports:
@@ -307,102 +286,87 @@ def _write_tables(
     The files are given in the order of their import.
     """
     tables = {}
-    fields = input_columns(folder, tasks)
     for arm in sorted({known.arm for known, _ in files}):
-        replies, repeated = merged([held for _, held in files], arm)
-        text, planned = answers_table(folder, arm, tasks, replies, fields)
+        text, tables[arm] = answers_table(folder, arm, tasks, [held for _, held in files])
         write_text(answers_file(folder, arm), text)
-        names = dict.fromkeys(name for reply in replies for name in fields[reply.task])
-        tables[arm] = AnswersTable(
-            sha256(text.encode()).hexdigest(), len(replies), repeated, planned, tuple(names)
-        )
     made = Imports(tuple(known for known, _ in files), tables)
     write_text(folder.path / IMPORTS_FILE, indented(to_jsonable_python(made)) + "\n")
     return made
 
 
 def answers_table(
-    folder: StudyFolder,
-    arm: str,
-    tasks: StudyTasks,
-    replies: Sequence[Reply],
-    fields: Mapping[str, Mapping[str, Json]],
-) -> tuple[str, int]:
-    """Make the table of answers of a group of annotators.
+    folder: StudyFolder, arm: str, tasks: StudyTasks, files: Sequence[FileReplies]
+) -> tuple[str, AnswersTable]:
+    """Make the table of answers of a group of annotators from the answers of several files.
+
+    Platforms export a whole pool each time, so later files repeat earlier rows. An answer is known by its
+    person, task and page; a later file's version replaces an earlier one. Without pages, equal answers of one
+    person to one task are one.
 
     Args:
         folder: the study.
         arm: the group.
         tasks: the study's tasks.
-        replies: the group's answers, each once.
-        fields: the input fields of every task, from `input_columns`.
+        files: the answers of the files, in the order of their import; those of other groups are left out.
 
     Returns:
-        The table as JSON Lines, and how many answers have the pay of the plan.
+        The table as JSON Lines, and its description.
     """
-    order = {task.id: number for number, task in enumerate((*tasks.tests, *tasks.controls))}
     known = {task.id: task for task in (*tasks.tests, *tasks.controls)}
-    rewards, planned = _rewards(folder, arm, replies)
+    order = pl.Series(list(known), dtype=pl.String)
+    every = pl.concat([held.replies for held in files if held.arm == arm], how="vertical_relaxed")
+    without_page = pl.when(pl.col("page").is_null()).then(pl.col("answer").fill_null(""))
+    group = folder.plan.arms[arm]
+    pay = pl.lit(group.pay.per_page, dtype=pl.Float64)
+    # Where no file states the pay of a page, it is that of the plan, by the number of tasks on the page.
+    on_page = pl.when(pl.col("page").is_null()).then(1).otherwise(pl.len().over("respondent", "page"))
+    replies = (
+        every.with_columns(without_page.alias("without_page"))
+        .unique(["respondent", "task", "page", "without_page"], keep="last", maintain_order=True)
+        .with_columns(
+            pl.coalesce("reward", (pay * on_page / group.items_per_page).round(10)),
+            planned=pl.col("reward").is_null() & pay.is_not_null(),
+            order=pl.col("task").replace_strict(order, pl.int_range(len(order), eager=True)),
+        )
+        .sort("order", "submitted", "respondent", "page", nulls_last=False, maintain_order=True)
+    )
+    fields = _input_columns(folder, tasks)
     lines = []
-    for place in sorted(
-        range(len(replies)), key=lambda place: (order[replies[place].task], *_when(replies[place]))
-    ):
-        reply = replies[place]
-        task = known[reply.task]
+    for row in replies.iter_rows(named=True):
+        task = known[row["task"]]
         lines.append({
             "id": task.item,
-            **fields[reply.task],
-            "respondent": reply.respondent,
-            "answer": reply.answer,
+            **fields[task.id],
+            "respondent": row["respondent"],
+            "answer": row["answer"],
             "control": task.known,
-            "page": reply.page,
-            "started": None if reply.started is None else reply.started.isoformat(timespec="milliseconds"),
-            "submitted": None if reply.submitted is None else reply.submitted.isoformat(timespec="milliseconds"),
-            "seconds": reply.seconds,
-            "reward": rewards[place],
+            "page": row["page"],
+            "started": row["started"] and row["started"].isoformat(timespec="milliseconds"),
+            "submitted": row["submitted"] and row["submitted"].isoformat(timespec="milliseconds"),
+            "seconds": None if row["seconds"] is None else round(row["seconds"], 3),
+            "reward": row["reward"],
         })  # fmt: skip
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), planned
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return text, AnswersTable(
+        sha256=sha256(text.encode()).hexdigest(),
+        answers=replies.height,
+        repeated=every.height - replies.height,
+        planned_pay=int(replies["planned"].sum()),
+        fields=tuple(dict.fromkeys(name for task in replies["task"] for name in fields[task])),
+    )
 
 
-def _when(reply: Reply) -> tuple[str, str, str]:
-    submitted = "" if reply.submitted is None else reply.submitted.isoformat()
-    return submitted, reply.respondent, reply.page or ""
-
-
-def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
+def _input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
     """Return the input fields of every task by its id.
 
     A field that is called like a column of the answers is marked as an input.
     """
     found: dict[str, dict[str, Json]] = {}
-    both = ((tasks.tests, folder.items()), (tasks.controls, folder.controls()))
-    for asked, items in both:
-        for task, shown_item in zip(asked, items, strict=True):
-            inputs = shown_item.item.inputs
-            own = {"inputs": inputs} if isinstance(inputs, str) else dict(inputs)
-            found[task.id] = {
-                f"{INPUT_MARK}{name}" if name in COLUMNS else name: value for name, value in own.items()
-            }
+    both = zip((*tasks.tests, *tasks.controls), (*folder.items(), *folder.controls()), strict=True)
+    for task, asked in both:
+        inputs = asked.item.inputs
+        own = {"inputs": inputs} if isinstance(inputs, str) else dict(inputs)
+        found[task.id] = {
+            f"{INPUT_MARK}{name}" if name in COLUMNS else name: value for name, value in own.items()
+        }
     return found
-
-
-def _rewards(folder: StudyFolder, arm: str, replies: Sequence[Reply]) -> tuple[list[float | None], int]:
-    """The pay of each answer's page.
-
-    Where no file states it, the pay of the plan, by the number of tasks on the page.
-    """
-    group = folder.plan.arms[arm]
-    pay = group.pay.per_page
-    on_page: dict[tuple[str, str], int] = {}
-    for reply in replies:
-        if reply.page is not None:
-            on_page[reply.respondent, reply.page] = on_page.get((reply.respondent, reply.page), 0) + 1
-    rewards, planned = [], 0
-    for reply in replies:
-        reward = reply.reward
-        if reward is None and pay is not None:
-            tasks = 1 if reply.page is None else on_page[reply.respondent, reply.page]
-            reward = round(pay * tasks / group.items_per_page, 10)
-            planned += 1
-        rewards.append(reward)
-    return rewards, planned

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from merilo.atomic_write import new_folder, write_text
+from merilo.atomic_write import new_folder, write_files
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
@@ -31,7 +31,6 @@ from merilo.studies.item_fields import grouping_fields
 from merilo.studies.known_answers import (
     ChosenControls,
     ChosenExamples,
-    ScreenedAnswers,
     choose_controls,
     choose_examples,
     opening_turns,
@@ -101,38 +100,30 @@ class CreatedStudy:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the result as JSON: the items, the control items and examples, the computed plan and the warnings."""
-        largest = self.subset.largest_deviation
-        controls = self.controls
+        largest, controls = self.subset.largest_deviation, self.controls
+        deviation: Json = None
+        if largest is not None:
+            points = round(largest.deviation, 4)
+            deviation = {"field": largest.field, "value": largest.value, "points": points}
+        checked: Json = None
+        if controls is not None:
+            checked = {
+                "items": len(controls.items),
+                "wanted": controls.wanted,
+                "checked": controls.check.checked,
+                "alike": controls.check.alike,
+                "auc": {feature.name: feature.as_json() for feature in controls.check.features},
+            }
         return {
             "study": self.folder.plan.study,
             "folder": str(self.folder.path),
             "audience": self.source.audience,
             "audience_from": self.source.audience_from,
             "items": {"asked": len(self.subset.items), "of": self.subset.section.of},
-            "largest_deviation": None
-            if largest is None
-            else {"field": largest.field, "value": largest.value, "points": round(largest.deviation, 4)},
+            "largest_deviation": deviation,
             "fields": [field.name for field in self.subset.fields],
             "fields_not_kept": {field.name: field.reason for field in self.subset.dropped},
-            "controls": None
-            if controls is None
-            else {
-                "items": len(controls.items),
-                "wanted": controls.wanted,
-                "checked": controls.check.checked,
-                "alike": controls.check.alike,
-                "auc": cast(
-                    "Json",
-                    {
-                        feature.name: {
-                            "value": round(feature.auc, 4),
-                            "interval": [round(feature.interval.low, 4), round(feature.interval.high, 4)],
-                            "level": round(feature.interval.level, 6),
-                        }
-                        for feature in controls.check.features
-                    },
-                ),
-            },
+            "controls": checked,
             "examples": {"items": len(self.examples.items), "not_shown": list(self.examples.uncovered)},
             "plan": self.figures.as_json(),
             "warnings": list(self.warnings),
@@ -153,51 +144,36 @@ def create_studies(
 ) -> dict[str, CreatedStudy]:
     """Make the folder of a study, or for ruDetox a folder with a study for each of the three projects.
 
-    Arguments and errors are those of `create_study`.
-
-    Returns:
-        A mapping from project to its study; the one study of other datasets has an empty name.
-    """
-    source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
-    if source.declared.name != JUDGED:
-        return {"": _create(source, out, wishes, force=force)}
-    made = {}
-    with new_folder(out, force=force) as hidden:
-        for project, one in judging_sources(source).items():
-            named = replace(wishes, name=f"{wishes.name or JUDGED}-{project}")
-            study = _create(one, out / project, named, place=hidden / project)
-            made[project] = study
-    return made
-
-
-def create_study(path: Path, out: Path, wishes: StudyWishes, *, force: bool = False) -> CreatedStudy:
-    """Make the folder of a study.
-
     Args:
         path: the dataset's file or folder.
         out: the folder to make.
         wishes: the author's decisions.
         force: replace an existing folder.
 
+    Returns:
+        A mapping from project to its study; the one study of other datasets has an empty name.
+
     Raises:
         InputError: a file cannot be read.
         UsageError: a wish cannot be met.
-        DataError: the dataset's content does not allow the study, or it needs several studies (`create_studies`).
+        DataError: the dataset's content does not allow the study.
         OutputError: the folder exists, or cannot be written.
     """
     source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
-    if source.declared.name == JUDGED:
-        raise DataError(
-            f"people judge {source.declared.title} in several studies: make them with create_studies",
-            file=source.file,
-        )
-    return _create(source, out, wishes, force=force)
+    if source.declared.name != JUDGED:
+        with new_folder(out, force=force) as hidden:
+            return {"": _create(source, out, wishes, hidden)}
+    made = {}
+    with new_folder(out, force=force) as hidden:
+        for project, judged in judging_sources(source).items():
+            (hidden / project).mkdir()
+            named = replace(wishes, name=f"{wishes.name or JUDGED}-{project}")
+            made[project] = _create(judged, out / project, named, hidden / project)
+    return made
 
 
-def _create(
-    source: StudySource, out: Path, wishes: StudyWishes, *, force: bool = False, place: Path | None = None
-) -> CreatedStudy:
-    """Make the folder of a study; it is written to `place` if that is moved to `out` later."""
+def _create(source: StudySource, out: Path, wishes: StudyWishes, hidden: Path) -> CreatedStudy:
+    """Make a study; its files are written to `hidden`, which is moved to `out` later."""
     try:
         subset = choose_subset(source.split, source.declared, wishes)
     except DataError as error:
@@ -209,47 +185,49 @@ def _create(
     if wishes.adaptive is not None and (reason := needs_fixed_overlap(source.declared, subset.items)):
         raise DataError(f"{argument('adaptive')}: {reason}", file=source.file)
     plan = _plan(source, subset, known, wishes, out)
-    items, controls, training = (
-        _rendered(chosen, source.declared)
-        for chosen in (subset.items, known.controls.items if known.controls else (), known.training)
+    controls = known.controls.items if known.controls else ()
+    figures = plan_figures(
+        plan, source.declared, controls_there=len(controls), training_there=len(known.training)
     )
-    figures = plan_figures(plan, source.declared, controls_there=len(controls), training_there=len(training))
     if plan.controls and abs(plan.controls.share - wishes.control_share) > 0.005:
         warnings.append(
             f"one task in {plan.controls.every} is a control item, a share of {plan.controls.share:.3g}, which is the "
             f"nearest to {argument('control_share', f'{wishes.control_share:g}')}"
         )
-    warnings += _subset_warnings(subset)
+    warnings += [
+        f"domain '{name}' has only {there} of {subset.section.per_domain} items"
+        for name, there in subset.short.items()
+    ]
+    for dropped in () if subset.section.all else subset.dropped:
+        warnings.append(f"the field '{dropped.name}' is not kept by the subset: it {dropped.reason}")
     warnings += metric_gaps(plan, source.declared, subset.items)
     warnings += overlap_shortfalls(plan, subset.items)
     warnings += figures.notes
-    folder = source.file.parent
-    with new_folder(place or out, force=force) as hidden:
-        write_text(hidden / ITEMS_FILE, item_lines(items))
-        if known.controls:
-            write_text(hidden / CONTROLS_FILE, item_lines(controls))
-        if known.training:
-            write_text(hidden / TRAINING_FILE, item_lines(training))
-        write_text(hidden / WEIGHTS_FILE, weights_csv(subset.items, subset.weights))
-        write_text(hidden / "subset.csv", shares_csv(subset.shares))
-        write_text(hidden / "subset.svg", shares_svg(subset.shares))
-        for language, name in plan.instruction.items():
-            text = write_instruction(
-                language,
-                source.declared,
-                plan,
-                task=None if source.project else card_text(folder, language),
-                examples=_rendered(known.examples.items, source.declared),
-                beside_models=not source.project,
-            )
-            write_text(hidden / name, text)
-        if source.declaration_file is not None:
-            shutil.copyfile(source.declaration_file, hidden / DECLARATION_FILE)
-        write_text(hidden / "plan.json", indented(figures.as_json()) + "\n")
-        write_text(hidden / "plan.md", plan_page(plan, figures, warnings))
-        reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
-        text = plan_text(plan, folder=shown(out.name), reason=reason)
-        write_text(hidden / STUDY_FILE, text)
+    reason = for_command_line(f"A test of the kind '{source.audience}': {source.audience_from}.")
+    files = {
+        ITEMS_FILE: item_lines(_rendered(subset.items, source.declared)),
+        WEIGHTS_FILE: weights_csv(subset.items, subset.weights),
+        "subset.csv": shares_csv(subset.shares),
+        "subset.svg": shares_svg(subset.shares),
+        "plan.json": indented(figures.as_json()) + "\n",
+        "plan.md": plan_page(plan, figures, warnings),
+        STUDY_FILE: plan_text(plan, folder=shown(out.name), reason=reason),
+    }
+    for name, items in ((CONTROLS_FILE, controls), (TRAINING_FILE, known.training)):
+        if items:
+            files[name] = item_lines(_rendered(items, source.declared))
+    for language, name in plan.instruction.items():
+        files[name] = write_instruction(
+            language,
+            source.declared,
+            plan,
+            task=None if source.project else card_text(source.file.parent, language),
+            examples=_rendered(known.examples.items, source.declared),
+            beside_models=not source.project,
+        )
+    write_files(hidden, {name: text.encode() for name, text in files.items()})
+    if source.declaration_file is not None:
+        shutil.copyfile(source.declaration_file, hidden / DECLARATION_FILE)
     return CreatedStudy(
         StudyFolder(out, plan), source, subset, known.controls, known.examples, figures, tuple(warnings)
     )
@@ -258,27 +236,23 @@ def _create(
 def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warnings: list[str]) -> _Known:
     """Divide the solved items: training and controls of their own files first, then shots."""
     test, declared = source.split.items, source.declared
-    shots = screen_known(source.shots, test)
-    _note_screened(shots, "shots", warnings)
-    wanted = wanted_controls(len(subset.items), wishes.control_share)
+    _refuse_known(declared, wishes)
+    unknown = declared.answer.kind == "program" or bool(set(declared.metrics) & set(RATED))
+
+    def screened(items: Sequence[Item], where: str) -> tuple[Item, ...]:
+        found = screen_known(items, test)
+        warnings.extend(f"{where}: {fault}" for fault in found.faults)
+        return found.items
+
     known = _Known()
-    programs = declared.answer.kind == "program"
-    for given in ("controls", "training") if programs else ():
-        if getattr(wishes, given) is not None:
-            raise UsageError(
-                f"answers to {declared.title} are programs, and each is checked by its tests in the sandbox: leave "
-                f"{argument(given)} out",
-                field=argument(given),
-            )
+    pool = screened(source.shots, "shots")
     taken: set[str] = set()
     if wishes.training is not None:
-        training = screen_known(_solved(wishes.training, source), test)
-        _note_screened(training, shown(wishes.training), warnings)
-        if not training.items:
+        known.training = screened(_solved(wishes.training, source), shown(wishes.training))
+        if not known.training:
             raise DataError("has no item that can be used for training", file=wishes.training)
-        known.training = training.items
-        taken.update(comparable(training.items))
-    pool = list(shots.items)
+        taken.update(comparable(known.training))
+    wanted = wanted_controls(len(subset.items), wishes.control_share)
     if wishes.controls is None:
         # Shots serve both, because an example cannot be a control item: examples leave as many shots as there should be
         # control items, or half of the shots if these are fewer.
@@ -286,37 +260,53 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         known.examples = _examples(source, subset, _free(pool, taken), most)
         taken.update(comparable(known.examples.items))
         # A turn of one dialogue makes no sense inside another, and of rewritten sentences none is the known answer.
-        rest = (
-            []
-            if source.split.lengths or programs or set(declared.metrics) & set(RATED)
-            else _free(pool, taken)
-        )
-    elif set(declared.metrics) & set(RATED):
-        raise DataError(
-            f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates "
-            "sentences with classifiers, so "
-            f"no answer is the known one; leave out {argument('controls')}",
-            file=wishes.controls,
-        )
+        solved = () if source.split.lengths or unknown else pool
     else:
-        own = screen_known(_solved(wishes.controls, source), test)
-        _note_screened(own, shown(wishes.controls), warnings)
-        if not own.items:
+        solved = screened(_solved(wishes.controls, source), shown(wishes.controls))
+        if not solved:
             raise DataError(
                 "has no item that can be a control item: it needs gold answers and questions that are not in the test",
                 file=wishes.controls,
             )
-        rest = _free(own.items, taken)
     ids = {str(item.id) for item in test}
     known.training = _apart(known.training, ids, "training")
-    if rest:
+    if rest := _free(solved, taken):
         chosen = choose_controls(rest, subset.items, declared, wanted=wanted, seed=wishes.seed)
         known.controls = replace(chosen, items=_apart(chosen.items, ids, "control"))
         taken.update(comparable(known.controls.items))
     if wishes.controls is not None:
         known.examples = _examples(source, subset, _free(pool, taken), len(pool))
-    _note_known(known, shots, warnings, programs=programs)
+    warnings += _notes(known, declared)
     return known
+
+
+def _refuse_known(declared: Dataset, wishes: StudyWishes) -> None:
+    """Refuse items with known answers where answers are programs, or sentences that classifiers rate."""
+    for given in ("controls", "training") if declared.answer.kind == "program" else ():
+        if getattr(wishes, given) is not None:
+            raise UsageError(
+                f"answers to {declared.title} are programs, and each is checked by its tests in the sandbox: leave "
+                f"{argument(given)} out",
+                field=argument(given),
+            )
+    if wishes.controls is not None and set(declared.metrics) & set(RATED):
+        raise DataError(
+            f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates sentences with "
+            f"classifiers, so no answer is the known one; leave out {argument('controls')}",
+            file=wishes.controls,
+        )
+
+
+def _notes(known: _Known, declared: Dataset) -> Iterator[str]:
+    if not known.examples.items:
+        yield "the dataset has no shots: the instruction has no examples; write some into it"
+    elif missing := known.examples.uncovered:
+        yield f"the examples of the instruction do not show {listed(missing, 8)}; add examples"
+    if known.controls is not None:
+        yield from known.controls.check.warnings
+    elif declared.answer.kind != "program":
+        given = argument("controls", "FILE")
+        yield f"there are no solved items for controls: give {given} with items with known answers"
 
 
 def _examples(source: StudySource, subset: ChosenSubset, solved: Sequence[Item], most: int) -> ChosenExamples:
@@ -353,46 +343,6 @@ def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
     )
     found = splits[name].items
     return known_judgements(found, source.project) if source.project else found
-
-
-def _note_screened(found: ScreenedAnswers, where: str, warnings: list[str]) -> None:
-    if found.in_test:
-        warnings.append(
-            f"{where}: items {listed(found.in_test, 5)} repeat questions of the test and are not used"
-        )
-    if found.unanswered:
-        warnings.append(f"{where}: {found.unanswered} without one gold answer are not used")
-    if found.repeated:
-        warnings.append(f"{where}: {found.repeated} repeat others and are not used")
-
-
-def _note_known(known: _Known, shots: ScreenedAnswers, warnings: list[str], *, programs: bool) -> None:
-    if not known.examples.items:
-        warnings.append("the dataset has no shots: the instruction has no examples; write some into it")
-    elif known.examples.uncovered:
-        warnings.append(
-            f"the examples of the instruction do not show {listed(known.examples.uncovered, 8)}; add examples"
-        )
-    if known.controls is None:
-        if programs:
-            return
-        warnings.append(
-            f"there are no solved items for controls: give {argument('controls', 'FILE')} with items with known answers"
-        )
-        return
-    warnings += known.controls.check.warnings
-
-
-def _subset_warnings(subset: ChosenSubset) -> list[str]:
-    found = [
-        f"domain '{name}' has only {there} of {subset.section.per_domain} items"
-        for name, there in subset.short.items()
-    ]
-    if not subset.section.all:
-        found += [
-            f"the field '{one.name}' is not kept by the subset: it {one.reason}" for one in subset.dropped
-        ]
-    return found
 
 
 def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: StudyWishes, out: Path) -> Study:

@@ -16,6 +16,7 @@ from merilo.studies.item_fields import ANSWER, KeptField, fields_of, grouping_fi
 from merilo.studies.lookalikes import LookalikeCheck, LookalikeItem, check_lookalikes
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import one_answer
+from merilo.wording import listed
 
 #: An example is short enough to be read at a glance up to this number of characters.
 _BRIEF: Final = 500
@@ -40,6 +41,17 @@ class ScreenedAnswers:
     in_test: tuple[str, ...] = ()
     unanswered: int = 0
     repeated: int = 0
+
+    @property
+    def faults(self) -> list[str]:
+        """Why items are not used, a phrase each."""
+        repeats = f"items {listed(self.in_test, 5)} repeat questions of the test and are not used"
+        counts = {
+            repeats: len(self.in_test),
+            f"{self.unanswered} without one gold answer are not used": self.unanswered,
+            f"{self.repeated} repeat others and are not used": self.repeated,
+        }
+        return [fault for fault, count in counts.items() if count]
 
 
 def screen_known(pool: Sequence[Item], test: Sequence[Item]) -> ScreenedAnswers:

@@ -13,6 +13,7 @@ import numpy as np
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.distributions import student_quantile
 from merilo.statistics.intervals import Interval
+from merilo.strict_json import Json
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -59,6 +60,11 @@ class TellingFeature:
     name: str
     auc: float
     interval: Interval
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the AUC and its interval."""
+        low, high = round(self.interval.low, 4), round(self.interval.high, 4)
+        return {"value": round(self.auc, 4), "interval": [low, high], "level": round(self.interval.level, 6)}
 
     @property
     def telling(self) -> bool:
@@ -171,20 +177,15 @@ def _cross_validated_auc(
 ) -> tuple[float, Interval]:
     """Estimate the AUC of the classifier on items not seen in training: the mean of the folds, and its interval."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - an extra
-    from sklearn.metrics import roc_auc_score  # noqa: PLC0415
-    from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415
+    from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score  # noqa: PLC0415
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415
     from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
     logistic = LogisticRegression(C=1 / _PENALTY, class_weight="balanced", solver="newton-cg")
     model = make_pipeline(StandardScaler(with_mean=False), logistic)
     several = min(_FOLDS, int(labels.sum()), int((1 - labels).sum()))
-    found = []
-    for number in range(_ROUNDS):
-        folds = StratifiedKFold(several, shuffle=True, random_state=(seed * _ROUNDS + number) % 2**32)
-        for known, unknown in folds.split(table, labels):
-            scores = model.fit(table[known], labels[known]).decision_function(table[unknown])
-            found.append(float(roc_auc_score(labels[unknown], scores)))
+    folds = RepeatedStratifiedKFold(n_splits=several, n_repeats=_ROUNDS, random_state=seed % 2**32)
+    found = cross_val_score(model, table, labels, scoring="roc_auc", cv=folds)
     variance = (1 / len(found) + 1 / (several - 1)) * float(np.var(found, ddof=1))
     half = student_quantile((1 + level) / 2, len(found) - 1) * variance**0.5
     auc = float(np.mean(found))

@@ -64,7 +64,7 @@ class StudyCheck:
 
 @dataclass(slots=True)
 class _Content:
-    """What the files of a study hold; empty where a file cannot be read."""
+    """What the files of a study hold, and the names of the files of items that could be read."""
 
     study: StudyFolder
     plan: Study
@@ -72,6 +72,7 @@ class _Content:
     items: list[StudyItem] = field(default_factory=list)
     controls: list[StudyItem] = field(default_factory=list)
     training: list[StudyItem] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
 
     @property
     def asked(self) -> list[Item]:
@@ -158,6 +159,7 @@ def _read(content: _Content) -> Iterator[Finding]:
             continue
         try:
             held.extend(read())
+            content.read.add(name)
         except InputError as error:
             yield _fault_of(error)
 
@@ -174,7 +176,7 @@ def _settings(content: _Content) -> Iterator[Finding]:
 
 def _items(content: _Content) -> Iterator[Finding]:
     plan, declared, items = content.plan, content.declared, content.asked
-    if not (content.study.path / ITEMS_FILE).is_file():
+    if ITEMS_FILE not in content.read:
         return
     if len(items) != plan.subset.size:
         yield "subset.size", f"says {plan.subset.size} items, but {ITEMS_FILE} has {len(items)}"

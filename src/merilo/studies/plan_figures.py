@@ -412,7 +412,7 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
         return name, ["—" if arm is None else cell(arm) for arm in known]
 
     rows = [
-        ("audience", [plan.arms[name].kind for name in figures.arms]),
+        ("audience", [str(plan.arms[name].kind) for name in figures.arms]),
         ("overlap", [_overlap(plan.arms[name]) for name in figures.arms]),
         row("answers to items", lambda arm: _range(str, arm.answers, arm.least_answers, arm.most_answers)),
         row("answers to control items", lambda arm: str(arm.control_answers)),
@@ -463,8 +463,9 @@ def _overlap(arm: Arm) -> str:
 
 def _range(form: Callable[[float], str], expected: float, least: float | None, most: float | None) -> str:
     """Return a value as text, with its range if it has one."""
-    alone = least is None or most is None or least == most
-    return form(expected) if alone else f"{form(expected)} ({form(least)} to {form(most)})"
+    if least is None or most is None or least == most:
+        return form(expected)
+    return f"{form(expected)} ({form(least)} to {form(most)})"
 
 
 def _money(currency: str, amount: float | None, least: float | None = None, most: float | None = None) -> str:

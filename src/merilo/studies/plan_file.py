@@ -148,7 +148,8 @@ def _flow(value: object) -> str:
     if isinstance(value, str) and re.fullmatch(r"[\d.]*", value):
         return f'"{value}"'
     plain = to_jsonable_python(value)
-    return yaml.safe_dump(plain, default_flow_style=True, **_UNFOLDED).removesuffix("...\n").strip()
+    text: str = yaml.safe_dump(plain, default_flow_style=True, **_UNFOLDED)
+    return text.removesuffix("...\n").strip()
 
 
 @dataclass(frozen=True, slots=True)

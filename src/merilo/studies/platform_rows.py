@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, cast
 
@@ -19,7 +17,7 @@ from merilo.people.platforms.export import Export
 from merilo.people.platforms.forms import TABLE_FORMS, questions_of
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_tasks import ANSWER, MINE, STUDY, TASK
-from merilo.studies.study_tasks import StudyTask, StudyTasks
+from merilo.studies.study_tasks import StudyTasks
 from merilo.wording import listed, shortened, shown
 
 #: How a table of answers writes the option "skip the question, because I may have written it", in any language.
@@ -36,43 +34,19 @@ _PLAIN: Final = ("page", "started", "submitted", "seconds", "reward")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A person's answer to a task.
-
-    Attributes:
-        task: the task's id.
-        respondent: the person's id on the platform.
-        answer: the answer as given; `None` if the page was sent without one.
-        page: the page, as the platform numbers it.
-        started: when the page was opened.
-        submitted: when the page was sent.
-        seconds: how long the page took.
-        reward: what the page paid, as the platform says.
-    """
-
-    task: str
-    respondent: str
-    answer: str | None
-    page: str | None
-    started: datetime | None
-    submitted: datetime | None
-    seconds: float | None
-    reward: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class FileReplies:
     """The rows of one file.
 
     Attributes:
         arm: the group of annotators whose tasks it answers.
-        replies: the answers to test and control items, in the file's order.
+        replies: the answers to test and control items, in the file's order: `task`, `respondent`, `answer` (null if
+            the page was sent without one), `page`, `started`, `submitted`, `seconds` and `reward` of the page.
         rows: rows of the file with a task.
         left_out: reason -> rows that are no answers: rejected, not submitted, training.
     """
 
     arm: str
-    replies: tuple[Reply, ...]
+    replies: pl.DataFrame
     rows: int
     left_out: Mapping[str, int]
 
@@ -96,19 +70,42 @@ def file_replies(
     _refuse_cut(path, platform)
     rows = _rows(path, platform, encoding)
     arm = _arm(rows, arms, path)
-    known = {task.id: task for task in (*tasks.tests, *tasks.controls, *tasks.training)}
-    replies, left_out = [], Counter[str]()
-    for row in rows.iter_rows(named=True):
-        task = _known_task(row, known, path)
-        if row["dropped"] is not None:
-            left_out[row["dropped"]] += 1
-        elif task.kind == "training":
-            left_out["training"] += 1
-        elif row["respondent"] is None:
-            raise InputError("the answer has no annotator", file=shown(path), row=row["row"])
-        else:
-            replies.append(_reply(row))
-    return FileReplies(arm, tuple(replies), rows.height, dict(sorted(left_out.items())))
+    known = [task.id for task in (*tasks.tests, *tasks.controls, *tasks.training)]
+    strange = rows.filter(~pl.col(TASK).is_in(known))
+    for task, row in strange.select(TASK, "row").head(1).iter_rows():
+        raise DataError(
+            f"there is no task '{shortened(str(task))}' in this study: was the item changed after the export?",
+            file=shown(path),
+            row=row,
+            field=TASK,
+        )
+    training = pl.col(TASK).is_in([task.id for task in tasks.training])
+    why = pl.col("dropped").fill_null(pl.when(training).then(pl.lit("training")))
+    left_out = dict(rows.select(why.alias("why")).drop_nulls()["why"].value_counts(sort=True).iter_rows())
+    answers = rows.filter(why.is_null())
+    for row in answers.filter(pl.col("respondent").is_null())["row"].head(1):
+        raise InputError("the answer has no annotator", file=shown(path), row=row)
+    return FileReplies(arm, answers.select(*_reply()), rows.height, dict(sorted(left_out.items())))
+
+
+def _reply() -> list[pl.Expr]:
+    """The columns of an answer; a time that is missing follows from the other time and the duration."""
+    started, submitted, told = pl.col("started"), pl.col("submitted"), pl.col("page_seconds")
+    between = pl.when(submitted >= started).then((submitted - started).dt.total_microseconds() / 1e6)
+    seconds = pl.coalesce(told, between)
+    begun = pl.coalesce(started, submitted - pl.duration(microseconds=(seconds * 1e6).round()))
+    bare = pl.col("answer").str.strip_chars()
+    given = pl.when(bare.is_in(list(SKIP_OWN.values()))).then(pl.lit(MAY_BE_MINE)).otherwise(pl.col("answer"))
+    return [
+        pl.col(TASK),
+        pl.col("respondent").str.strip_chars(),
+        pl.when(bare != "").then(given).alias("answer"),
+        pl.col("page"),
+        begun.alias("started"),
+        submitted,
+        seconds.alias("seconds"),
+        pl.col("page_reward").alias("reward"),
+    ]
 
 
 def _refuse_cut(path: Path, platform: Platform) -> None:
@@ -263,38 +260,6 @@ def _arm(rows: pl.DataFrame, arms: Mapping[str, str], path: Path) -> str:
             )
         first = study
     return arms[cast("str", first)]
-
-
-def _known_task(row: Mapping[str, object], known: Mapping[str, StudyTask], path: Path) -> StudyTask:
-    task = known.get(str(row[TASK]))
-    if task is None:
-        raise DataError(
-            f"there is no task '{shortened(str(row[TASK]))}' in this study: was the item changed after the export?",
-            file=shown(path),
-            row=cast("int", row["row"]),
-            field=TASK,
-        )
-    return task
-
-
-def _reply(row: Mapping[str, object]) -> Reply:
-    started, submitted = cast("datetime | None", row["started"]), cast("datetime | None", row["submitted"])
-    seconds = cast("float | None", row["page_seconds"])
-    if seconds is None and started and submitted and submitted >= started:
-        seconds = (submitted - started).total_seconds()
-    if started is None and submitted and seconds is not None:
-        started = submitted - timedelta(seconds=seconds)
-    answer = cast("str | None", row["answer"])
-    return Reply(
-        task=cast("str", row[TASK]),
-        respondent=cast("str", row["respondent"]).strip(),
-        answer=as_given(answer),
-        page=cast("str | None", row["page"]),
-        started=started,
-        submitted=submitted,
-        seconds=None if seconds is None else round(seconds, 3),
-        reward=cast("float | None", row["page_reward"]),
-    )
 
 
 def as_given(answer: str | None) -> str | None:
