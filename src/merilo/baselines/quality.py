@@ -101,11 +101,11 @@ def sensitivity(
         share one computation.
     """
     votes = pool.everyone.votes
+    right, answered = [one.right for one in controls], [one.answers for one in controls]
     rows: list[SensitivityRow] = []
     seen: dict[tuple[bytes, str], SensitivityRow] = {}
     for threshold in thresholds:
-        rule = ExclusionRule(threshold, min_controls)
-        stays = np.array([not rule.excludes(one) for one in controls], dtype=np.bool_)
+        stays = ~ExclusionRule(threshold, min_controls).excluded(right, answered)
         kept = stays[votes.annotator]
         counted = replace(pool, kept=kept, counted=kept & pool.tests)
         people, answers = int(np.unique(votes.annotator[kept]).size), int(counted.counted.sum())

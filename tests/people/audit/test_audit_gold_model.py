@@ -13,7 +13,6 @@ from merilo.people.audit.gold_model import (
     LURE,
     LURES,
     NODES,
-    Ones,
     _cells,
     _expect,
     _Parameters,
@@ -93,20 +92,6 @@ def test_every_iteration_improves_the_objective(seed: int) -> None:
     gold = rng.integers(-1, 3, 20).astype(np.int32)
     trace = fit_gold_model(votes_of(rows, 20, 6, 3), gold).log_posterior
     assert (np.diff(trace) > -1e-6 * abs(trace[-1])).all()
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=20), st.integers(0, 99))
-@settings(deadline=None)
-def test_sums_by_numpy_are_those_of_scipys_sparse_matrices(pairs: list[tuple[int, int]], seed: int) -> None:
-    from scipy.sparse import csr_array
-
-    row, column = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    ours = Ones(row, column, (5, 4))
-    theirs = csr_array((np.ones(row.size), (row, column)), shape=(5, 4))
-    dense = np.random.default_rng(seed).normal(size=(4, 3))
-    assert ours @ dense == pytest.approx(theirs @ dense)
-    assert ours @ dense[:, 0] == pytest.approx(theirs @ dense[:, 0])
-    assert ours.T @ (ours @ dense) == pytest.approx(theirs.T @ (theirs @ dense))
 
 
 def test_able_people_against_the_gold_say_more_than_weak_ones() -> None:

@@ -39,8 +39,8 @@ def test_an_annotator_below_the_threshold_with_enough_controls_is_excluded(
 def test_the_rule_for_one_person_is_the_rule_for_all() -> None:
     encoding = encode([1, 2, 3], ["ann"] * 3, ["a", "a", "b"])
     (ann,) = control_accuracy(work_of(encoding.votes, correct={0: True, 1: False, 2: False}), guess=0.5)
-    assert ExclusionRule(0.5, 3).excludes(ann)
-    assert not ExclusionRule(0.5, 4).excludes(ann)
+    assert ExclusionRule(0.5, 3).excluded(ann.right, ann.answers)
+    assert not ExclusionRule(0.5, 4).excluded(ann.right, ann.answers)
 
 
 def test_people_with_too_few_controls_are_told_apart_from_people_without(

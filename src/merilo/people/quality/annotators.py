@@ -435,6 +435,7 @@ def people_quality(
     controls = control_accuracy(work, guess=guess, wanted=rule.min_control_accuracy)
     peers, speeds, repeats = peer_agreement(work), pace(work), repetition(work)
     drifts, pooled = drift(work)
+    out = rule.excluded([one.right for one in controls], [one.answers for one in controls])
     signs, tests = _screen(
         controls=controls, peers=peers, speeds=speeds, repeats=repeats, drifts=drifts, level=level
     )
@@ -450,7 +451,7 @@ def people_quality(
             drift=drifts[code],
             ability={model: float(values[code]) for model, values in (abilities or {}).items()},
             flags=tuple(flag for flag in FLAGS if code in signs[flag]),
-            excluded_by=str(rule) if rule.excludes(controls[code]) else None,
+            excluded_by=str(rule) if out[code] else None,
         )
         for code, name in enumerate(names)
     )

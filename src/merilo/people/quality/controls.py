@@ -151,10 +151,6 @@ class ExclusionRule:
         out: NDArray[np.bool_] = self.judged(total) & (accuracy < self.min_control_accuracy)
         return out
 
-    def excludes(self, controls: ControlAccuracy) -> bool:
-        """Check whether an annotator with these controls is excluded."""
-        return bool(self.excluded([controls.right], [controls.answers])[0])
-
     def __str__(self) -> str:
         return f"below {self.min_control_accuracy:g} on {self.min_controls} or more controls"
 
@@ -210,10 +206,9 @@ def judged_annotators(
     table = table.with_columns(
         pl.Series("judged", rule.judged(answers)), pl.Series("excluded", rule.excluded(right, answers))
     ).with_columns(pl.when("excluded").then(below).alias("rule"))
-    known_skills = (
-        skills if skills is not None else pl.DataFrame(schema={"annotator": pl.String, "skill": pl.Float64})
-    )
-    table = table.join(known_skills, on="annotator", how="left", maintain_order="left")
+    if skills is None:
+        skills = pl.DataFrame(schema={"annotator": pl.String, "skill": pl.Float64})
+    table = table.join(skills, on="annotator", how="left", maintain_order="left")
     if table.height and table["excluded"].all():
         best = max(table["control_accuracy"].to_list())
         raise DataError(
@@ -222,17 +217,9 @@ def judged_annotators(
             f"{argument('min_control_accuracy')}"
         )
     return table.select(
-        "annotator",
-        "responses",
-        "controls",
-        "controls_correct",
-        "control_accuracy",
-        "skill",
-        "median_seconds",
-        "judged",
-        "excluded",
-        "rule",
-    )
+        "annotator", "responses", "controls", "controls_correct", "control_accuracy", "skill", "median_seconds",
+        "judged", "excluded", "rule",
+    )  # fmt: skip
 
 
 def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
@@ -248,41 +235,38 @@ def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
     Raises:
         InputError: a column is missing, a value is not a number, or an annotator occurs twice with different values.
     """
-    table = read_table(path, encoding=encoding)
-    found = {}
-    for what, names in (("annotator", _ID_COLUMNS), ("skill", _SKILL_COLUMNS)):
-        found[what] = next((name for name in names if name in table.data.columns), None)
-        if found[what] is None:
+    table = read_table(path, encoding=encoding).data
+    names = []
+    for what, known in (("annotator", _ID_COLUMNS), ("skill", _SKILL_COLUMNS)):
+        there = [name for name in known if name in table.columns]
+        if not there:
             raise InputError(
-                f"there is no column for the {what} (expected one of: {', '.join(names)})", file=path, row=1
+                f"there is no column for the {what} (expected one of: {', '.join(known)})", file=path, row=1
             )
-    data = table.data.select(
-        pl.col(str(found["annotator"])).str.strip_chars().alias("annotator"),
-        pl.col(str(found["skill"]))
-        .str.replace(",", ".", literal=True)
-        .cast(pl.Float64, strict=False)
-        .alias("skill"),
-    ).with_row_index("row", offset=2)
-    data = data.filter(pl.col("annotator").is_not_null() | pl.col("skill").is_not_null())
-    wrong = data.filter(
-        pl.col("annotator").is_null() | pl.col("skill").is_null() | ~pl.col("skill").is_finite()
+        names.append(there[0])
+    annotator, skill = pl.col("annotator"), pl.col("skill")
+    data = (
+        table.select(
+            pl.col(names[0]).str.strip_chars().alias("annotator"),
+            pl.col(names[1])
+            .str.replace(",", ".", literal=True)
+            .cast(pl.Float64, strict=False)
+            .alias("skill"),
+        )
+        .with_row_index("row", offset=2)
+        .filter(annotator.is_not_null() | skill.is_not_null())
     )
-    if wrong.height:
-        nameless = wrong["annotator"][0] is None
-        raise InputError(
-            "has no annotator" if nameless else "is not a number",
-            file=path,
-            row=wrong["row"][0],
-            field=found["annotator" if nameless else "skill"],
-        )
-    first = pl.col("skill").first().over("annotator")
-    doubled = data.filter(pl.col("skill") != first).head(1)
-    if doubled.height:
-        raise InputError(
-            f"annotator {doubled['annotator'].item()} has two different skills",
-            file=path,
-            row=doubled["row"].item(),
-        )
+    for wrong, message, field in (
+        (annotator.is_null(), "has no annotator", names[0]),
+        (skill.is_null() | ~skill.is_finite(), "is not a number", names[1]),
+        (
+            skill != skill.first().over("annotator"),
+            "has another skill than a row of the same annotator",
+            None,
+        ),
+    ):
+        for row in data.filter(wrong)["row"][:1]:
+            raise InputError(message, file=path, row=row, field=field)
     return data.unique("annotator", maintain_order=True).select("annotator", "skill")
 
 
@@ -448,55 +432,37 @@ def _answered(responses: Responses) -> pl.DataFrame:
 
 
 def _items(answered: pl.DataFrame, rule: ExclusionRule) -> list[ControlItem]:
-    if not answered.height:
-        return []
-    person, pair = ["respondent"], ["respondent", "item"]
-    elsewhere = answered.select(
-        "item",
-        "respondent",
-        "answer",
-        (pl.col("correct").sum().over(person) - pl.col("correct").sum().over(pair)).alias("right"),
-        (pl.len().over(person) - pl.len().over(pair)).alias("answers"),
+    right, n = pl.col("correct").sum(), pl.len()
+    elsewhere = answered.with_columns(
+        (right.over("respondent") - right.over("respondent", "item")).alias("right"),
+        (n.over("respondent") - n.over("respondent", "item")).alias("others"),
+        pl.col("control").first().over("item").alias("known"),
     )
-    right, answers = elsewhere["right"].to_numpy(), elsewhere["answers"].to_numpy()
-    good = elsewhere.with_columns(pl.Series("good", rule.judged(answers) & ~rule.excluded(right, answers)))
-    of_good = good.filter("good")
-    counts, good_counts = _counts(answered), _counts(of_good)
-    good_people = _counts(of_good.unique(["item", "respondent", "answer"]))
-    known = dict(answered.group_by("item", maintain_order=True).agg(pl.col("control").first()).iter_rows())
-    found = []
-    for item, given in counts.items():
-        truth = known[item]
-        ranked = sorted(given, key=lambda answer: (-given[answer], answer != truth, answer))
-        other = next((answer for answer in ranked if answer != truth), None)
-        good_given = good_counts.get(item, {})
-        n = sum(good_given.values())
-        agreed = any(
-            2 * many > n and good_people[item][answer] >= FEWEST_IN_AGREEMENT
-            for answer, many in good_given.items()
-            if answer != truth
+    others = elsewhere["others"].to_numpy()
+    good = pl.Series(rule.judged(others) & ~rule.excluded(elsewhere["right"].to_numpy(), others))
+    wrong = pl.col("answer") != pl.col("known")
+    counts = (
+        elsewhere.with_columns(good.alias("good"))
+        .group_by("item", "known", "answer")
+        .agg(
+            n.alias("n"),
+            pl.col("good").sum(),
+            pl.col("respondent").filter("good").n_unique().alias("good_people"),
         )
-        found.append(
-            ControlItem(
-                item=item,
-                known=truth,
-                answers=sum(given.values()),
-                correct=given.get(truth, 0),
-                most_common=ranked[0],
-                most_common_answers=given[ranked[0]],
-                other=other,
-                other_answers=given[other] if other is not None else 0,
-                good_answers=n,
-                good_correct=good_given.get(truth, 0),
-                suspect=agreed and ranked[0] != truth,
-            )
-        )
-    return found
-
-
-def _counts(answered: pl.DataFrame) -> dict[int, dict[str, int]]:
-    """Return how often each answer was given to each item."""
-    counts: dict[int, dict[str, int]] = {}
-    for item, answer, n in answered.group_by("item", "answer").len().iter_rows():
-        counts.setdefault(item, {})[answer] = n
-    return counts
+        .sort("item", "n", wrong, "answer", descending=[False, True, False, False])
+    )
+    agreed = (
+        wrong & (2 * pl.col("good") > pl.col("good").sum()) & (pl.col("good_people") >= FEWEST_IN_AGREEMENT)
+    )
+    table = counts.group_by("item", "known", maintain_order=True).agg(
+        pl.col("n").sum().alias("answers"),
+        pl.col("n").filter(~wrong).sum().alias("correct"),
+        pl.col("answer").first().alias("most_common"),
+        pl.col("n").first().alias("most_common_answers"),
+        pl.col("answer").filter(wrong).first().alias("other"),
+        pl.col("n").filter(wrong).first().fill_null(0).alias("other_answers"),
+        pl.col("good").sum().alias("good_answers"),
+        pl.col("good").filter(~wrong).sum().alias("good_correct"),
+        (agreed.any() & wrong.first()).alias("suspect"),
+    )
+    return [ControlItem(**row) for row in table.iter_rows(named=True)]
