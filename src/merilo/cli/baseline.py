@@ -160,7 +160,7 @@ def make(
         )
     result = made.details
     for warning in (*result.warnings, *result.reasons):
-        say(warning.en)
+        say(str(warning))
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":

@@ -361,7 +361,7 @@ def baseline_(
             else {}
         )
     for warning in (*made.details.warnings, *made.details.reasons):
-        say(warning.en)
+        say(str(warning))
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":

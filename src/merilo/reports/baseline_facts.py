@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.baselines.record import BaselineRecord, MetricRecord
 from merilo.datasets.catalogue import CATALOGUE
@@ -12,7 +12,7 @@ from merilo.datasets.declaration import is_metric
 from merilo.reports.json_record import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
-from merilo.text import LANGUAGES, Given, Language
+from merilo.text import LANGUAGES, Given, Language, Text
 
 #: Who answered: people without training, or experts.
 Role: TypeAlias = Literal["people", "experts"]
@@ -24,10 +24,81 @@ _PLATFORMS: Final = {
     "mturk": "Amazon Mechanical Turk",
 }
 
-#: How items were decided, in the order of telling.
-_WAYS: Final = (
-    "unanimous", "majority", "plurality", "skill", "top_skill", "glad", "pooled", "dawid_skene", "one_coin", "medoid",
-)  # fmt: skip
+
+class Way(NamedTuple):
+    """A way in which items are decided.
+
+    Attributes:
+        colour: its style class in charts.
+        short: its name in a table.
+        phrase: its name in a sentence, after "a consensus was reached".
+    """
+
+    colour: str
+    short: Text
+    phrase: Text
+
+
+#: The ways by the names of their counts in the record, in the order of telling.
+WAYS: Final = {
+    "unanimous": Way("way-1", Text("all agree"), Text("unanimously")),
+    "majority": Way("way-2", Text("majority"), Text("by a majority")),
+    "plurality": Way("way-3", Text("most votes"), Text("by most votes without a majority")),
+    "skill": Way("way-4", Text("skill"), Text("by the larger sum of skill after a tie")),
+    "top_skill": Way("way-5", Text("the most skilled"), Text("by the three most skilled after a tie")),
+    "glad": Way("way-6", Text("GLAD"), Text("by the abilities that GLAD estimates")),
+    "pooled": Way(
+        "way-5",
+        Text("pooled Dawid-Skene"),
+        Text("by the Dawid–Skene model with a pooled confusion matrix"),
+    ),
+    "dawid_skene": Way("way-5", Text("Dawid-Skene"), Text("by the Dawid–Skene model")),
+    "one_coin": Way("way-4", Text("one-coin"), Text("by a model with one accuracy per annotator")),
+    "medoid": Way(
+        "way-4", Text("closest to the others"), Text("by the answer closest to the others after a tie")
+    ),
+    "unresolved": Way("way-0", Text("unresolved"), Text("without a consensus")),
+    "each_answer": Way(
+        "way-1",
+        Text("with every program as a sample, without a consensus"),
+        Text("every program counts by itself"),
+    ),
+}
+
+#: Why an item has no consensus.
+UNRESOLVED: Final = {
+    "no_answers": Text("no answer left after exclusion"),
+    "no_majority": Text("no majority"),
+    "equal": Text("equal at every step"),
+}
+
+#: Why a row of the export does not count.
+REASONS: Final = {
+    "empty_input": Text("empty input"),
+    "empty_answer": Text("empty answer"),
+    "rejected": Text("rejected by the requester"),
+    "not_submitted": Text("not submitted"),
+    "same_row_twice": Text("the same row twice"),
+    "repeated": Text("repeated by the same annotator"),
+    "contradicted": Text("contradicts an answer of the same annotator"),
+    "recoded_to_nothing": Text("left out by --recode"),
+    "excluded_annotator": Text("by an excluded annotator"),
+}
+
+#: The coefficients of agreement by their names in the JSON.
+COEFFICIENTS: Final = {
+    "krippendorff_alpha": Text("Krippendorff's alpha"),
+    "fleiss_kappa": Text("Fleiss' kappa"),
+    "gwet_ac1": Text("Gwet's AC1"),
+}
+
+
+def ways(record: BaselineRecord) -> dict[str, int]:
+    """Return how many items each way decided; `majority` is without unanimous answers and most votes."""
+    resolved = record.resolved_by
+    counts: dict[str, int] = {name: getattr(resolved, name) for name in WAYS}
+    counts["majority"] -= counts["unanimous"] + counts["plurality"]
+    return {name: n for name, n in counts.items() if n > 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +161,8 @@ class BaselineFacts:
 
     @property
     def ways(self) -> dict[str, int]:
-        """Return how many items each step decided; `majority` is without unanimous answers and most votes."""
-        resolved = self.record.resolved_by
-        counts: dict[str, int] = {name: getattr(resolved, name) for name in _WAYS}
-        counts["majority"] -= counts["unanimous"] + counts["plurality"]
-        return {name: n for name, n in counts.items() if n > 0}
+        """Return how many items each way decided that gives a consensus."""
+        return {name: n for name, n in ways(self.record).items() if name not in {"unresolved", "each_answer"}}
 
     @property
     def groups(self) -> list[tuple[str, MetricRecord]]:

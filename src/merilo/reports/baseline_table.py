@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -22,42 +22,29 @@ from merilo.errors import argument, for_library
 from merilo.people.cost import paid_work
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.records import Span
-from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE, counted, items_in_clusters
+from merilo.reports.baseline_facts import COEFFICIENTS, REASONS, UNRESOLVED, WAYS, ways
+from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
+from merilo.text import Text, joined
 from merilo.wording import shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: How items were decided, by the name of the step.
-_WAYS: Final = {
-    "unanimous": "all agree",
-    "majority": "majority",
-    "plurality": "most votes",
-    "skill": "skill",
-    "top_skill": "the most skilled",
-    "glad": "GLAD",
-    "dawid_skene": "Dawid-Skene",
-    "medoid": "closest to the others",
-    "pooled": "pooled Dawid-Skene",
-    "one_coin": "one-coin",
-    "unresolved": "unresolved",
-    "each_answer": "with every program as a sample, without a consensus",
-}
 
-_REASONS: Final = {
-    "no_answers": "no answer left after exclusion",
-    "no_majority": "no majority",
-    "equal": "equal at every step",
-}
+class Row(NamedTuple):
+    """A row of the table.
 
-_COEFFICIENTS: Final = {
-    "krippendorff_alpha": "Krippendorff's alpha",
-    "fleiss_kappa": "Fleiss' kappa",
-    "gwet_ac1": "Gwet's AC1",
-}
+    Attributes:
+        name: its name.
+        value: its value.
+        short: whether the short table has it.
+        whole: whether the table with all details has it.
+    """
 
-#: Name and value of a row.
-Row = tuple[str, str]
+    name: Text | str
+    value: Text | str
+    short: bool = True
+    whole: bool = True
 
 
 def table(record: BaselineRecord, spoken: Callable[[str], str], *, details: bool = False) -> Table:
@@ -69,40 +56,55 @@ def table(record: BaselineRecord, spoken: Callable[[str], str], *, details: bool
         details: show all rows.
     """
     from rich.table import Table  # noqa: PLC0415 - slow to load; needed only to print
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text as Cell  # noqa: PLC0415
 
-    title = f"Human baseline{f' of {record.dataset}' if record.dataset else ''}"
-    if record.simulated:
-        title += " (simulated annotators)"
-    shown = Table(title=Text(title, style="bold"), show_header=False, title_justify="left")
+    shown = Table(title=Cell(str(_title(record)), style="bold"), show_header=False, title_justify="left")
     shown.add_column(style="bold")
     shown.add_column()
     for name, value in rows(record, details=details):
-        shown.add_row(Text(name), Text(spoken(value)))
-    colour = next((colour for name, (_, colour, _) in STATUSES.items() if name == record.status), "default")
-    shown.add_row("status", Text(record.status, style=colour))
+        shown.add_row(Cell(str(name)), Cell(spoken(str(value))))
+    status, colour = _status(record)
+    shown.add_row(str(Text("status")), Cell(str(status), style=colour))
     return shown
 
 
-def rows(record: BaselineRecord, *, details: bool = False) -> list[Row]:
+def rows(record: BaselineRecord, *, details: bool = False) -> list[tuple[Text | str, Text | str]]:
     """Return the names and values of the table, without the status: about ten rows, or all."""
-    found = [
-        row
-        for name, one in record.metrics.items()
-        if details or one.value is None or name in _main(record)
-        for row in _metric(name, one, details=details)
-    ]
+    return [(row.name, row.value) for row in _rows(record) if (row.whole if details else row.short)]
+
+
+def _title(record: BaselineRecord) -> Text:
+    return Text(
+        "Human baseline{name}{simulated}",
+        name=Text(" of {name}", name=record.dataset) if record.dataset else "",
+        simulated=Text(" (simulated annotators)") if record.simulated else "",
+    )
+
+
+def _status(record: BaselineRecord) -> tuple[Text | str, str]:
+    """Return the name of the status, and its colour; that of another version has none."""
+    known = {str(name): (text, colour) for name, (text, colour, _) in STATUSES.items()}
+    return known.get(record.status, (record.status, "default"))
+
+
+def _rows(record: BaselineRecord) -> Iterator[Row]:
+    main = _main(record)
+    for name, one in record.metrics.items():
+        for row in _metric(name, one):
+            yield row if one.value is None or name in main else row._replace(short=False)
     if record.single_person:
-        found += _single(record.single_person, details=details)
-    elif found and (why := next(iter(record.metrics.values())).single):
-        found.append(("single person", f"not defined: {why.reason}"))
+        yield from _single(record.single_person)
+    elif (first := next(iter(record.metrics.values()), None)) and first.single:
+        yield Row(Text("single person"), Text("not defined: {reason}", reason=first.single.reason))
     if any(one.over_both or one.single for one in record.metrics.values()):
-        found.append(("95 % intervals", f"{OVER_BOTH.en}, unless the row names another"))
-    found += [*(_clusters(record) if details else ()), *_whole(record, details=details)]
-    if details or record.gold is None:
-        found.append(_gold(record))
-    found += [*_people(record, details=details), *_items(record, details=details)]
-    return [*found, *_groups(record.by), *_money(record, details=details)]
+        yield Row(Text("95 % intervals"), Text("{over}, unless the row names another", over=OVER_BOTH))
+    yield from _clusters(record)
+    yield from _whole(record, main)
+    yield _gold(record)
+    yield from _people(record)
+    yield from _items(record)
+    yield from _groups(record.by)
+    yield from _money(record)
 
 
 def _main(record: BaselineRecord) -> set[str]:
@@ -112,243 +114,332 @@ def _main(record: BaselineRecord) -> set[str]:
     return main or {*record.main_metrics} or {*list(record.metrics)[:1]}
 
 
-def _metric(name: str, one: MetricRecord, *, details: bool) -> list[Row]:
+def _metric(name: str, one: MetricRecord) -> Iterator[Row]:
     if one.value is None:
-        return [(name, f"not computed: {one.reason}")]
-    people = f", {counted(one.annotators, 'annotator')}" if one.annotators else ""
-    found = [(name, f"{_brief(one)}{people}")]
-    if not one.over_both and one.method_over_both:
-        found.append(("  items and annotators", one.method_over_both))
-    if details and one.over_both and one.over_items:
-        found.insert(1, (f"  {OVER_ITEMS_ALONE.en}", _ends(one.over_items)))
+        yield Row(name, Text("not computed: {reason}", reason=one.reason))
+        return
+    people = Text(", {n:# annotator|# annotators}", n=one.annotators) if one.annotators else ""
+    yield Row(name, joined([_brief(one), people], ""))
+    if one.over_both and one.over_items:
+        yield _under(OVER_ITEMS_ALONE, _ends(one.over_items), short=False)
+    elif one.method_over_both:
+        yield _under(Text("items and annotators"), one.method_over_both)
     if other := one.by_other_majority:
-        found.append(("  majorities alone", f"{_brief(other)} (published procedure)"))
-    if dropped := one.with_dropped:
-        on = f"on {counted(dropped.n, 'item')}"
-        found += [
-            (f"  {dropped.dropped} dropped as wrong", f"{dropped.dropped_counted_as_wrong:.3f}  {on}"),
-            ("  dropped by plurality", f"{dropped.dropped_resolved_by_plurality:.3f}  {on}"),
-        ]
-    return found
-
-
-def _single(single: SinglePerson, *, details: bool) -> list[Row]:
-    people, answers = counted(single.annotators, "annotator"), counted(single.answers, "answer")
-    found = [("single person", f"{single.mean:.3f} {_ends(single.ci95)}  {people}, {answers}")]
-    if not details:
-        return found
-    found.append(
-        ("  spread beyond chance", f"{single.spread:.3f} {_ends(single.spread_ci95)} over annotators")
-    )
-    return found + [
-        (
-            f"  {name} (of {single.with_min_answers})",
-            f"{person.value:.3f} {_ends(person.ci95_chosen_among_all)} {OVER_ITEMS_ALONE.en}  on "
-            f"{counted(person.n, 'item')}",
+        yield _under(
+            Text("majorities alone"), Text("{estimate} (published procedure)", estimate=_brief(other))
         )
-        for name, person in (("best", single.best), ("worst", single.worst))
-        if person is not None
-    ]
+    if dropped := one.with_dropped:
+        for title, value in (
+            (Text("{n} dropped as wrong", n=dropped.dropped), dropped.dropped_counted_as_wrong),
+            (Text("dropped by plurality"), dropped.dropped_resolved_by_plurality),
+        ):
+            yield _under(title, Text("{value:.3f}  on {n:# item|# items}", value=value, n=dropped.n))
 
 
-def _clusters(record: BaselineRecord) -> list[Row]:
-    """Return the row with the clusters of the items; empty if items are independent."""
+def _single(single: SinglePerson) -> Iterator[Row]:
+    yield Row(
+        Text("single person"),
+        Text(
+            "{value:.3f} {interval}  {n:# annotator|# annotators}, {answers:# answer|# answers}",
+            value=single.mean,
+            interval=_ends(single.ci95),
+            n=single.annotators,
+            answers=single.answers,
+        ),
+    )
+    spread = Text(
+        "{value:.3f} {interval} over annotators", value=single.spread, interval=_ends(single.spread_ci95)
+    )
+    yield _under(Text("spread beyond chance"), spread, short=False)
+    for title, person in (
+        (Text("best (of {n})", n=single.with_min_answers), single.best),
+        (Text("worst (of {n})", n=single.with_min_answers), single.worst),
+    ):
+        if person:
+            value = Text(
+                "{value:.3f} {interval} {over}  on {n:# item|# items}",
+                value=person.value,
+                interval=_ends(person.ci95_chosen_among_all),
+                over=OVER_ITEMS_ALONE,
+                n=person.n,
+            )
+            yield _under(title, value, short=False)
+
+
+def _clusters(record: BaselineRecord) -> Iterator[Row]:
+    """Return the row with the clusters of the items; nothing if items are independent."""
     clusters = record.clusters
-    if clusters is None or not clusters.clusters or clusters.clusters == clusters.items:
-        return []
-    over = f"blocks of {clusters.block} items" if clusters.block else f"by '{clusters.field}'"
-    return [("clusters", f"{clusters.clusters} {over}, of {counted(clusters.items or 0, 'item')}")]
+    if clusters and clusters.clusters and clusters.clusters != clusters.items:
+        value = Text(
+            "{clusters} {over}, of {n:# item|# items}",
+            clusters=clusters.clusters,
+            over=Text("blocks of {n:# item|# items}", n=clusters.block)
+            if clusters.block
+            else Text("by '{field}'", field=clusters.field),
+            n=clusters.items or 0,
+        )
+        yield Row(Text("clusters"), value, short=False)
 
 
-def _whole(record: BaselineRecord, *, details: bool) -> list[Row]:
+def _whole(record: BaselineRecord, main: set[str]) -> Iterator[Row]:
     """Return the rows of the whole dataset, of which the items are a sample."""
     whole = record.population
     if whole is None:
-        return []
-    found = [
-        (
-            "sample",
-            f"{whole.sampled} of {counted(whole.items, 'item')}; the metrics above are those of the sample",
-        )
-    ]
-    if details:
-        by = f" by {', '.join(whole.fields)}" if whole.fields else ""
-        strata = "1 stratum" if len(whole.strata) == 1 else f"{len(whole.strata)} strata"
-        found.append(
-            (
-                "  weights",
-                f"{whole.smallest_weight:.3g} to {whole.largest_weight:.3g} in {strata}{by}; "
-                f"design effect {whole.design_effect_of_weights:.2f} (Kish)",
-            )
-        )
+        return
+    sample = Text(
+        "{sampled} of {n:# item|# items}; the metrics above are those of the sample",
+        sampled=whole.sampled,
+        n=whole.items,
+    )
+    yield Row(Text("sample"), sample)
+    weights = Text(
+        "{low:.3g} to {high:.3g} in {n:# stratum|# strata}{by}; design effect {effect:.2f} (Kish)",
+        low=whole.smallest_weight,
+        high=whole.largest_weight,
+        n=len(whole.strata),
+        by=Text(" by {fields}", fields=whole.fields) if whole.fields else "",
+        effect=whole.design_effect_of_weights,
+    )
+    yield _under(Text("weights"), weights, short=False)
     for name, metric in record.metrics.items():
-        if metric.dataset and (details or name in _main(record)):
-            found += _on_dataset(name, metric.dataset, details=details)
-    return found
+        for row in _on_dataset(name, metric.dataset) if metric.dataset else ():
+            yield row if name in main else row._replace(short=False)
 
 
-def _on_dataset(name: str, one: OnDataset, *, details: bool) -> list[Row]:
+def _on_dataset(name: str, one: OnDataset) -> Iterator[Row]:
+    title = Text("{metric}, whole dataset", metric=name)
     if one.value is None:
-        return [(f"{name}, whole dataset", f"not defined: {one.reason}")]
-    found = [
-        (f"{name}, whole dataset", f"{one.value:.3f}{_sure(one)}  for {counted(one.items, 'item')}"),
-    ]
-    if not details:
-        return found
-    few = f"not defined: it takes at least {LEAST_ANNOTATORS} annotators"
-    alone = _ends(one.over_items) if one.over_items else "-"
-    found.append((f"  {OVER_ITEMS_ALONE.en}", alone) if one.over_both else ("  items and annotators", few))
+        yield Row(title, Text("not defined: {reason}", reason=one.reason))
+        return
+    yield Row(
+        title,
+        Text("{value:.3f}{sure}  for {n:# item|# items}", value=one.value, sure=_sure(one), n=one.items),
+    )
+    few = Text("not defined: it takes at least {n:# annotator|# annotators}", n=LEAST_ANNOTATORS)
+    if one.over_both:
+        yield _under(OVER_ITEMS_ALONE, _ends(one.over_items) or "-", short=False)
+    else:
+        yield _under(Text("items and annotators"), few, short=False)
     if single := one.single:
-        sure = _ends(single.over_both) if single.over_both else few
-        found.append(("  single person", f"{single.mean:.3f} {sure}"))
-    return found
+        sure = _ends(single.over_both) or few
+        value = Text("{value:.3f} {interval}", value=single.mean, interval=sure)
+        yield _under(Text("single person"), value, short=False)
 
 
 def _gold(record: BaselineRecord) -> Row:
     gold = record.gold
     if gold is None:
-        return "gold", f"no gold answers, so no accuracy: add {argument('gold', 'FILE')}"
-    total = gold.matched + len(gold.items_without_gold) + len(gold.unsolved)
-    source = f"column '{gold.column}' of {Path(gold.source).name}" if gold.column else gold.source
-    return "gold", f"{gold.matched} of {counted(total, 'item')}, from {source}"
+        add = argument("gold", "FILE")
+        return Row(Text("gold"), Text("no gold answers, so no accuracy: add {option}", option=add))
+    value = Text(
+        "{matched} of {n:# item|# items}, from {source}",
+        matched=gold.matched,
+        n=gold.matched + len(gold.items_without_gold) + len(gold.unsolved),
+        source=Text("column '{column}' of {file}", column=gold.column, file=Path(gold.source).name)
+        if gold.column
+        else gold.source,
+    )
+    return Row(Text("gold"), value, short=False)
 
 
-def _people(record: BaselineRecord, *, details: bool) -> list[Row]:
+def _people(record: BaselineRecord) -> Iterator[Row]:
     people, responses = record.annotators, record.responses
     without = people.kept_without_controls or 0
     few = (people.unjudged or 0) - without
-    least = record.parameters.get("min_controls")
-    unjudged = f", {few} kept with fewer than {least} control answers" if few else ""
-    found = [
-        ("annotators", f"{people.total}, {people.excluded} excluded, {without} without controls{unjudged}")
-    ]
-    if not details:
-        return found
     gone = {**responses.dropped, "excluded_annotator": responses.dropped.get("excluded_annotator", 0)}
-    names = {"excluded_annotator": "excluded annotators"}
-    dropped = ", ".join(
-        f"{n} {names.get(reason, reason.replace('_', ' '))}" for reason, n in gone.items() if n
+    dropped = [Text("{n} {reason}", n=n, reason=REASONS.get(why, why)) for why, n in gone.items() if n]
+    read = Text(
+        "{total} read = {used} used + {control} control + {dropped}",
+        total=responses.total,
+        used=responses.used,
+        control=responses.control,
+        dropped=dropped or Text("0 dropped"),
     )
-    read = f"{responses.total} read = {responses.used} used + {responses.control} control + {dropped or '0 dropped'}"
-    return [("responses", read), *found, *_suspects(record)]
+    yield Row(Text("responses"), read, short=False)
+    value = Text(
+        "{n}, {excluded} excluded, {without} without controls{few}",
+        n=people.total,
+        excluded=people.excluded,
+        without=without,
+        few=Text(
+            ", {n} kept with fewer than {least:# control answer|# control answers}",
+            n=few,
+            least=record.parameters.get("min_controls") or 0,
+        )
+        if few
+        else "",
+    )
+    yield Row(Text("annotators"), value)
+    yield from _suspects(record)
 
 
-def _suspects(record: BaselineRecord) -> list[Row]:
-    """Return the row with the suspect control items; empty if there are none."""
+def _suspects(record: BaselineRecord) -> Iterator[Row]:
+    """Return the row with the suspect control items; nothing if there are none."""
     health = record.control_health
     if not health.suspects:
-        return []
+        return
     without = health.without_suspects
-    line = f"{len(health.suspects)} of {counted(health.controls, 'control item')}; without them "
-    line += f"{counted(without.judged_differently, 'annotator')} judged differently"
-    if without.value is not None:
-        line += f", {without.metric} {without.value:.3f}{_sure(without)} on {counted(without.n, 'item')}"
-    return [("suspect controls", line)]
+    metric = Text(
+        ", {metric} {value:.3f}{sure} on {n:# item|# items}",
+        metric=without.metric,
+        value=without.value,
+        sure=_sure(without),
+        n=without.n,
+    )
+    value = Text(
+        "{suspects} of {n:# control item|# control items}; without them "
+        "{moved:# annotator|# annotators} judged differently{metric}",
+        suspects=len(health.suspects),
+        n=health.controls,
+        moved=without.judged_differently,
+        metric="" if without.value is None else metric,
+    )
+    yield Row(Text("suspect controls"), value, short=False)
 
 
-def _items(record: BaselineRecord, *, details: bool) -> list[Row]:
-    agreement = record.agreement
-    low = f"{agreement.low_agreement} of {record.items.total} ({agreement.low_agreement_share:.1%})"
-    if not details:
-        if record.programs:
-            return [("items", str(record.items.total))]
-        undecided = record.resolved_by.unresolved
-        unresolved = f", {undecided} unresolved" if undecided else ""
-        share = f"{agreement.low_agreement} without a majority ({agreement.low_agreement_share:.1%})"
-        found = [("items", f"{record.items.total}, {share}{unresolved}")]
-        return [*found, *_agreement(agreement)[:1]]
-    counts = record.resolved_by.model_dump()
-    counts["majority"] -= counts["unanimous"] + counts["plurality"]
-    reasons = ", ".join(f"{n} {_REASONS[reason]}" for reason, n in record.unresolved.items())
-    names = {**_WAYS, "unresolved": f"unresolved ({reasons})"} if reasons else _WAYS
-    found = [
-        (
-            "items",
-            f"{record.items.total}: {', '.join(f'{counts[way]} {name}' for way, name in names.items() if counts[way])}",
-        ),
-        (
-            "overlap",
-            f"{_counts(record.items.overlap_before_exclusion)}; after exclusion {_counts(record.items.overlap)}",
-        ),
-    ]
+def _items(record: BaselineRecord) -> Iterator[Row]:
+    items, agreement = record.items, record.agreement
+    low = {"low": agreement.low_agreement, "share": agreement.low_agreement_share, "n": items.total}
+    unresolved = record.resolved_by.unresolved
+    without = Text(
+        ", {low} without a majority ({share:.1%}){unresolved}",
+        unresolved=Text(", {n} unresolved", n=unresolved) if unresolved else "",
+        **low,
+    )
+    yield Row(Text("items"), joined([str(items.total), "" if record.programs else without], ""), whole=False)
+    decided = [Text("{n} {way}", n=n, way=_way(way, record)) for way, n in ways(record).items()]
+    yield Row(Text("items"), Text("{n}: {ways}", n=items.total, ways=joined(decided, ", ")), short=False)
+    overlap = Text(
+        "{before}; after exclusion {after}",
+        before=_counts(items.overlap_before_exclusion),
+        after=_counts(items.overlap),
+    )
+    yield Row(Text("overlap"), overlap, short=False)
     if adaptive := record.adaptive:
-        found.append(
-            (
-                "adaptive overlap",
-                f"{adaptive.start} to {adaptive.limit}, fixed for {adaptive.items.fixed} random "
-                "items; the first people agreed on "
-                f"{adaptive.items.agreed} others; {adaptive.answers_per_item:.2f} answers per item",
-            )
+        value = Text(
+            "{start} to {limit}, fixed for {fixed:# random item|# random items}; the first people agreed on "
+            "{agreed:# other|# others}; {mean:.2f} answers per item",
+            start=adaptive.start,
+            limit=adaptive.limit,
+            fixed=adaptive.items.fixed,
+            agreed=adaptive.items.agreed,
+            mean=adaptive.answers_per_item,
         )
+        yield Row(Text("adaptive overlap"), value, short=False)
     if record.programs:
-        return [*found, ("agreement", "not computed: the answers are programs")]
-    rule = majority_rule(agreement.votes_needed).en
-    sizes = ("equal answers", _counts(agreement.majority_sizes))
-    return [*found, ("without majority", f"{low}; a majority is {rule}"), *_agreement(agreement), sizes]
+        reason = Text("not computed: the answers are programs")
+        yield Row(Text("agreement"), reason, short=False)
+        return
+    rule = majority_rule(agreement.votes_needed)
+    majority = Text("{low} of {n} ({share:.1%}); a majority is {rule}", rule=rule, **low)
+    yield Row(Text("without majority"), majority, short=False)
+    yield from _agreement(agreement)
+    yield Row(Text("equal answers"), _counts(agreement.majority_sizes), short=False)
 
 
-def _agreement(agreement: AgreementRecord) -> list[Row]:
+def _way(way: str, record: BaselineRecord) -> Text:
+    """Return the short name of a way; of unresolved items with their reasons."""
+    if way != "unresolved" or not record.unresolved:
+        return WAYS[way].short
+    reasons = [
+        Text("{n} {reason}", n=n, reason=UNRESOLVED.get(why, why)) for why, n in record.unresolved.items()
+    ]
+    return Text("unresolved ({reasons})", reasons=reasons)
+
+
+def _agreement(agreement: AgreementRecord) -> Iterator[Row]:
     """Return the coefficients with their intervals."""
-    found = []
-    for name, title in _COEFFICIENTS.items():
-        value, interval = getattr(agreement, name), getattr(agreement, f"{name}_ci95")
-        sure = f" {_ends(interval)}" if interval else ""
-        on = f"  on {counted(agreement.n or 0, 'response')}"
-        found.append((title, "not defined" if value is None else f"{value:.3f}{sure}{on}"))
-    return found
+    for code, title in COEFFICIENTS.items():
+        value = getattr(agreement, code)
+        told = Text(
+            "{value:.3f}{sure}  on {n:# response|# responses}",
+            value=value,
+            sure=_after_space(getattr(agreement, f"{code}_ci95")),
+            n=agreement.n or 0,
+        )
+        yield Row(title, Text("not defined") if value is None else told, short=code == "krippendorff_alpha")
 
 
-def _groups(by: Mapping[str, Mapping[str, GroupRecord]]) -> list[Row]:
+def _groups(by: Mapping[str, Mapping[str, GroupRecord]]) -> Iterator[Row]:
     """Return a row for each group of items, for the requested fields."""
-    found = []
     for field, groups in by.items():
         for value, group in groups.items():
-            parts = [counted(group.items, "item")]
+            parts = [Text("{n:# item|# items}", n=group.items)]
             for name, score in list(group.metrics.items())[:1]:
-                parts.append(f"{name} {score.value:.3f}{_sure(score)} on {score.n}")
+                parts.append(
+                    Text(
+                        "{metric} {value:.3f}{sure} on {n}",
+                        metric=name,
+                        value=score.value,
+                        sure=_sure(score),
+                        n=score.n,
+                    )
+                )
             if group.agreement and group.agreement.krippendorff_alpha is not None:
-                parts.append(f"alpha {group.agreement.krippendorff_alpha:.3f}")
-            found.append((f"  {field}: {shortened(value, 40)}", ", ".join(parts)))
-    return found
+                parts.append(Text("alpha {value:.3f}", value=group.agreement.krippendorff_alpha))
+            yield _under(f"{field}: {shortened(value, 40)}", joined(parts, ", "))
 
 
-def _money(record: BaselineRecord, *, details: bool) -> list[Row]:
+def _money(record: BaselineRecord) -> Iterator[Row]:
     cost, published = record.cost, record.cost.published_way
-    currency = f" {cost.currency}" if cost.currency else ""
-    found = []
+    known = f" {cost.currency}" if cost.currency else ""
     if cost.total is not None:
-        unit = currency or f", currency unknown ({argument('currency')}),"
-        work = paid_work(cost.pages or 0, cost.answers).en
-        found.append(("cost", f"{cost.total:.3f}{unit} for {work}{_hourly(cost.hourly)}"))
-    if details and published.total is not None:
-        by_rows = f"{published.total:.3f}{currency}{_hourly(published.hourly)} (by rows, pages counted again)"
-        found.append(("  the published way", by_rows))
-    if details and cost.median_seconds_per_answer is not None:
-        found.append(("median time", f"{cost.median_seconds_per_answer:.1f} s an answer"))
-    return found
+        value = Text(
+            "{total:.3f}{currency} for {work}{hourly}",
+            total=cost.total,
+            currency=known or Text(", currency unknown ({option}),", option=argument("currency")),
+            work=paid_work(cost.pages or 0, cost.answers),
+            hourly=_hourly(cost.hourly),
+        )
+        yield Row(Text("cost"), value)
+    if published.total is not None:
+        value = Text(
+            "{total:.3f}{currency}{hourly} (by rows, pages counted again)",
+            total=published.total,
+            currency=known,
+            hourly=_hourly(published.hourly),
+        )
+        yield _under(Text("the published way"), value, short=False)
+    if cost.median_seconds_per_answer is not None:
+        value = Text("{seconds:.1f} s an answer", seconds=cost.median_seconds_per_answer)
+        yield Row(Text("median time"), value, short=False)
 
 
-def _hourly(pay: float | None) -> str:
-    return "" if pay is None else f", {pay:.3f} an hour"
+def _under(name: Text | str, value: Text | str, *, short: bool = True) -> Row:
+    """Return a row below the one that it belongs to."""
+    return Row(joined(["  ", name], ""), value, short)
 
 
-def _counts(counts: Mapping[int, int]) -> str:
-    return ", ".join(f"{n} of {people}" for people, n in counts.items())
+def _hourly(pay: float | None) -> Text | str:
+    return "" if pay is None else Text(", {pay:.3f} an hour", pay=pay)
 
 
-def _brief(one: MetricRecord) -> str:
-    return f"{one.value:.3f}{_sure(one)}  on {items_in_clusters(one.n, one.clusters)}"
+def _counts(counts: Mapping[int, int]) -> Text:
+    return joined((Text("{n} of {people}", n=n, people=people) for people, n in counts.items()), ", ")
 
 
-def _sure(one: MetricRecord | OnDataset | WithoutSuspects) -> str:
+def _brief(one: MetricRecord) -> Text:
+    return Text(
+        "{value:.3f}{sure}  on {n:# item|# items}{clusters}",
+        value=one.value,
+        sure=_sure(one),
+        n=one.n,
+        clusters=Text(" in {n:# cluster|# clusters}", n=one.clusters) if one.clusters else "",
+    )
+
+
+def _sure(one: MetricRecord | OnDataset | WithoutSuspects) -> Text | str:
     """Format the interval of record; one over items alone has its name after it. Empty without an interval."""
-    if one.interval is None:
-        return ""
-    return f" {_ends(one.interval)}" + ("" if one.over_both else f" {OVER_ITEMS_ALONE.en}")
+    alone = one.interval and not one.over_both
+    return joined([_after_space(one.interval), *([" ", OVER_ITEMS_ALONE] if alone else [])], "")
 
 
-def _ends(ends: Span | None) -> str:
-    return "" if ends is None else f"[{ends.low:.3f}, {ends.high:.3f}]"
+def _after_space(span: Span | None) -> Text | str:
+    return joined([" ", _ends(span)], "") if span else ""
+
+
+def _ends(span: Span | None) -> Text | str:
+    return Text("[{low:.3f}, {high:.3f}]", low=span.low, high=span.high) if span else ""
 
 
 _STYLE: Final = Markup(
@@ -368,21 +459,25 @@ _STYLE: Final = Markup(
 
 def baseline_html(record: BaselineRecord) -> str:
     """Render the baseline as HTML without scripts: status, plot of the main metric with its interval, and tables."""
-    name = record.dataset
-    title = Markup("<b>Human baseline{}: {}</b>").format(f" of {name}" if name else "", record.status)
-    if record.simulated:
-        title += Markup(" (simulated annotators)")
+    title = Markup("<b>{}: {}</b>").format(_title(record), _status(record)[0])
     return str(
         Markup(
             '<div class="merilo-baseline">{}{}{}<table>{}</table>'
-            "<details><summary>Details</summary><table>{}</table></details></div>"
-        ).format(_STYLE, title, _plot(record), _rows(record), _rows(record, details=True))
+            "<details><summary>{}</summary><table>{}</table></details></div>"
+        ).format(
+            _STYLE,
+            title,
+            _plot(record),
+            _html_rows(record),
+            Text("Details"),
+            _html_rows(record, details=True),
+        )
     )
 
 
-def _rows(record: BaselineRecord, *, details: bool = False) -> Markup:
+def _html_rows(record: BaselineRecord, *, details: bool = False) -> Markup:
     return Markup("").join(
-        Markup("<tr><td>{}</td><td>{}</td></tr>").format(name, for_library(value))
+        Markup("<tr><td>{}</td><td>{}</td></tr>").format(name, for_library(str(value)))
         for name, value in rows(record, details=details)
     )
 

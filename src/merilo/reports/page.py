@@ -23,18 +23,17 @@ from merilo.baselines.quality import SensitivityRow, StudyQuality
 from merilo.baselines.record import BaselineRecord
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
-from merilo.people.aggregation import Resolution
 from merilo.people.audit.findings import VERDICTS
 from merilo.people.disagreement import MEASURES
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
-from merilo.reports.baseline_facts import dataset_title
+from merilo.reports.baseline_facts import COEFFICIENTS, REASONS, WAYS, dataset_title, ways
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.metric_names import metric_title
 from merilo.reports.paper import arm_rows
-from merilo.reports.prose import COEFFICIENTS, adaptive_overlap, comparison, methods
+from merilo.reports.prose import adaptive_overlap, comparison, methods
 from merilo.settings import Settings
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
@@ -56,33 +55,6 @@ TESTS: Final = {
     "drift": Text("learning and fatigue"),
     "too_fast": Text("faster than the others"),
     "unreadable": Text("faster than anyone can read"),
-}
-
-_WAYS: Final = (
-    (Resolution.UNANIMOUS, "way-1", Text("All agree")),
-    (Resolution.MAJORITY, "way-2", Text("Majority")),
-    (Resolution.PLURALITY, "way-3", Text("Most votes")),
-    (Resolution.SKILL, "way-4", Text("Tie, larger sum of skill")),
-    (Resolution.TOP_SKILL, "way-5", Text("Tie, the most skilled")),
-    (Resolution.GLAD, "way-6", Text("Tie, GLAD abilities")),
-    (Resolution.POOLED, "way-5", Text("Pooled Dawid–Skene")),
-    (Resolution.DAWID_SKENE, "way-5", Text("Dawid–Skene")),
-    (Resolution.MEDOID, "way-4", Text("Tie, closest to the others")),
-    (Resolution.ONE_COIN, "way-4", Text("One-coin model")),
-    (Resolution.EACH_ANSWER, "way-1", Text("Every program counts by itself")),
-    (Resolution.UNRESOLVED, "way-0", Text("Without a consensus")),
-)
-
-_REASONS: Final = {
-    "empty_input": Text("empty input"),
-    "empty_answer": Text("empty answer"),
-    "rejected": Text("rejected by the requester"),
-    "not_submitted": Text("not submitted"),
-    "same_row_twice": Text("the same row twice"),
-    "repeated": Text("repeated by the same annotator"),
-    "contradicted": Text("contradicts an answer of the same annotator"),
-    "recoded_to_nothing": Text("left out by --recode"),
-    "excluded_annotator": Text("by an excluded annotator"),
 }
 
 _MODELS: Final = {
@@ -161,7 +133,7 @@ def page(
         HTML without scripts and without links to anything outside itself.
     """
     environment = page_environment()
-    segments, rule = _ways(baseline), majority_rule(baseline.decided.votes_needed)
+    segments, rule = resolution(record), majority_rule(baseline.decided.votes_needed)
     rendered = environment.get_template("report.html.j2").render(
         baseline=baseline,
         provenance=record.provenance,
@@ -227,11 +199,13 @@ def page(
     return for_command_line(rendered)
 
 
-def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ()) -> dict[str, Chart]:
+def page_charts(
+    baseline: Baseline, record: BaselineRecord, comparisons: Sequence[ModelComparison] = ()
+) -> dict[str, Chart]:
     """Return every chart of the page by name: `estimate METRIC`, `resolution`, `controls`, `agreement`, `models`."""
     found = {f"estimate {name}": chart for name, _, chart in _figures(baseline)}
     charted = {
-        "resolution": charts.stacked_bar(_ways(baseline)),
+        "resolution": charts.stacked_bar(resolution(record)),
         "controls": _control_chart(baseline),
         "agreement": None if baseline.programs else _agreement_chart(baseline),
         "models": _standing_chart(baseline, comparisons),
@@ -239,9 +213,9 @@ def page_charts(baseline: Baseline, comparisons: Sequence[ModelComparison] = ())
     return found | {name: chart for name, chart in charted.items() if chart is not None}
 
 
-def resolution_legend(baseline: Baseline) -> list[Segment]:
+def resolution(record: BaselineRecord) -> list[Segment]:
     """Return the parts of the chart of how items were resolved."""
-    return _ways(baseline)
+    return [Segment(WAYS[way].colour, WAYS[way].phrase, n) for way, n in ways(record).items()]
 
 
 def _heaviest(baseline: Baseline) -> list[SampledStratum]:
@@ -272,14 +246,6 @@ def _sensitivity(baseline: Baseline, quality: StudyQuality) -> list[SensitivityR
         if row.threshold == settings.min_control_accuracy and (crowd := own.get(row.aggregator))
         else row
         for row in quality.sensitivity
-    ]
-
-
-def _ways(baseline: Baseline) -> list[Segment]:
-    return [
-        Segment(kind, name, baseline.resolved_by.get(way, 0))
-        for way, kind, name in _WAYS
-        if baseline.resolved_by.get(way, 0)
     ]
 
 
@@ -385,7 +351,7 @@ def _rows(record: BaselineRecord) -> list[tuple[Text, int]]:
     used = Text("used") if record.programs else Text("used for the consensus")
     lines = [(used, record.responses.used), (Text("to control items"), record.responses.control)]
     lines += [
-        (_REASONS.get(reason, joined([reason.replace("_", " ")])), n)
+        (REASONS.get(reason, joined([reason.replace("_", " ")])), n)
         for reason, n in record.responses.dropped.items()
     ]
     return [(name, n) for name, n in lines if n is not None]

@@ -11,35 +11,15 @@ from typing import Any, Final
 from merilo.baselines.record import AdaptiveRecord, BaselineRecord, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
 from merilo.records import Span
-from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
+from merilo.reports.baseline_facts import COEFFICIENTS, WAYS, BaselineFacts, baseline_facts
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.metric_names import group_title, metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
 
-_WAYS: Final = {
-    "unanimous": Text("unanimously"),
-    "majority": Text("by a majority"),
-    "plurality": Text("by most votes without a majority"),
-    "skill": Text("by the larger sum of skill after a tie"),
-    "top_skill": Text("by the three most skilled after a tie"),
-    "glad": Text("by the abilities that GLAD estimates"),
-    "pooled": Text("by the Dawid–Skene model with a pooled confusion matrix"),
-    "dawid_skene": Text("by the Dawid–Skene model"),
-    "one_coin": Text("by a model with one accuracy per annotator"),
-    "medoid": Text("by the answer closest to the others after a tie"),
-}
-
 #: With more groups of items, prose names only the lowest and the highest.
 _MOST_GROUPS: Final = 15
-
-#: The coefficients of agreement by their names in the JSON.
-COEFFICIENTS: Final = {
-    "krippendorff_alpha": Text("Krippendorff's alpha"),
-    "fleiss_kappa": Text("Fleiss' kappa"),
-    "gwet_ac1": Text("Gwet's AC1"),
-}
 
 #: The beginning of a test's description in the JSON -> its name.
 _TESTS: Final = {
@@ -486,11 +466,11 @@ def _aggregation(facts: BaselineFacts) -> list[Text]:
 
 def _decided(ways: Mapping[str, int]) -> Text:
     (first, n), *others = ways.items()
-    rest = joined((Text(", on {n} {way}", n=n, way=_WAYS[way]) for way, n in others), "")
+    rest = joined((Text(", on {n} {way}", n=n, way=WAYS[way].phrase) for way, n in others), "")
     if first == "unanimous":
         return Text("A consensus was reached on {n:# item|# items} unanimously{rest}.", n=n, rest=rest)
     return Text(
-        "A consensus was reached on {n:# item|# items} {way}{rest}.", n=n, way=_WAYS[first], rest=rest
+        "A consensus was reached on {n:# item|# items} {way}{rest}.", n=n, way=WAYS[first].phrase, rest=rest
     )
 
 

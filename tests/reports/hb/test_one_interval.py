@@ -180,7 +180,8 @@ def test_the_bar_of_the_chart_is_as_long_as_the_interval(
         table.drop("gold"), item=["question"], annotator="worker", answer="label"
     )
     gold = dict(table.select("question", "gold").unique().iter_rows())
-    chart = page_charts(merilo.baseline(responses, gold=gold).details)["estimate acc"].__html__()
+    made = merilo.baseline(responses, gold=gold)
+    chart = page_charts(made.details, made.without_quality)["estimate acc"].__html__()
     band = re.search(r'<rect x="([\d.]+)" y="\d+" width="([\d.]+)"[^>]*class="band"', chart)
     assert band is not None
     left, width = float(band[1]), float(band[2])

@@ -18,7 +18,7 @@ from merilo.baselines.pipeline import Baseline
 from merilo.reports.charts import WIDTH, Chart, Shape, placed
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
 from merilo.reports.hb.recomputation import Recomputed
-from merilo.reports.page import page_charts, resolution_legend
+from merilo.reports.page import page_charts, resolution
 from merilo.text import LANGUAGES, Language, Text
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ def plot_files(made: Recomputed) -> dict[str, bytes]:
     """Return the plots by name: `plots/en/agreement.svg`; PDF and PNG only if Matplotlib is installed."""
     files = {}
     drawn = has_matplotlib()
-    for name, chart in page_charts(made.baseline, made.comparisons).items():
+    for name, chart in page_charts(made.baseline, made.record, made.comparisons).items():
         file_name = re.sub(r"[^\w.@-]+", "-", name)
         for language in LANGUAGES:
-            shapes, height = _with_title_and_legend(name, chart, made.baseline, language)
+            shapes, height = _with_title_and_legend(name, chart, made, language)
             file = f"plots/{language}/{file_name}"
             files[f"{file}.svg"] = _svg(shapes, height, language)
             if drawn:
@@ -129,15 +129,15 @@ def plot_files(made: Recomputed) -> dict[str, bytes]:
 
 
 def _with_title_and_legend(
-    name: str, chart: Chart, baseline: Baseline, language: Language
+    name: str, chart: Chart, made: Recomputed, language: Language
 ) -> tuple[list[Shape], float]:
     """Return the shapes of a plot, and its height."""
-    shapes = [Shape("text", (_MARGIN, 22.0), "title", _title(name, baseline), "start")]
+    shapes = [Shape("text", (_MARGIN, 22.0), "title", _title(name, made.baseline), "start")]
     for shape in chart.shapes:
         lowered = {1, 3} if shape.kind == "line" else {1}
         at = tuple(value + _TITLE_HEIGHT * (place in lowered) for place, value in enumerate(shape.at))
         shapes.append(replace(shape, at=at))
-    legend = _legend(name, baseline)
+    legend = _legend(name, made)
     if not legend:
         return shapes, _TITLE_HEIGHT + chart.height + 6
     x, y = _MARGIN, _TITLE_HEIGHT + chart.height + 18
@@ -173,11 +173,11 @@ def _title(name: str, baseline: Baseline) -> Text:
     )
 
 
-def _legend(name: str, baseline: Baseline) -> Sequence[tuple[str, Text]]:
+def _legend(name: str, made: Recomputed) -> Sequence[tuple[str, Text]]:
     if name == "resolution":
         return [
-            (part.kind, Text("{name}: {count}", name=part.name, count=part.count))
-            for part in resolution_legend(baseline)
+            (part.kind, Text("{name:capital}: {count}", name=part.name, count=part.count))
+            for part in resolution(made.record)
         ]
     return _LEGENDS.get(name, ())
 
