@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -299,7 +299,11 @@ def _suspects(record: BaselineRecord) -> Iterator[Row]:
 
 def _items(record: BaselineRecord) -> Iterator[Row]:
     items, agreement = record.items, record.agreement
-    low = {"low": agreement.low_agreement, "share": agreement.low_agreement_share, "n": items.total}
+    low: dict[str, Any] = {
+        "low": agreement.low_agreement,
+        "share": agreement.low_agreement_share,
+        "n": items.total,
+    }
     unresolved = record.resolved_by.unresolved
     without = Text(
         ", {low} without a majority ({share:.1%}){unresolved}",
