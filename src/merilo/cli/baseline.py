@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from merilo.baselines.declared import settings_for
-from merilo.baselines.model_verdicts import Margin
 from merilo.cli.output import OutFolder, emit_json, reading, refuse_json, say, working
 from merilo.cli.procedure_options import takes_settings
 from merilo.cli.study_options import (
@@ -44,7 +43,6 @@ from merilo.errors import for_command_line
 from merilo.people.reading import read_responses
 from merilo.people.recoding import recoding_files
 from merilo.reports.baseline import baseline
-from merilo.reports.comparison import sentences
 from merilo.settings import Settings
 
 app = typer.Typer(add_completion=False)
@@ -136,6 +134,8 @@ def make(
     # Report wrong settings before reading a long file.
     settings_for(declared, settings)
     if margin is not None:
+        from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415 - needed only with models
+
         Margin(margin)
     with reading(files) as progress:
         responses = read_responses(
@@ -176,9 +176,12 @@ def make(
             from merilo.cli.compare_table import show_tests as show_models  # noqa: PLC0415 - the same
 
             show_models(made.comparisons, result.declaration.metrics[0])
-    if made.comparisons and result.status == "rejected":
-        say("the baseline is rejected, so the comparison with models is not valid")
-    for comparison in made.comparisons:
-        for sentence in sentences(comparison):
-            say(f"{comparison.model}: {sentence}")
+    if made.comparisons:
+        from merilo.reports.comparison import sentences  # noqa: PLC0415 - needed only with models
+
+        if result.status == "rejected":
+            say("the baseline is rejected, so the comparison with models is not valid")
+        for comparison in made.comparisons:
+            for sentence in sentences(comparison):
+                say(f"{comparison.model}: {sentence}")
     return 1 if result.status == "rejected" else 0

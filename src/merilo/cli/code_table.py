@@ -15,7 +15,7 @@ from merilo.sandbox.job import Step
 from merilo.sandbox.ledger import Ending
 
 if TYPE_CHECKING:
-    from merilo.baselines.program_estimates import Authors
+    from merilo.runs.program_authors import Authors
 
 #: How many authors the terminal shows; the JSON holds all.
 MOST_AUTHORS: Final = 20

@@ -13,12 +13,8 @@ import polars as pl
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines import pipeline
-from merilo.baselines.baseline_reader import stored_baseline_of
 from merilo.baselines.declared import settings_for
 from merilo.baselines.estimates import Bounds, Estimate
-from merilo.baselines.model_answers import log_file, run_file
-from merilo.baselines.model_comparison import ModelComparison
-from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline, test_items
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.record import BaselineRecord, record_of, with_quality
@@ -34,23 +30,23 @@ from merilo.baselines.study_input import (
     study_input,
 )
 from merilo.baselines.warnings import Status
-from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument, for_library
 from merilo.metrics.score import Score
 from merilo.people import pseudonyms
 from merilo.people.agreement import Agreement
 from merilo.people.reading import Source
 from merilo.people.uncertainty.annotator_accuracy import Individuals
-from merilo.reports.comparison import planned_margin
 from merilo.responses import Responses
 from merilo.settings import DEFAULTS, Settings
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
-from merilo.studies.plan_types import FROZEN_FILE
 from merilo.wording import shown
 
 if TYPE_CHECKING:
+    from merilo.baselines.model_comparison import ModelComparison
+    from merilo.baselines.model_verdicts import Margin
     from merilo.baselines.quality import StudyQuality
     from merilo.reports.hb.raw_study import RawStudy
     from merilo.reports.model_sections import ModelSections
@@ -214,7 +210,7 @@ class BaselineResult:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the baseline as JSON, as in the output of `merilo baseline --json` and in `baseline.json`."""
-        return dict(self._with_models.content)
+        return dict(self._with_models.content) if self._models else self.record.to_json()
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
         """Write the folder that `merilo baseline --out` writes: report, JSON and tables.
@@ -316,7 +312,7 @@ def baseline(
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     settings = settings_for(declared, Settings.of(chosen, settings))
-    models = [run_file(Path(one), settings.dataset) for one in models]
+    answered = _answer_files(models, settings.dataset)
     study = study_input(
         responses,
         declared,
@@ -344,9 +340,7 @@ def baseline(
         population, strata, responses=read, gold=found, encoding=origin.encoding if origin else None
     )
     made = pipeline.baseline(read, settings, dataset=declared, gold=found, skills=skilled, population=whole)
-    if any(Path(one).is_dir() for one in models):
-        crowd = stored_baseline_of(made)
-        models = [log_file(Path(one), crowd) for one in models]
+    answered = _log_files(answered, made)
     options: dict[str, Json] = {
         **study.reading("platform"),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
@@ -355,7 +349,7 @@ def baseline(
         **study.reading("answer", "recode"),
         "anonymise": anonymise,
         "skills": study.skills_name,
-        "model": [shown(Path(one)) for one in models],
+        "model": [shown(path) for path in answered],
         "common_items": common_items,
         "margin": allowed.value if allowed else None,
         "population": population_name(population),
@@ -364,7 +358,7 @@ def baseline(
         **settings.parameters(),
         **study.reading("item", "annotator", "control", "page", "started", "submitted", "seconds", "reward"),
     }
-    inputs = [*study.files, *map(Path, models), *population_files(population), *recoding_inputs(origin)]
+    inputs = [*study.files, *answered, *population_files(population), *recoding_inputs(origin)]
     in_memory = population_name(population) == IN_MEMORY
     defaults: dict[str, Json] = {**DEFAULTS, "common_items": False, "anonymise": False}
     record = study.provenance("baseline", options, defaults, inputs=inputs, in_memory=in_memory)
@@ -379,7 +373,7 @@ def baseline(
             found,
             skilled,
             declared,
-            tuple(map(Path, models)),
+            tuple(answered),
             common_items,
             platform=origin.recognised if origin else None,
             population=whole,
@@ -391,15 +385,39 @@ def baseline(
         made,
         record.without_folders() if anonymise and not study.in_memory else record,
         raw=raw,
-        models=tuple(map(Path, models)),
+        models=tuple(answered),
         common_items=common_items,
         margin=allowed,
         inputs=tuple(inputs),
     )
 
 
+def _answer_files(models: Sequence[str | Path], dataset: str | None) -> list[Path]:
+    """Return the files of models' answers that paths of files and of runs mean."""
+    if not models:
+        return []
+    from merilo.baselines.model_answers import run_file  # noqa: PLC0415 - slow to load; needed only with models
+
+    return [run_file(Path(one), dataset) for one in models]
+
+
+def _log_files(models: list[Path], made: Baseline) -> list[Path]:
+    """Replace folders of other harnesses by the log in them that answers the baseline's items."""
+    if not any(path.is_dir() for path in models):
+        return models
+    from merilo.baselines.baseline_reader import stored_baseline_of  # noqa: PLC0415 - needed only for folders
+    from merilo.baselines.model_answers import log_file  # noqa: PLC0415 - as above
+
+    crowd = stored_baseline_of(made)
+    return [log_file(path, crowd) for path in models]
+
+
 def _margin(given: float | Margin | None, gold: GoldSource) -> Margin | None:
     """Return the margin; it is planned if it equals that of the frozen plan beside the file of gold answers."""
+    from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415 - needed only with models
+    from merilo.reports.comparison import planned_margin  # noqa: PLC0415 - as above
+    from merilo.studies.plan_types import FROZEN_FILE  # noqa: PLC0415 - as above
+
     if isinstance(given, Margin):
         return given
     own = Margin(given) if given is not None else None

@@ -36,7 +36,7 @@ from merilo.strict_json import Json, as_text
 from merilo.wording import listed, named, shown
 
 if TYPE_CHECKING:
-    from merilo.baselines.program_estimates import Authors
+    from merilo.runs.program_authors import Authors
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -337,7 +337,7 @@ def _scores(
 ) -> ProgramScores:
     people = None
     if entries[0].annotator is not None:
-        from merilo.baselines.program_estimates import authors  # noqa: PLC0415 - imports NumPy
+        from merilo.runs.program_authors import authors  # noqa: PLC0415 - imports NumPy
 
         people = authors(entries, ledger.verdicts)
     fewest = tally.fewest().generations
