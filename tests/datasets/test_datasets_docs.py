@@ -74,16 +74,3 @@ def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
     (code,) = re.findall(r"```python\n(.*?)```", DATASETS, flags=re.DOTALL)
     exec(code, {})
     assert "Ответ" in capsys.readouterr().out
-
-
-@every("command", ["list", "show", "validate", "generate", "pull"])
-def test_every_option_of_every_command_is_on_the_page(command: str) -> None:
-    import typer
-
-    from merilo.cli.datasets import app
-
-    group = typer.main.get_command(app)
-    options = [name for parameter in group.commands[command].params for name in parameter.opts]  # type: ignore[attr-defined]
-    assert f"merilo datasets {command}" in DATASETS
-    for option in options:
-        assert not option.startswith("--") or option in DATASETS, option
