@@ -67,6 +67,9 @@ class BaselineWarning:
         """Return the sentence in Russian."""
         return self.text.ru
 
+    def __str__(self) -> str:
+        return str(self.text)
+
 
 def majority_rule(needed: Mapping[int, int]) -> Text:
     """Describe how many equal answers make a majority.
