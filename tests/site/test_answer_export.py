@@ -55,7 +55,7 @@ def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, database: st
     made = collect_site(folder.path, database=database)
     rows = list(csv.DictReader(io.StringIO(made.table)))
     assert tuple(rows[0]) == COLLECTED_FIELDS
-    assert (made.people, made.excluded, made.stopped, made.surplus) == (3, 0, 0, 0)
+    assert (made.people, set(made.left_out.values())) == (3, {0})
     tests = {task.id for task in study_tasks(folder).tests}
     assert sum(row["task"] in tests for row in rows) == 3 * len(tests)
     assert {row["seconds"] for row in rows} == {"2.500"}
@@ -74,8 +74,9 @@ def test_answers_of_excluded_people_are_left_out_and_counted(frozen: Frozen, dat
     answered_by(folder, database, 3, excluded=1)
     made = collect_site(folder.path, database=database)
     assert made.people == 2
-    assert made.excluded > 0
-    assert made.to_dict()["left_out"] == {"excluded": made.excluded, "stopped": 0, "surplus": 0}
+    excluded = made.left_out["excluded"]
+    assert excluded > 0
+    assert made.to_dict()["left_out"] == {"excluded": excluded, "stopped": 0, "surplus": 0}
 
 
 def test_links_are_made_beside_the_server(frozen: Frozen, database: str) -> None:
@@ -115,4 +116,4 @@ def test_a_dump_of_postgresql_that_is_made_while_people_answer_is_restored(
     postgres.run("pg_restore", f"--dbname={restored}", dump)
     there, here = (collect_site(folder.path, database=one) for one in (restored, database))
     assert there.people == 2
-    assert (here.answers, here.stopped) == (0, there.answers)
+    assert (here.answers, here.left_out["stopped"]) == (0, there.answers)

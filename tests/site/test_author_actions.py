@@ -356,7 +356,7 @@ def test_people_are_named_on_the_command_line_by_pseudonym_or_id(frozen: Frozen)
     with pytest.raises(UsageError, match="there is no 'nobody'"):
         erase_from_site(folder.path, "nobody")
     assert exclude_from_site(folder.path, pseudonym, reason="x").changed
-    assert collect_site(folder.path).excluded == 2
+    assert collect_site(folder.path).left_out["excluded"] == 2
     assert reinstate_on_site(folder.path, pseudonym).changed
     assert erase_from_site(folder.path, pseudonym).answers == 2
     with engine.connect() as connection:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from threading import Event
 
 import httpx
 import pytest
@@ -12,11 +11,10 @@ from collected_answers import Given, put_answers, simulate
 from site_in_process import opened_site
 from site_process import running_site
 
-from merilo.reports.study_status import StudyStatus
 from merilo.site import live_events
 from merilo.site.annotation_site import AnnotationSite
+from merilo.site.collected_figures import estimate_so_far
 from merilo.site.database import database_url, open_database, writing
-from merilo.site.hidden_estimate import AskedEstimates, estimate_so_far
 from merilo.site.served_study import ServedStudy, load_study, register
 from merilo.site.serving import set_site_password
 from merilo.studies.study_folder import StudyFolder
@@ -163,33 +161,6 @@ def test_a_stopped_server_ends_all_events(frozen: Frozen) -> None:
             return len([event async for event in events])
 
         assert asyncio.run(watch()) == 0
-
-
-def test_a_second_press_waits_for_the_estimate_that_is_being_computed(frozen: Frozen) -> None:
-    go_on, calls = Event(), []
-
-    def slowly(_engine: object, study: ServedStudy) -> StudyStatus:
-        calls.append(study.key)
-        go_on.wait(30)
-        return StudyStatus(
-            study="s", arm="people", frozen=True, files=0, items=1, overlap=5, planned=5, missing=4
-        )
-
-    with opened_site(frozen()) as site:
-        study = next(iter(site.by_number.values()))
-        asked = AskedEstimates(site.engine, slowly)
-
-        async def press() -> list[StudyStatus]:
-            first, second = (asyncio.create_task(asked.of(study)) for _ in range(2))
-            await asyncio.sleep(0)
-            gone = asyncio.create_task(asked.of(study))
-            await asyncio.sleep(0)
-            gone.cancel()
-            go_on.set()
-            return [await first, await second]
-
-        assert [one.missing for one in asyncio.run(press())] == [4, 4]
-        assert len(calls) == 1
 
 
 @pytest.mark.thorough

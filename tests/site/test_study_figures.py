@@ -13,9 +13,8 @@ from merilo.errors import DataError
 from merilo.reports.study_status import study_status
 from merilo.settings import AdaptiveOverlap
 from merilo.site.annotator_steps import next_task, person_of
-from merilo.site.collected_figures import collected_figures, sorted_people
+from merilo.site.collected_figures import collected_figures, estimate_so_far, sorted_people
 from merilo.site.database import database_url, open_database, snapshot, writing
-from merilo.site.hidden_estimate import estimate_so_far
 from merilo.site.schema import PERSON, STUDY
 from merilo.site.served_study import ServedStudy, load_study, register
 from merilo.site.serving import collect_site
@@ -157,7 +156,7 @@ def test_the_figures_equal_those_of_study_status_after_an_import(
     if not status.problem:
         assert found.agreement.counted == status.counted
     assert found.collected == status.cost
-    if not made.excluded:
+    if not made.left_out["excluded"]:
         assert figures.earned == (status.cost.total if status.cost else None)
     known = {one.pseudonym: one for one in found.people}
     assert set(known) >= {one.annotator for one in status.annotators}

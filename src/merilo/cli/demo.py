@@ -74,7 +74,7 @@ def demonstrate(
 ) -> int:
     """Run the whole procedure: two studies, simulated people who answer on the annotation site, baselines, comparison.
 
-    Needs the extra 'site'. The server listens on 127.0.0.1 only, and stops at the end.
+    Needs the extra 'site'.
     """
     from merilo.site import require_site  # noqa: PLC0415 - an extra
 
@@ -180,7 +180,7 @@ def _print(line: str) -> None:
 def _tell(collected: SimulatedCollection) -> None:
     ends = collected.people
     told = [f"{ends[end]} {what}" for end, what in _ENDS.items() if ends.get(end)]
-    _print(f"{collected.answers} answers of simulated people at {collected.address}: {', '.join(told)}")
+    _print(f"{collected.answers} answers of simulated people: {', '.join(told)}")
 
 
 def _remove_earlier(out: Path) -> None:

@@ -230,12 +230,12 @@ def collect(
     refuse_json(json_to, [study])
     made = collect_site(study, arm=arm, database=database)
     write_text(out, made.table)
-    for number, why in (
-        (made.excluded, "of excluded people"),
-        (made.stopped, "of stopped people whom the baseline's rule would keep"),
-        (made.surplus, "beyond the overlap"),
+    for reason, why in (
+        ("excluded", "of excluded people"),
+        ("stopped", "of stopped people whom the baseline's rule would keep"),
+        ("surplus", "beyond the overlap"),
     ):
-        if number:
+        if number := made.left_out[reason]:
             say(f"left out: {number} answers {why}")
     if json_to:
         emit_json(made.to_dict(), json_to)

@@ -1,4 +1,4 @@
-"""The answers that the site collected, as the table that `merilo study import` reads."""
+"""The answers that the site collected: as a table for `merilo study import`, and as responses without a file."""
 
 from __future__ import annotations
 
@@ -8,26 +8,173 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, select
+import polars as pl
+from sqlalchemy import Connection, select
 
 from merilo.people.experts.out_of_bag import NOT_SHOWN
+from merilo.people.platforms.export import json_text
+from merilo.people.reading import StudyResponses, read_responses
 from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.strict_json import Json
+from merilo.studies.collected import input_columns
+from merilo.studies.platform_rows import as_given
+from merilo.studies.study_tasks import study_tasks
 
 #: The columns of the table.
 COLLECTED_FIELDS: Final = (
     "study", "task", "answer", "respondent", "page", "started", "submitted", "seconds", "reward",
 )  # fmt: skip
 
+#: Columns of responses that no input field of an item is called like.
+SITE_TASK, _NUMBER = "merilo task", "merilo number"
 
-#: The items that people were not shown because they wrote them.
-_OWN_ITEMS: Final = (
-    select(RESPONSE.c.task, PERSON.c.pseudonym)
-    .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-    .where(RESPONSE.c.study == bindparam("of_study"), RESPONSE.c.state == OWN)
-    .order_by(PERSON.c.pseudonym, RESPONSE.c.task)
-)
+_OF_RESPONSE: Final = {
+    "task": pl.Int32,
+    "person": pl.Int64,
+    "place": pl.Int32,
+    "counts": pl.Boolean,
+    "given": pl.Int64,
+    "answered": pl.Int64,
+    "seconds": pl.Float64,
+    "answer": pl.String,
+}
+_OF_PERSON: Final = {
+    "pseudonym": pl.String,
+    "stage": pl.String,
+    "controls": pl.Int32,
+    "controls_right": pl.Int32,
+}
+
+
+def read_answers(connection: Connection, study: ServedStudy) -> pl.DataFrame:
+    """Read all answers to test and control items, in the order in which they came.
+
+    Returns:
+        One row for each answer: columns of the tables `response` and `person`, and `left_out`: why the answer is
+        not in the table of `merilo study collect` ("excluded", "stopped", "surplus"); an empty text if it is.
+    """
+    columns = [*(RESPONSE.c[name] for name in _OF_RESPONSE), *(PERSON.c[name] for name in _OF_PERSON)]
+    query = (
+        select(*columns)
+        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
+        .where(
+            RESPONSE.c.study == study.rules.study,
+            RESPONSE.c.state == ANSWERED,
+            RESPONSE.c.task < study.training.start,
+        )
+    )
+    rows = [tuple(row) for row in connection.execute(query)]
+    plan, stage, controls = study.folder.plan.baseline, pl.col("stage"), pl.col("controls")
+    excluded_too = (controls >= plan.min_controls) & (
+        pl.col("controls_right") < plan.min_control_accuracy * controls
+    )
+    holds = pl.col("counts") | (pl.col("task") >= study.rules.tests)
+    why = (
+        pl.when(stage == "excluded").then(pl.lit("excluded"))
+        .when((stage == "stopped") & ~excluded_too).then(pl.lit("stopped"))
+        .when((stage == "stopped") | holds).then(pl.lit(""))
+        .otherwise(pl.lit("surplus"))
+    )  # fmt: skip
+    return (
+        pl.DataFrame(rows, schema={**_OF_RESPONSE, **_OF_PERSON}, orient="row")
+        .with_columns(why.alias("left_out"))
+        .sort("answered", "pseudonym", "place")
+    )
+
+
+def table_rows(study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return answers as rows of the table, with its columns.
+
+    Each answer was sent separately, so each is a page of its own, with its exact time and its share of the pay
+    for a page. People appear by their pseudonyms.
+    """
+    reward = answer_reward(study)
+    return answers.join(study.asked, on="task", how="left", maintain_order="left").select(
+        pl.lit(study.key).alias("study"),
+        pl.col("code").alias("task"),
+        "answer",
+        pl.col("pseudonym").alias("respondent"),
+        pl.format("{}-{}", "pseudonym", "place").alias("page"),
+        *(
+            pl.from_epoch(name, time_unit="ms").dt.to_string("%Y-%m-%dT%H:%M:%S%.3f+00:00").alias(new)
+            for name, new in (("given", "started"), ("answered", "submitted"))
+        ),
+        pl.Series("seconds", [f"{one:.3f}" for one in answers["seconds"]], dtype=pl.String),
+        pl.lit(None if reward is None else repr(reward), dtype=pl.String).alias("reward"),
+    )
+
+
+def collected_rows(connection: Connection, study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the table of collected answers.
+
+    A person who was stopped keeps their answers in the table if the rule of the baseline excludes them too: the
+    baseline then reports them as excluded. Answers that another person has replaced are left out otherwise. Items
+    that an expert was not shown, because they wrote them, have a mark in place of an answer, so that nobody waits
+    for it.
+    """
+    rows = table_rows(study, answers.filter(pl.col("left_out") == ""))
+    own = (
+        select(RESPONSE.c.task, PERSON.c.pseudonym)
+        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
+        .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.state == OWN)
+        .order_by(PERSON.c.pseudonym, RESPONSE.c.task)
+    )
+    people = set(rows["respondent"])
+    marks = [
+        (study.key, study.tasks[task].id, NOT_SHOWN, name, f"{name}-own-{task}", None, None, None, "0")
+        for task, name in connection.execute(own)
+        if name in people
+    ]
+    return pl.concat([rows, pl.DataFrame(marks, schema=rows.schema, orient="row")])
+
+
+def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = False) -> StudyResponses:
+    """Return rows of the table as responses, as they are read after an import.
+
+    Args:
+        study: the study.
+        rows: the rows.
+        with_inputs: whether the items have their input fields, by which gold answers are found.
+
+    Raises:
+        DataError: there are no answers.
+    """
+    texts = rows["answer"].unique().to_list()
+    changed = {text: kept for text in texts if text != (kept := as_given(text))}
+    asked = study.asked.select(
+        pl.col("task").alias(_NUMBER), pl.col("code").alias(SITE_TASK), "id", "control"
+    )
+    inputs: list[str] = []
+    if with_inputs and rows.height:
+        fields = input_columns(study.folder, study_tasks(study.folder))
+        shown = pl.DataFrame([
+            {SITE_TASK: task, **{name: json_text(value) for name, value in fields[task].items()}}
+            for task in rows["task"].unique()
+        ])  # fmt: skip
+        inputs = [name for name in shown.columns if name != SITE_TASK]
+        asked = asked.join(shown, on=SITE_TASK)
+    table = (
+        rows.drop("study")
+        .rename({"task": SITE_TASK})
+        .join(asked, on=SITE_TASK, how="inner")
+        .with_columns(pl.col("answer").replace(changed) if changed else pl.col("answer"))
+        .sort(_NUMBER, "submitted", "respondent", nulls_last=True)
+    )
+    return read_responses(
+        table,
+        platform="csv",
+        dataset=study.declared,
+        item=("id", *inputs) if inputs else (SITE_TASK, "id"),
+        annotator="respondent",
+        answer="answer",
+        control="control",
+        page="page",
+        started="started",
+        submitted="submitted",
+        seconds="seconds",
+        reward="reward",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,110 +183,41 @@ class CollectedAnswers:
 
     Attributes:
         table: the answers as CSV, one row for each, in the order in which they came.
-        answers: rows of the table.
+        answers: answers in the table.
         people: people who gave them.
-        excluded: answers of people whom the author excluded, which are left out.
-        stopped: answers of stopped people whom the rule of the baseline would keep, which are left out.
-        surplus: answers beyond the overlap, which are left out.
+        left_out: why answers are left out -> how many: of people whom the author excluded ("excluded"), of
+            stopped people whom the rule of the baseline would keep ("stopped"), beyond the overlap ("surplus").
     """
 
     table: str
     answers: int
     people: int
-    excluded: int
-    stopped: int
-    surplus: int
+    left_out: dict[str, int]
 
     def to_dict(self) -> dict[str, Json]:
         """Return the counts as JSON."""
-        return {
-            "answers": self.answers,
-            "people": self.people,
-            "left_out": {
-                "excluded": self.excluded,
-                "stopped": self.stopped,
-                "surplus": self.surplus,
-            },
-        }
+        return {"answers": self.answers, "people": self.people, "left_out": {**self.left_out}}
 
 
 def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnswers:
-    """Collect the answers to test and control items.
-
-    Each answer was sent separately, so each is a page of its own, with its exact time and its share of the
-    pay for a page. People appear by their pseudonyms. A person who was stopped keeps their answers in the
-    table if the rule of the baseline excludes them too: the baseline then reports them as excluded. Answers
-    that another person has replaced are left out otherwise.
-
-    Items that an expert was not shown, because they wrote them, have a mark in place of an answer, so that
-    nobody waits for it.
+    """Collect the answers to test and control items as a table.
 
     Args:
         connection: the site's database.
         study: the registered study.
     """
-    query = (
-        select(
-            RESPONSE.c.task,
-            RESPONSE.c.place,
-            RESPONSE.c.counts,
-            RESPONSE.c.given,
-            RESPONSE.c.answered,
-            RESPONSE.c.seconds,
-            RESPONSE.c.answer,
-            PERSON.c.pseudonym,
-            PERSON.c.stage,
-            PERSON.c.controls,
-            PERSON.c.controls_right,
-        )
-        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-        .where(
-            RESPONSE.c.study == study.rules.study,
-            RESPONSE.c.state == ANSWERED,
-            RESPONSE.c.task < study.training.start,
-        )
-        .order_by(RESPONSE.c.answered, PERSON.c.pseudonym, RESPONSE.c.place)
-    )
+    answers = read_answers(connection, study)
     text = io.StringIO()
     # Lines end by CR LF, so that an answer with either of them is put in quotation marks.
     writer = csv.writer(text)
     writer.writerow(COLLECTED_FIELDS)
-    counts = {"": 0, "excluded": 0, "stopped": 0, "surplus": 0}
-    people = set()
-    pay = answer_reward(study)
-    reward = "" if pay is None else repr(pay)
-    for row in connection.execute(query):
-        holds = row.counts or row.task >= study.rules.tests
-        why = reason_left_out(study, row.stage, row.controls, row.controls_right, holds=holds)
-        counts[why] += 1
-        if not why:
-            people.add(row.pseudonym)
-            writer.writerow([
-                study.key, study.tasks[row.task].id, row.answer, row.pseudonym, f"{row.pseudonym}-{row.place}",
-                moment(row.given), moment(row.answered), f"{row.seconds:.3f}", reward,
-            ])  # fmt: skip
-    for task, pseudonym in connection.execute(_OWN_ITEMS, {"of_study": study.rules.study}):
-        if pseudonym in people:
-            writer.writerow(
-                [
-                    study.key,
-                    study.tasks[task].id,
-                    NOT_SHOWN,
-                    pseudonym,
-                    f"{pseudonym}-own-{task}",
-                    "",
-                    "",
-                    "",
-                    "0",
-                ]
-            )
+    writer.writerows(collected_rows(connection, study, answers).iter_rows())
+    why = answers["left_out"]
     return CollectedAnswers(
         text.getvalue(),
-        counts[""],
-        len(people),
-        counts["excluded"],
-        counts["stopped"],
-        counts["surplus"],
+        answers.filter(why == "").height,
+        answers.filter(why == "")["pseudonym"].n_unique(),
+        {one: answers.filter(why == one).height for one in ("excluded", "stopped", "surplus")},
     )
 
 
@@ -147,28 +225,6 @@ def answer_reward(study: ServedStudy) -> float | None:
     """Return the pay for one answer: that of a page divided by its tasks; `None` while the pay is not decided."""
     pay = study.arm.pay.per_page
     return None if pay is None else round(pay / study.arm.items_per_page, 10)
-
-
-def reason_left_out(study: ServedStudy, stage: str, controls: int, right: int, *, holds: bool) -> str:
-    """Return why an answer is left out of the table of collected answers; an empty text if it is in it.
-
-    Args:
-        study: the study.
-        stage: the stage of the person who gave it.
-        controls: how many control items the person answered.
-        right: how many of them rightly.
-        holds: whether the answer holds a place of its task, or is one to a control item.
-
-    Returns:
-        "excluded", "stopped", "surplus" or an empty text.
-    """
-    if stage == "excluded":
-        return "excluded"
-    if stage == "stopped":
-        plan = study.folder.plan.baseline
-        excluded_too = controls >= plan.min_controls and right < plan.min_control_accuracy * controls
-        return "" if excluded_too else "stopped"
-    return "" if holds else "surplus"
 
 
 def moment(milliseconds: int) -> str:

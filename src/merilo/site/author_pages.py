@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
@@ -24,9 +25,8 @@ from merilo.site.author_actions import (
     person_details,
 )
 from merilo.site.author_session import HOME, AuthorViews, local_path, plain_name
-from merilo.site.collected_figures import sorted_people
+from merilo.site.collected_figures import estimate_so_far, sorted_people
 from merilo.site.database import drop_remnants
-from merilo.site.hidden_estimate import AskedEstimates
 from merilo.site.overview_texts import CHART, overview_texts, people_columns, person_cells
 from merilo.site.people_access import LONGEST_ID, new_code
 from merilo.site.served_study import ServedStudy
@@ -47,7 +47,7 @@ def author_study_routes(views: AuthorViews) -> APIRouter:
     """Return the routes of the overview, its live figures, the estimate, pausing and the log."""
     router = _router(views, "")
     site = views.site
-    estimates = AskedEstimates(site.engine)
+    one_at_a_time = asyncio.Lock()
 
     @router.get("/")
     async def overview(request: Request, key: str) -> Response:
@@ -86,7 +86,8 @@ def author_study_routes(views: AuthorViews) -> APIRouter:
         await form_of(request, site.cookies)
         await views.act(study, lambda author: author.record("estimate_shown"))
         try:
-            status = await estimates.of(study)
+            async with one_at_a_time:
+                status = await asyncio.to_thread(estimate_so_far, site.engine, study)
         except DataError as error:
             return await estimate_page(request, study, problem=for_library(error.marked))
         return await estimate_page(request, study, status, status.problem)

@@ -13,29 +13,34 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, literal_column, select, update
 
 from merilo.baselines.declared import declared, settings_for
 from merilo.baselines.steps import agreement_of, comparable, without_majority
 from merilo.errors import DataError
-from merilo.files import Table
-from merilo.people import platforms
 from merilo.people.collection_design import asked_by_design
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
 from merilo.people.experts.out_of_bag import may_be_mine
-from merilo.people.platforms import Columns
 from merilo.people.quality.annotators import READING_LIMIT, pace
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.quality.peers import sharing
 from merilo.people.quality.work import StudyWork, Work, study_work
+from merilo.reports.study_status import StudyStatus, status_of
 from merilo.responses import Responses
 from merilo.settings import Settings
-from merilo.site.answer_export import answer_reward, reason_left_out
-from merilo.site.schema import ANSWERED, ERASED, OPEN, PERSON, RESPONSE
+from merilo.site.answer_export import (
+    SITE_TASK,
+    answer_reward,
+    collected_rows,
+    read_answers,
+    responses_of,
+    table_rows,
+)
+from merilo.site.database import snapshot
+from merilo.site.schema import ERASED, OPEN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.statistics.intervals import Interval, wilson
-from merilo.studies.platform_rows import as_given
 
 #: Answers that a person gives before their speed is judged.
 ENOUGH_ANSWERS: Final = 10
@@ -151,105 +156,9 @@ def _of_people(work: Work, wanted: NDArray[np.bool_]) -> Work:
     )
 
 
-_ANSWER_COLUMNS: Final = {
-    "task": pl.Int32,
-    "person": pl.Int64,
-    "place": pl.Int32,
-    "counts": pl.Boolean,
-    "given": pl.Int64,
-    "answered": pl.Int64,
-    "seconds": pl.Float64,
-    "answer": pl.String,
-}
-
-
-def read_answers(
-    connection: Connection, study: ServedStudy, people: Mapping[int, Row[*tuple[Any, ...]]]
-) -> pl.DataFrame:
-    """Read all answers to test and control items.
-
-    Args:
-        connection: a transaction that reads.
-        study: the registered study.
-        people: the people of the study by their numbers, read in the same transaction.
-
-    Returns:
-        One row for each answer: the columns of the table `response`, `pseudonym`, and `left_out`: why the
-        answer is not in the table of `merilo study collect`, an empty text if it is.
-    """
-    query = select(*(RESPONSE.c[name] for name in _ANSWER_COLUMNS)).where(
-        RESPONSE.c.study == study.rules.study,
-        RESPONSE.c.task < study.training.start,
-        RESPONSE.c.state == ANSWERED,
-    )
-    rows = [tuple(row) for row in connection.execute(query)]
-    table = pl.DataFrame(rows, schema=_ANSWER_COLUMNS, orient="row")
-    kinds = [(number, one.pseudonym, *_left_out(study, one)) for number, one in people.items()]
-    schema = {"person": pl.Int64, "pseudonym": pl.String, "held": pl.String, "surplus": pl.String}
-    holds = pl.col("counts") | (pl.col("task") >= study.rules.tests)
-    return (
-        table.join(pl.DataFrame(kinds, schema=schema, orient="row"), on="person", how="inner")
-        .with_columns(pl.when(holds).then("held").otherwise("surplus").alias("left_out"))
-        .drop("held", "surplus")
-    )
-
-
-def _left_out(study: ServedStudy, person: Row[*tuple[Any, ...]]) -> tuple[str, str]:
-    """Return why a person's answers are left out that hold a place of their task, and why those that do not."""
-    held, surplus = (
-        reason_left_out(study, person.stage, person.controls, person.controls_right, holds=holds)
-        for holds in (True, False)
-    )
-    return held, surplus
-
-
 def planned_settings(study: ServedStudy) -> Settings:
     """Return the settings of the baseline in the frozen plan."""
     return settings_for(study.declared, study.folder.plan.settings(study.arm))
-
-
-def responses_of(study: ServedStudy, answers: pl.DataFrame) -> Responses:
-    """Return answers as responses, read as the table of `merilo study collect` is read after its import.
-
-    Args:
-        study: the study.
-        answers: rows of `read_answers`.
-
-    Raises:
-        DataError: there are no answers.
-    """
-    texts = answers["answer"].unique().to_list()
-    new = {text: as_given(text) for text in texts}
-    changed = {text: kept for text, kept in new.items() if text != kept}
-    reward = answer_reward(study)
-    rows = (
-        answers.join(study.asked, on="task", how="inner")
-        .sort("task", "answered", "pseudonym")
-        .select(
-            "code",
-            "id",
-            pl.col("pseudonym").alias("respondent"),
-            pl.col("answer").replace(changed) if changed else pl.col("answer"),
-            "control",
-            pl.format("{}-{}", "pseudonym", "place").alias("page"),
-            *(pl.from_epoch(pl.col(name), time_unit="ms").dt.to_string("%Y-%m-%d %H:%M:%S%.3f").alias(new)
-              for name, new in (("given", "started"), ("answered", "submitted"))),
-            pl.col("seconds").round(3).cast(pl.String),
-            pl.lit(None if reward is None else repr(reward), dtype=pl.String).alias("reward"),
-        )
-    )  # fmt: skip
-    columns = Columns(
-        answer="answer", item=("code", "id"), annotator="respondent", control="control", page="page", started="started",
-        submitted="submitted", seconds="seconds", reward="reward",
-    )  # fmt: skip
-    form = study.declared
-    return platforms.read(
-        [Table("the site", rows)],
-        platform="csv",
-        columns=columns,
-        labels=form.answer.labels,
-        as_typed=form.answers_as_typed,
-    )
 
 
 def comparable_responses(study: ServedStudy, responses: Responses) -> Responses:
@@ -259,7 +168,7 @@ def comparable_responses(study: ServedStudy, responses: Responses) -> Responses:
         UsageError: the answers are programs, which are not compared as texts.
     """
     settings = planned_settings(study)
-    asked = responses.items.select("item", "code").iter_rows()
+    asked = responses.items.select("item", SITE_TASK).iter_rows()
     types = {item: kind for item, task in asked if (kind := study.types.get(study.numbers[task])) is not None}
     return comparable(responses, declared(study.declared, settings), settings, types)[0]
 
@@ -375,7 +284,7 @@ def collected_figures(connection: Connection, study: ServedStudy) -> CollectedFi
     """
     here = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
     people = {row.id: row for row in connection.execute(select(PERSON).where(here))}
-    table = read_answers(connection, study, people)
+    table = read_answers(connection, study)
     latest = (
         select(RESPONSE.c.person, func.max(RESPONSE.c.given).label("given"))
         .where(open_responses(study))
@@ -422,7 +331,7 @@ def _read(study: ServedStudy, table: pl.DataFrame) -> _Read | None:
     if not table.height:
         return None
     try:
-        responses = responses_of(study, table)
+        responses = responses_of(study, table_rows(study, table))
     except DataError:  # every answer is blank
         return None
     # Programs are run in the baseline; as texts they cannot be compared.
@@ -536,7 +445,12 @@ def _compared(study: ServedStudy, read: _Read | None) -> _Compared:
 
 
 def _flags(study: ServedStudy, work: StudyWork, responses: Responses) -> dict[str, SpeedFlag]:
-    lengths = responses.items.join(study.asked.drop("id"), on="code", how="left", maintain_order="left")
+    lengths = responses.items.join(
+        study.asked.select(pl.col("code").alias(SITE_TASK), "length"),
+        on=SITE_TASK,
+        how="left",
+        maintain_order="left",
+    )
     length = (
         responses.table.select("item")
         .join(lengths.select("item", "length"), on="item", how="left", maintain_order="left")["length"]
@@ -544,6 +458,23 @@ def _flags(study: ServedStudy, work: StudyWork, responses: Responses) -> dict[st
     )
     found = speed_flags(replace(work.work, characters=length))
     return {work.annotators[code]: flag for code, flag in found.items()}
+
+
+def estimate_so_far(engine: Engine, study: ServedStudy) -> StudyStatus:
+    """Compute the status of a served study with its estimate, which its author sees only on request.
+
+    The same computation as `merilo study status --show-estimate` after an import, but nothing is imported.
+
+    Args:
+        engine: the site's database.
+        study: the registered study.
+
+    Raises:
+        DataError: there are no answers yet.
+    """
+    with snapshot(engine) as connection:
+        rows = collected_rows(connection, study, read_answers(connection, study))
+    return status_of(study.folder, study.arm_name, responses_of(study, rows, with_inputs=True), estimate=True)
 
 
 _KEYS: Final[Mapping[str, Callable[[PersonFigures], str | float | None]]] = {

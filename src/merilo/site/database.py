@@ -198,10 +198,13 @@ def _migrate(engine: Engine) -> None:
                 f"'{found}'); install that version",
                 file=_named(engine.url),
             )
+        config.attributes["connection"] = connection
         if found is None:
             _refuse_foreign(connection)
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+            METADATA.create_all(connection)
+            command.stamp(config, "head")
+        else:
+            command.upgrade(config, "head")
 
 
 def _refuse_foreign(connection: Connection) -> None:

@@ -21,7 +21,6 @@ from merilo.site.collected_figures import (
     store_flags,
 )
 from merilo.site.database import snapshot
-from merilo.site.hidden_estimate import in_thread
 from merilo.site.overview_texts import overview_texts
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError
@@ -175,7 +174,7 @@ class LiveFigures:
                 return watched.figures
             compute = watched.collected is None or now >= watched.next_computation
             try:
-                await in_thread(lambda: self._read(watched, compute=compute))
+                await asyncio.to_thread(self._read, watched, compute=compute)
             except Exception as error:
                 if isinstance(getattr(error, "orig", error), self._site.engine.dialect.loaded_dbapi.Error):
                     raise RefusedRequestError(503, "not_saved") from error

@@ -330,7 +330,7 @@ def answers_table(
         )
         .sort("order", "submitted", "respondent", "page", nulls_last=False, maintain_order=True)
     )
-    fields = _input_columns(folder, tasks)
+    fields = input_columns(folder, tasks)
     lines = []
     for row in replies.iter_rows(named=True):
         task = known[row["task"]]
@@ -356,7 +356,7 @@ def answers_table(
     )
 
 
-def _input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
+def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str, Json]]:
     """Return the input fields of every task by its id.
 
     A field that is called like a column of the answers is marked as an input.
