@@ -194,7 +194,7 @@ def test_studies_of_different_questions_are_not_compared(
         "--mine", "пропустить", "--item", "question"))]
     )  # fmt: skip
     assert status == 2
-    assert "no item was decided by both experts and non-experts" in capsys.readouterr().err
+    assert "no item was answered by both experts and non-experts" in capsys.readouterr().err
 
 
 def test_questions_are_drawn_evenly_and_can_be_drawn_again(

@@ -371,7 +371,7 @@ def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
     assert result.items().height == 9
     shown = merilo("study", "baseline", folder.path, "--arm", "experts", "--out", tmp_path / "e")
     assert shown.status == 0
-    assert "On the 9 items that both decided" in shown.out
+    assert "On the 9 items that both answered" in shown.out
     assert sorted(path.name for path in (tmp_path / "e").iterdir()) == ["experts.json", "items.csv", "raw"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -108,15 +108,23 @@ class ConsensusScorer:
 
     def share_earned(self, consensus: Consensus) -> dict[int | str, float]:
         """Return the points of the consensus on each item, from 0 to 1; empty if no metric scores single items."""
-        form = self.dataset.answer
-        if form.kind in {"criteria", "program"}:
+        if self.dataset.answer.kind in {"criteria", "program"}:
             return {}
-        metric = TASK if "grade_norm" in self.dataset.metrics else "em" if form.kind == "text" else "acc"
         given = self.answers(consensus)
         answered = [item for item in self.items if item.id in given]
-        part = NamedPart(metric, metric, ())
-        earned = points(self.dataset, part, answered, [str(given[item.id]) for item in answered])
+        earned = self.points(answered, [str(given[item.id]) for item in answered])
         return {item.id: share for item, share in zip(answered, earned.tolist(), strict=True)}
+
+    def points(self, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
+        """Return the points of answers from 0 to 1, shape (n,), by the first metric that scores single items.
+
+        Args:
+            items: shape (n,), the item that each answer belongs to; items may repeat.
+            answers: shape (n,).
+        """
+        kind = self.dataset.answer.kind
+        metric = TASK if "grade_norm" in self.dataset.metrics else "em" if kind == "text" else "acc"
+        return points(self.dataset, NamedPart(metric, metric, ()), items, answers)
 
     def with_blanks(self, part: NamedPart, consensus: Consensus) -> float:
         """Compute a main metric with undecided items counted as unanswered."""

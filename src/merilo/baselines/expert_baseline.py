@@ -73,7 +73,7 @@ class ExpertBaseline:
         scored: the scores of the experts' answers.
         bag: the experts' out-of-bag answers; `None` for the basic protocol.
         people: the baseline of people without training; `None` if there is none.
-        comparison: experts minus people on the items that both decided; `None` without people or gold.
+        comparison: experts minus people on the items that both answered; `None` without people or gold.
         outside: answers outside the labels, with their counts; these answers count as votes.
         items: one row per question with its answers and how it was decided; `None` for the basic protocol.
         content: the result as JSON.
@@ -195,8 +195,8 @@ def expert_baseline(
         other = baseline(others, settings, dataset=declared, gold=other_gold, population=everyone)
         points = score_people(other, declared)
         untrained = {**basic_summary(other, points), **baseline_on_dataset_json(other.whole)}
-        if scored.points:
-            comparison = beside_people(scored.points, answers, known, other, points.points)
+        if scored.decided_by and points.decided_by:
+            comparison = beside_people(scored.decided_by, answers, known, points.decided_by, other)
     people_files = _origin_files(others)
     in_memory = (others is not None and not people_files) or population_name(population) == IN_MEMORY
     options: dict[str, Json] = {
@@ -384,7 +384,7 @@ def experts_summary(
     Args:
         experts: the summary of the experts' baseline.
         people: the summary of the non-experts' baseline, if there is one.
-        comparison: the comparison of both baselines on the items that both decided.
+        comparison: the comparison of both baselines on the items that both answered.
         dataset: the dataset's name.
         provenance: the provenance of the result.
         cost: the experts' pay and time; see `CostRecord`.

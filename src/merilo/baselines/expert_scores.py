@@ -26,8 +26,9 @@ from merilo.people.aggregation import Consensus, Resolution
 from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.gold import Gold
 from merilo.people.uncertainty.two_way import TwoWay
-from merilo.people.votes import encode
+from merilo.people.votes import IntArray, Votes, encode
 from merilo.responses import Responses
+from merilo.statistics.arrays import FloatArray
 from merilo.statistics.paired_tests import Difference, compare_scores
 
 Key = TypeVar("Key", bound=Hashable)
@@ -67,18 +68,37 @@ def compare(
 
 
 @dataclass(frozen=True, slots=True)
-class OutOfBagRule:
-    """How items are decided again if other experts answer them.
+class GroupRule:
+    """How items are decided again if other people of the group answer them.
 
     Attributes:
         scorer: scores a consensus.
-        rule: the experts' votes, and the weights that break ties.
-        consensus: the consensus of the experts.
+        rule: the group's votes, and the weights that break ties.
+        consensus: the consensus of the group.
     """
 
     scorer: ConsensusScorer
     rule: DecisionRule
     consensus: Consensus
+
+    def graded(self, places: Mapping[int, int], clusters: IntArray | None) -> tuple[Votes, FloatArray]:
+        """Return the votes on some items, and the points of each from 0 to 1.
+
+        Args:
+            places: mapping from the number of an item with gold to its code in the votes returned.
+            clusters: shape (items,), codes of the clusters of these items; `None` if items are independent.
+        """
+        votes = self.rule.votes
+        pairs = self.scorer.pairs(votes)
+        items = [self.scorer.items[place] for place in pairs.place.tolist()]
+        earned = self.scorer.points(items, [self.scorer.labels[code] for code in pairs.label.tolist()])
+        code_of = np.full(votes.items, -1, dtype=np.int32)
+        for code, item in zip(self.scorer.codes.tolist(), self.scorer.items, strict=True):
+            code_of[code] = places.get(int(item.id), -1)
+        inside = (code_of[votes.item] >= 0) & (pairs.pair_of_vote >= 0)
+        kept = votes.where(inside)
+        kept = replace(kept, item=code_of[kept.item], items=len(places), cluster=clusters)
+        return kept, earned[pairs.pair_of_vote[inside]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +115,7 @@ class LabelScores:
         two_ways: mapping from metric to its uncertainty over items and annotators, without metrics for which it is not
             defined.
         domain_two_ways: mapping from domain to the uncertainty of `by_domain` over items and annotators.
-        decided_by: how experts who skip their own items decide; `None` for other annotators, and without gold.
+        decided_by: how the group decides; `None` without gold.
         clusters: the clusters that the items form; `None` if no field is named.
     """
 
@@ -105,7 +125,7 @@ class LabelScores:
     by_rule: Score | None = None
     two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
     domain_two_ways: Mapping[str, TwoWay] = field(default_factory=dict)
-    decided_by: OutOfBagRule | None = None
+    decided_by: GroupRule | None = None
     clusters: ItemClusters | None = None
 
 
@@ -157,7 +177,7 @@ def score_experts(
         by_rule,
         two_ways(rule, scorer, consensus, made.scores.all()),
         domain_two_ways,
-        OutOfBagRule(scorer, rule, consensus),
+        GroupRule(scorer, rule, consensus),
         clusters,
     )
 
@@ -221,7 +241,7 @@ def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
     scorer = ConsensusScorer.of(by, people.pool.everyone, by_number, known)
     rule = decision_rule(people.pool, people.annotators, people.settings)
     over_both = two_ways(rule, scorer, people.decided.consensus, made.scores.all())
-    return replace(made, two_ways=over_both)
+    return replace(made, two_ways=over_both, decided_by=GroupRule(scorer, rule, people.decided.consensus))
 
 
 def score_labels(

@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 
-from merilo.baselines.expert_scores import compare
+from merilo.baselines.expert_scores import GroupRule
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
 from merilo.people.experts.out_of_bag import NOT_SHOWN, OutOfBagDesign, spelling
 from merilo.people.gold import Gold, read_gold
 from merilo.people.gold_file import records
+from merilo.people.uncertainty.two_way import group_difference
 from merilo.responses import INPUT_MARK, Responses
-from merilo.statistics.paired_tests import Difference
+from merilo.statistics.paired_tests import SAME, Difference, PairedTest
 from merilo.wording import choices, listed, shortened
 
 #: With more distinct gold answers than this, the answers are open and not labels.
@@ -211,45 +213,62 @@ def _counts(responses: Responses, marks: Collection[tuple[str, int]] = ()) -> di
 
 
 def beside_people(
-    experts: Mapping[int, float],
-    responses: Responses,
-    gold: Gold | None,
-    people: Baseline,
-    points: Mapping[int, float],
+    experts: GroupRule, responses: Responses, gold: Gold | None, people: GroupRule, untrained: Baseline
 ) -> Difference:
-    """Compare experts with non-experts on the items that both groups decided.
+    """Compare experts with people without training on the items that both groups answered.
 
-    Items are matched by the dataset's id if the file of gold answers has one, else by their input texts.
+    The two groups are decided by one rule, for which `group_difference` has the reasons. Items are matched by the
+    dataset's id if the file of gold answers has one, else by their input texts.
 
     Args:
-        experts: mapping from item number in the experts' study to the points of the experts' answer.
+        experts: the experts' votes.
         responses: the experts' study.
         gold: the gold answers of the experts' study.
-        people: the baseline of the non-experts.
-        points: mapping from item number in the non-experts' study to the points of their answer.
+        people: the votes of the people without training.
+        untrained: their baseline.
 
     Returns:
-        The difference: experts minus non-experts.
+        The difference: experts minus people, over items and the annotators of both groups.
 
     Raises:
         UsageError: the two studies have no item in common.
         DataError: all common items belong to one cluster.
     """
-    ours = _keys(responses, gold, experts.keys())
-    theirs = _keys(people.responses, people.gold, points.keys())
-    codes = people.clusters.codes(points) if people.clusters else None
-    result = compare(
-        {theirs[item]: value for item, value in points.items()},
-        {ours[item]: value for item, value in experts.items()},
-        clusters=None
-        if codes is None
-        else {theirs[item]: int(one) for item, one in zip(points, codes, strict=True)},
-    )
-    if result is None:
+    ours = {key: number for number, key in _keys(responses, gold, _answered(experts)).items()}
+    theirs = {
+        key: number for number, key in _keys(untrained.responses, untrained.gold, _answered(people)).items()
+    }
+    common = [key for key in theirs if key in ours]
+    if not common:
         raise UsageError(
-            "no item was decided by both experts and non-experts: check that both studies use the same dataset"
+            "no item was answered by both experts and non-experts: check that both studies use the same dataset"
         )
-    return result
+    codes = untrained.clusters.codes([theirs[key] for key in common]) if untrained.clusters else None
+    first, second = (
+        group.graded({numbers[key]: place for place, key in enumerate(common)}, codes)
+        for group, numbers in ((people, theirs), (experts, ours))
+    )
+    of_people, of_experts, found = group_difference(first, second, clusters=codes)
+    return Difference(
+        float(of_people.mean()),
+        float(of_experts.mean()),
+        found.n,
+        found.value,
+        found.interval(),
+        PairedTest(found.p, found.method),
+        int((of_experts > of_people + SAME).sum()),
+        int((of_people > of_experts + SAME).sum()),
+        found.detectable(),
+    )
+
+
+def _answered(group: GroupRule) -> list[int]:
+    """Return the numbers of the items with gold that the group answered."""
+    answered = np.bincount(group.rule.votes.item, minlength=group.rule.votes.items) > 0
+    scorer = group.scorer
+    return [
+        int(item.id) for item, code in zip(scorer.items, scorer.codes.tolist(), strict=True) if answered[code]
+    ]
 
 
 def _keys(responses: Responses, gold: Gold | None, items: Collection[int]) -> dict[int, str]:

@@ -291,7 +291,7 @@ def show_baselines(summary: dict[str, Json], out: Path | None) -> None:
 
 
 def _both(n: Json) -> str:
-    return "On the 1 item that both decided" if n == 1 else f"On the {n} items that both decided"
+    return "On the 1 item that both answered" if n == 1 else f"On the {n} items that both answered"
 
 
 def _print_bag(console: Console, experts: dict[str, Json]) -> None:

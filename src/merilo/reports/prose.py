@@ -25,6 +25,8 @@ _MOST_GROUPS: Final = 15
 _TESTS: Final = {
     "McNemar's exact test": Text("McNemar's exact test"),
     "sign-flip permutation test": Text("sign-flip permutation test"),
+    "Tango's score test": Text("Tango's score test"),
+    "Student's test": Text("Student's test"),
 }
 
 
@@ -743,10 +745,11 @@ def comparison(study: Mapping[str, Json]) -> list[Text]:
         if p is not None
         else ""
     )
-    sure = _named_interval(ends(value_at(found, "ci95")), over_both=False, role="experts")
+    over_both = "annotators" in (text_at(found, "interval") or "")
+    sure = _named_interval(ends(value_at(found, "ci95")), over_both=over_both, role="annotators")
     return [
         Text(
-            "On the {n:# item|# items} that both groups decided, the {metric} is {experts:.3f} for "
+            "On the {n:# item|# items} that both groups answered, the {metric} is {experts:.3f} for "
             "experts and {people:.3f} for "
             "people without training. The difference is {difference:.3f}{details}.",
             n=n,

@@ -22,7 +22,12 @@ from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import cluster_effect_of
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
-from merilo.statistics.crossed_difference import SharedPart, heavy_tails
+from merilo.statistics.crossed_difference import (
+    CrossedDifference,
+    SharedPart,
+    crossed_difference,
+    heavy_tails,
+)
 from merilo.statistics.distributions import limited_freedom, student_quantile
 from merilo.statistics.intervals import RESAMPLES, Interval, resampled_means, wilson_form
 
@@ -601,3 +606,80 @@ def _items_worth(influence: Influence, p: float, width: float, alike: float, *, 
         return max(min(alike, float(influence.scored)), 1.0)
     worth: float = p * (1 - p) / square
     return max(worth, float(influence.scored) if bounded else 1.0)
+
+
+def as_many_each(first: Votes, second: Votes, seed: int = 0) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Choose as many answers of each group to each item: of the group with more answers, random ones.
+
+    A majority of more answers is right more often, so that groups with unequal numbers of answers differ although
+    their people do not.
+
+    Args:
+        first: the answers of the first group.
+        second: the answers of the second group to the same items.
+        seed: random seed of the choice.
+
+    Returns:
+        Masks of the answers, shapes (answers of the first,) and (answers of the second,).
+
+    Example:
+        >>> three, two = (np.array(codes, np.int32) for codes in ([0, 0, 0], [0, 0]))
+        >>> first, second = Votes(three, three, three, 1, 1, 1), Votes(two, two, two, 1, 1, 1)
+        >>> [int(mask.sum()) for mask in as_many_each(first, second)]
+        [2, 2]
+    """
+    rng = np.random.default_rng(seed)
+    counts = [np.bincount(side.item, minlength=first.items) for side in (first, second)]
+    fewest = np.minimum(*counts)
+    masks = []
+    for side, count in zip((first, second), counts, strict=True):
+        order = np.lexsort((rng.random(len(side)), side.item))
+        start = np.cumsum(count) - count
+        mask = np.zeros(len(side), dtype=np.bool_)
+        mask[order] = np.arange(len(side)) - start[side.item[order]] < fewest[side.item[order]]
+        masks.append(mask)
+    return masks[0], masks[1]
+
+
+def group_difference(
+    first: tuple[Votes, FloatArray], second: tuple[Votes, FloatArray], *, clusters: IntArray | None = None
+) -> tuple[FloatArray, FloatArray, CrossedDifference]:
+    """Compare the consensus of two groups of people on the same items, over items and both groups' annotators.
+
+    The same rule decides for both groups: most votes, and tied labels share the item; all items count, each by as
+    many answers of either group (`as_many_each`). The variances because items share annotators add up.
+
+    Args:
+        first: the votes of the first group, and the points of each answer, shape (n,).
+        second: the same of the second group; the codes of items are those of the first.
+        clusters: shape (items,), codes of the clusters of items; by default, items are independent.
+
+    Returns:
+        The points of each item by either group, shape (items,), and the difference, second minus first.
+
+    Example:
+        >>> item, person = np.divmod(np.arange(200, dtype=np.int32), 5)
+        >>> votes = Votes(item, person, np.zeros(200, np.int32), 40, 5, 2)
+        >>> _, _, found = group_difference((votes, np.ones(200)), (votes, np.ones(200)))
+        >>> found.value, found.annotators, round(found.p, 2)
+        (0.0, 9, 1.0)
+    """
+    sides = [
+        (votes.where(mask), worth[mask])
+        for (votes, worth), mask in zip((first, second), as_many_each(first[0], second[0]), strict=True)
+    ]
+    found = [influences(votes, worth, unseen=np.zeros(votes.items)) for votes, worth in sides]
+    ours, theirs = (one.item + one.value for one in found)
+    parts = [shared_part(votes, one) for (votes, _), one in zip(sides, found, strict=True)]
+    # One degree of freedom is lost in each group.
+    people = sum(part.annotators for part in parts) - 1
+    doubt = sum(part.doubt * heavy_tails(part.annotators) for part in parts) / heavy_tails(people)
+    shared = SharedPart(
+        sum(part.variance for part in parts),
+        doubt,
+        parts[1].third_cumulant - parts[0].third_cumulant,
+        people,
+    )
+    asked = np.unique(sides[0][0].item)
+    codes = None if clusters is None else clusters[asked]
+    return ours, theirs, crossed_difference(ours, theirs, shared, clusters=codes)

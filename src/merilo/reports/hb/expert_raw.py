@@ -80,8 +80,8 @@ def experts_computed(
     if people is not None:
         points = score_people(people, declared)
         untrained = {**basic_summary(people, points), **baseline_on_dataset_json(people.whole)}
-        if scored.points and points.points:
-            comparison = beside_people(scored.points, responses, known, people, points.points)
+        if scored.decided_by and points.decided_by:
+            comparison = beside_people(scored.decided_by, responses, known, points.decided_by, people)
     content: dict[str, Json] = {
         "experts": {
             **out_of_bag_summary(bag, Marks(), scored, outside),

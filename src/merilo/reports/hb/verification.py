@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -37,8 +38,13 @@ _KIND: Final = "merilo hb"
 _FORMAT: Final = 2
 
 #: In folders of this format, Dawid-Skene had a prior, and stood in place of `auto` among the methods that are
-#: tried beside the baseline's own.
+#: tried beside the baseline's own; some intervals were computed by other methods (`_BY_OTHER_METHODS`).
 _FORMAT_WITH_PRIOR: Final = 1
+
+#: The figures that a folder of that format has by other methods: experts beside people, and the whole dataset.
+_BY_OTHER_METHODS: Final = re.compile(
+    rf"{re.escape(EXPERTS_FILE)}, comparison\.|.*(^|\.)(whole_dataset\.metrics\.\w+|metrics\.\w+\.dataset)\."
+)
 
 #: What programs leave in a folder that they open.
 _IGNORED: Final = frozenset({".ipynb_checkpoints", ".DS_Store", "__pycache__"})
@@ -151,7 +157,7 @@ def verify(folder: str | Path) -> Verification:
                 "this version does not have it"
             )
             return Verification(place, (), files, (*faults, f"nothing can be recomputed: {reason}"))
-        figures, sentences = _without_prior(figures)
+        figures, sentences = _of_earlier_version(figures)
         taken += sentences
     unknown: list[str] = []
     if made.raw.gold is not None and made.raw.gold.withheld:
@@ -160,25 +166,30 @@ def verify(folder: str | Path) -> Verification:
     return Verification(place, tuple(figures), files, tuple(faults), hashed, tuple(unknown), tuple(taken))
 
 
-def _without_prior(figures: Sequence[Figure]) -> tuple[list[Figure], list[str]]:
-    """Leave out figures of the model that this version does not have, and those of `auto`.
+def _of_earlier_version(figures: Sequence[Figure]) -> tuple[list[Figure], list[str]]:
+    """Leave out figures that a folder has by methods which this version does not have, and those of `auto`.
 
     The folder's version did not have `auto`.
     """
-    gone = [one for one in figures if "dawid-skene" in one.name and one.recomputed == ABSENT]
+    with_prior = [one for one in figures if "dawid-skene" in one.name and one.recomputed == ABSENT]
+    other = [one for one in figures if _BY_OTHER_METHODS.match(one.name) and one.published != one.recomputed]
+    gone = {one.name for one in (*with_prior, *other)}
     left = [
         one
         for one in figures
-        if one not in gone
+        if one.name not in gone
         and one.name != "sensitivity.left_out"
         and not (one.published == ABSENT and _names_auto(one.name))
     ]
-    sentence = (
-        f"{len(gone)} values of the Dawid-Skene model with a prior, which stands beside the "
-        "baseline, are taken as an earlier version "
-        "gave them: this version does not have the model"
-    )
-    return left, [sentence] if gone else []
+    sentences = [
+        f"{len(some)} values of {of} are taken as an earlier version gave them: this version does not have the {what}"
+        for some, of, what in (
+            (with_prior, "the Dawid-Skene model with a prior, which stands beside the baseline,", "model"),
+            (other, "the whole dataset and of experts beside people", "methods"),
+        )
+        if some
+    ]
+    return left, sentences
 
 
 def _names_auto(name: str) -> bool:
