@@ -76,15 +76,6 @@ def test_rummlu_and_mamuramu_also_have_the_figures_of_their_cards() -> None:
     assert "card" in dataset("mamuramu").human[1].source
 
 
-def test_exact_match_that_is_published_as_accuracy_says_so() -> None:
-    named = {declared.title for declared in ALL if any("Accuracy" in f.source for f in declared.human)}
-    assert named == {"ruModAr", "ruMultiAr", "SimpleAr"}
-
-
-def test_the_exam_has_the_dev_split_under_the_name_of_the_hub() -> None:
-    assert dataset("use").splits == ("train", "validation", "test")
-
-
 def test_there_are_the_21_datasets_of_the_table_and_two_of_version_1_2() -> None:
     titles = {declared.title for declared in ALL}
     assert titles == {row[0] for row in PUBLISHED} | {"ruEthics", "MaMuRAMu", "ruCodeEval"}
@@ -96,11 +87,6 @@ def test_fifteen_datasets_count_in_the_total_and_the_diagnostic_ones_are_open() 
     assert all((declared.gold == "closed") == declared.in_total for declared in ALL)
 
 
-def test_sizes_that_changed_in_version_1_2() -> None:
-    changed = {d.title: d.sizes["1.2"] for d in ALL if d.sizes.get("1.0", d.sizes["1.2"]) != d.sizes["1.2"]}
-    assert changed == {"PARus": 500, "ruDetox": 800, "ruHateSpeech": 265, "ruMMLU": 14012}
-
-
 @by_name
 def test_every_dataset_says_where_its_human_figure_comes_from(declared: Dataset) -> None:
     assert declared.human
@@ -110,11 +96,6 @@ def test_every_dataset_says_where_its_human_figure_comes_from(declared: Dataset)
     assert all(
         "{" in (declared.extra or "") or figure.metric in declared.metrics for figure in declared.human
     )
-
-
-@by_name
-def test_every_dataset_is_either_for_anybody_or_for_experts(declared: Dataset) -> None:
-    assert declared.expert == (declared.title in {"ruMMLU", "MaMuRAMu", "ruHumanEval", "ruCodeEval"})
 
 
 @by_name

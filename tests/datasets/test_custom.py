@@ -103,14 +103,6 @@ def test_faults_are_told_in_plain_words_and_not_in_those_of_the_validator(
     assert not any(word in said for word in ("Value error", "Input should", "Field required", "instance of"))
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "own.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="cannot be read"):
-        dataset(str(tmp_path / "own.yaml"))
-    with pytest.raises(InputError, match="cannot be read"):
-        dataset(str(tmp_path / "nowhere.yaml"))
-
-
 def test_a_pipe_in_place_of_a_declaration_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "own.yaml")
     with pytest.raises(InputError, match="is not a file"):

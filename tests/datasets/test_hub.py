@@ -80,11 +80,6 @@ def test_a_dataset_that_is_not_there_is_refused_with_a_sentence(repository: Path
         pull(dataset("bps"), source=str(tmp_path / "nowhere"), cache=str(tmp_path / "cache"))
 
 
-def test_rows_that_are_no_items_are_refused_with_their_place(repository: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"test\[0\]\.instruction: must be"):
-        pull(dataset("rcb"), source=str(repository), cache=str(tmp_path / "cache"))
-
-
 def test_a_folder_that_changed_is_read_anew(tmp_path: Path) -> None:
     source = repository_of(tmp_path / "source", "jsonl")
     before = pull(dataset("parus"), source=str(source))[0]

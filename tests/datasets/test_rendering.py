@@ -50,17 +50,6 @@ ALL_PROMPTS = [
 ]
 
 
-def test_every_dataset_has_ten_prompts_a_group() -> None:
-    counts = {
-        (name, group_name): len(texts)
-        for name in names()
-        for group_name, texts in prompts(dataset(name)).items()
-    }
-    assert set(counts.values()) == {10}
-    grouped = Counter(name for name, group_name in counts if group_name)
-    assert grouped == {"parus": 2, "ruethics": 3, "ruhhh": 3, "use": 5}
-
-
 @every(("declared", "group_name", "number"), ALL_PROMPTS)
 def test_every_prompt_renders_to_the_last_placeholder(
     declared: Dataset, group_name: str, number: int

@@ -15,7 +15,6 @@ from merilo.datasets.solvers import (
     solve_lcs,
     solve_rumodar,
     solve_rumultiar,
-    solve_simplear,
     solver,
 )
 from merilo.errors import DataError, UsageError
@@ -61,16 +60,6 @@ def test_bps_agrees_with_cancelling_neighbours(brackets: str) -> None:
 @given(WORDS, WORDS)
 def test_lcs_agrees_with_the_definition(first: str, second: str) -> None:
     assert solve_lcs(f"{first} {second}") == str(lcs_by_recursion(first, second))
-
-
-@given(WORDS, WORDS)
-def test_lcs_does_not_mind_which_word_comes_first(first: str, second: str) -> None:
-    assert solve_lcs(f"{first} {second}") == solve_lcs(f"{second} {first}")
-
-
-@given(st.integers(0, 99999), st.integers(0, 99999))
-def test_simplear_is_a_sum(a: int, b: int) -> None:
-    assert solve_simplear(f"{a} + {b} = ") == str(a + b)
 
 
 EXPRESSIONS = st.recursive(

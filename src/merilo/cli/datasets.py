@@ -73,7 +73,7 @@ def validate(
     --json lists all. Exit status 1: there are problems.
     """
     from merilo.datasets.validation import validate as check  # noqa: PLC0415 - the other commands need no rules
-    from merilo.datasets.validation.report import grouped  # noqa: PLC0415
+    from merilo.datasets.validation.folder import grouped  # noqa: PLC0415
 
     report = check(path, None if name is None else dataset(name))
     if json is not None:
@@ -230,8 +230,7 @@ def _refuse_existing(place: Path, *, force: bool) -> None:
 
 def _as_json(declared: Dataset) -> dict[str, Json]:
     """Return a declaration as JSON, with the values derived from it."""
-    from merilo.datasets.bare_forms import bare_forms  # noqa: PLC0415 - the table of 'list' shows no prompts
-    from merilo.datasets.rendering import prompts  # noqa: PLC0415 - as above
+    from merilo.datasets.rendering import bare_forms, prompts  # noqa: PLC0415 - the table of 'list' shows no prompts
 
     content = cast("dict[str, Json]", asdict(declared))
     content["expert"] = declared.expert

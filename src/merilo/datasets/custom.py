@@ -55,10 +55,9 @@ def read_declaration(path: Path) -> Dataset:
         raise InputError(
             "is not a declaration: expected 'name: ...', 'answer: ...', 'metrics: ...'", file=path
         )
-    if isinstance(content.get("prompts"), list):
-        content["prompts"] = {"": content["prompts"]}
-    if isinstance(content.get("bare"), str):
-        content["bare"] = {"": content["bare"]}
+    for key, alone in (("prompts", list), ("bare", str)):
+        if isinstance(content.get(key), alone):
+            content[key] = {"": content[key]}
     try:
         return _adapter().validate_python(content)
     except ValidationError as error:
@@ -87,9 +86,7 @@ def read_yaml(path: Path, *, loader: type[PlainLoader] = PlainLoader) -> object:
         if path.exists() and not path.is_file():
             raise InputError("is not a file", file=path)
         if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(
-                f"is larger than {_LARGEST_FILE} bytes; a declaration needs about a page of text", file=path
-            )
+            raise InputError(f"is larger than {_LARGEST_FILE} bytes", file=path)
         return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", file=path) from error

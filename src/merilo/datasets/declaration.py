@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from merilo.datasets.program_literals import program_golds
 from merilo.errors import UsageError
@@ -184,13 +184,12 @@ class Dataset:
     def __post_init__(self) -> None:
         if not self.metrics:
             raise ValueError("a dataset needs a metric")
-        unknown = [name for name in self.metrics if not is_metric(name)]
-        if unknown:
-            raise ValueError(
-                f"there is no metric '{unknown[0]}' (choose from: {', '.join(METRICS)} and pass@k)"
-            )
         kind = self.answer.kind
         for name in self.metrics:
+            if not is_metric(name):
+                raise ValueError(
+                    f"there is no metric '{name}' (choose from: {', '.join(METRICS)} and pass@k)"
+                )
             if _PASS_AT.sub("pass@k", name) not in _COMPUTED[kind]:
                 fitting = ", ".join(_COMPUTED[kind])
                 raise ValueError(
@@ -280,48 +279,27 @@ def with_metric(dataset: Dataset, metric: str) -> Dataset:
 
 def declaration_json(dataset: Dataset) -> dict[str, Json]:
     """Return what scoring uses of a declaration as JSON; `read_declaration_json` reads it back."""
-    answer = dataset.answer
-    return {
-        "name": dataset.name,
-        "metrics": list(dataset.metrics),
-        "extra": dataset.extra,
-        "answer": {
-            "kind": answer.kind,
-            "labels": list(answer.labels),
-            "criteria": list(answer.criteria),
-            "alternatives": answer.alternatives,
-        },
+    form = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(dataset.answer).items()
     }
+    return {"name": dataset.name, "metrics": list(dataset.metrics), "extra": dataset.extra, "answer": form}
 
 
 def read_declaration_json(content: Json) -> Dataset | None:
     """Read what `declaration_json` wrote; `None` if the content is not such a declaration."""
-    answer = content.get("answer") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or not isinstance(answer, dict):
-        return None
-    name, metrics, extra = str(content.get("name") or ""), content.get("metrics"), content.get("extra")
-    kind = next((known for known in _COMPUTED if known == answer.get("kind")), None)
-    alternatives = answer.get("alternatives")
-    if not isinstance(metrics, list) or kind is None:
-        return None
-
-    def texts(key: str) -> tuple[str, ...]:
-        value = answer.get(key)
-        return tuple(map(str, value)) if isinstance(value, list) else ()
-
     try:
-        form = Answer(
-            kind=kind,
-            labels=texts("labels"),
-            criteria=texts("criteria"),
-            alternatives=alternatives if isinstance(alternatives, str) else None,
+        known = cast("dict[str, Any]", content)
+        name, extra, form = str(known.get("name") or ""), known.get("extra"), known["answer"]
+        answer = Answer(
+            kind=form["kind"],
+            labels=tuple(map(str, form.get("labels", ()))),
+            criteria=tuple(map(str, form.get("criteria", ()))),
+            alternatives=form.get("alternatives"),
         )
+        extra = extra if isinstance(extra, str) else None
         return Dataset(
-            name=name,
-            title=name,
-            metrics=tuple(map(str, metrics)),
-            answer=form,
-            extra=extra if isinstance(extra, str) else None,
+            name=name, title=name, metrics=tuple(map(str, known["metrics"])), answer=answer, extra=extra
         )
-    except ValueError:
+    except (KeyError, TypeError, AttributeError, ValueError):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -51,6 +51,13 @@ def shared_out(size: int, weights: Mapping[Key, float]) -> dict[Key, int]:
     for key in sorted(exact, key=lambda key: counts[key] - exact[key])[:missing]:
         counts[key] += 1
     return counts
+
+
+def _evenly(kinds: Iterable[Key], size: int, random: Random) -> list[Key]:
+    """Return each kind equally often, in a random order."""
+    plan = [kind for kind, count in shared_out(size, dict.fromkeys(kinds, 1.0)).items() for _ in range(count)]
+    random.shuffle(plan)
+    return plan
 
 
 #: Length in brackets -> share of the dataset, as published.
@@ -187,12 +194,8 @@ _LUCK: Final = 20
 
 def simplear(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw sums of two numbers with equally many digits, 1 to 5 digits equally often, with no avoidable repeats."""
-    plan = [
-        digits for digits, count in shared_out(size, dict.fromkeys(DIGITS, 1.0)).items() for _ in range(count)
-    ]
-    random.shuffle(plan)
     seen: dict[int, set[tuple[int, int]]] = {digits: set() for digits in DIGITS}
-    for digits in plan:
+    for digits in _evenly(DIGITS, size, random):
         numbers, known = _numbers(digits), seen[digits]
         if len(known) == len(numbers) ** 2:
             known.clear()
@@ -204,12 +207,8 @@ def simplear(size: int, random: Random) -> Iterator[GeneratedQuestion]:
 
 def rumodar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
     """Draw five solved lines and an open one; the six subtasks occur equally often, and no question repeats."""
-    plan = [
-        task for task, count in shared_out(size, dict.fromkeys(SUBTASKS, 1.0)).items() for _ in range(count)
-    ]
-    random.shuffle(plan)
     seen: set[str] = set()
-    for task in plan:
+    for task in _evenly(SUBTASKS, size, random):
         while (text := _modified(task, random)) in seen:
             pass
         seen.add(text)
@@ -248,17 +247,11 @@ def rumultiar(size: int, random: Random) -> Iterator[GeneratedQuestion]:
         UsageError: more items are wanted than there are answers.
     """
     if size > len(TARGETS) * MOST_OF_A_TARGET:
-        raise UsageError(
-            f"there are only {len(TARGETS)} answers with at most {MOST_OF_A_TARGET} items each: "
-            f"ask for fewer than {size} items"
-        )
-    plan = [
-        depth for depth, count in shared_out(size, dict.fromkeys(DEPTHS, 1.0)).items() for _ in range(count)
-    ]
-    random.shuffle(plan)
+        many = f"there are only {len(TARGETS)} answers with at most {MOST_OF_A_TARGET} items each"
+        raise UsageError(f"{many}: ask for fewer than {size} items")
     answers: Counter[int] = Counter()
     seen: set[str] = set()
-    for depth in plan:
+    for depth in _evenly(DEPTHS, size, random):
         expression = _fresh(depth, random, answers, seen)
         answers[expression.value] += 1
         seen.add(expression.text)
@@ -432,13 +425,7 @@ def _items(key: str, questions: Sequence[GeneratedQuestion], first: int, seed: i
     """Make items with the solver's answers, and assign prompts evenly."""
     solve = SOLVERS[key]
     items = [
-        Item(
-            id=number,
-            instruction="",
-            inputs=question.text,
-            outputs=solve(question.text),
-            meta={"id": number, **question.meta},
-        )
+        Item(number, "", question.text, solve(question.text), {"id": number, **question.meta})
         for number, question in enumerate(questions, start=first)
     ]
     return tuple(spread(items, CATALOGUE[key], seed=seed))

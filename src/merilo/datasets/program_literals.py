@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, cast
 
 from merilo.errors import DataError
 from merilo.items import Item
@@ -47,15 +47,11 @@ def program_tests(item: Item) -> list[dict[str, object]]:
         DataError: `inputs.tests` is not a list of dictionaries with names for keys.
     """
     tests = item.inputs.get("tests") if isinstance(item.inputs, Mapping) else None
-    found: Iterable[object] = (
-        literal_list(tests, what="inputs.tests") if isinstance(tests, str) else _a_list(tests, "inputs.tests")
-    )
-    cases: list[dict[str, object]] = []
-    for case in found:
+    cases = _a_list(tests, "inputs.tests")
+    for case in cases:
         if not isinstance(case, dict) or not all(isinstance(key, str) and key.isidentifier() for key in case):
             raise DataError("must be a list of dictionaries from arguments to values", field="inputs.tests")
-        cases.append(case)
-    return cases
+    return cast("list[dict[str, object]]", cases)
 
 
 def program_golds(item: Item) -> list[str]:
@@ -64,14 +60,16 @@ def program_golds(item: Item) -> list[str]:
     Raises:
         DataError: `outputs` is not a list, or a list of equal lists, of texts.
     """
-    outputs = item.outputs
-    golds = literal_list(outputs, what="outputs") if isinstance(outputs, str) else _a_list(outputs, "outputs")
+    golds = _a_list(item.outputs, "outputs")
     if golds and all(isinstance(sample, list) for sample in golds):
         golds = _a_list(golds[0], "outputs")
-    return [gold if isinstance(gold, str) else str(gold) for gold in golds]
+    return [*map(str, golds)]
 
 
 def _a_list(value: object, what: str) -> list[object]:
+    """Return a list; one in a text is parsed."""
+    if isinstance(value, str):
+        return literal_list(value, what=what)
     if not isinstance(value, list):
         raise DataError("must be a list", field=what)
     return value

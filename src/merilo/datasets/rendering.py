@@ -1,8 +1,12 @@
-"""Render an item and its template to the prompt that both people and models read.
+"""Render an item and its template to the prompt that both people and models read; and the item's bare form.
 
 A template names the fields of `inputs` in braces (`{question}`), media in angle brackets (`<image>`). The template is
 filled in one pass, so text from the data is never filled again, even if it looks like a placeholder. Braces that name
 no field are text: the templates of BPS contain `{}`, and those of ruTiE have stray braces.
+
+The bare form of an item has its fields and a label for the answer, without the instruction. In a request to a model,
+every shot but the first and the question after shots have this form. The forms of the built-in datasets are bundled
+with their prompts. A custom declaration may give its own (`bare`); by default, the form lists the fields.
 """
 
 from __future__ import annotations
@@ -15,12 +19,14 @@ from functools import cache
 from importlib.resources import files
 from random import Random
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Any, Final
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.strict_json import Json
+
+_CYRILLIC: Final = re.compile("[а-яё]", re.IGNORECASE)
 
 #: A field in braces, or a media field in angle brackets.
 PLACEHOLDER: Final = re.compile(r"\{([^\W\d]\w*)\}|<([^\W\d]\w*)>")
@@ -86,16 +92,16 @@ def template(item: Item, declared: Dataset) -> str:
         return item.instruction
     known = prompts(declared).get(group(item, declared), ())
     if not 0 <= item.instruction < len(known):
-        raise DataError(
-            f"item {item.id} asks for prompt {item.instruction}, but there are {len(known)}, numbered from 0",
-            field="instruction",
+        wrong = (
+            f"item {item.id} asks for prompt {item.instruction}, but there are {len(known)}, numbered from 0"
         )
+        raise DataError(wrong, field="instruction")
     return known[item.instruction]
 
 
 def prompts(declared: Dataset) -> Mapping[str, tuple[str, ...]]:
     """Return a dataset's prompts by group; a dataset without groups has one group, named by the empty string."""
-    return declared.prompts or _bundled(declared.name, "prompts")
+    return declared.prompts or _bundled_prompts(declared.name)
 
 
 def group(item: Item, declared: Dataset) -> str:
@@ -140,17 +146,14 @@ def _deck(
     if (name, lacking) not in decks:
         known = prompts(declared).get(name)
         if not known:
-            raise DataError(
-                f"{declared.title} has no prompts for '{name}'", field=f"meta.{declared.prompts_by}"
-            )
+            missing = f"{declared.title} has no prompts for '{name}'"
+            raise DataError(missing, field=f"meta.{declared.prompts_by}")
         named = {f"{{{field}}}" for field in lacking}
         full = tuple(text for text in known if not any(field in text for field in named))
-        known = full or _bundled(declared.name, "without_hidden").get("", ())
+        known = full or _bundled_prompts(declared.name, "without_hidden").get("", ())
         if not known:
-            raise DataError(
-                f"every prompt of {declared.title} names {lacking[0]}, which item {item.id} lacks",
-                field="inputs",
-            )
+            missing = f"every prompt of {declared.title} names {lacking[0]}, which item {item.id} lacks"
+            raise DataError(missing, field="inputs")
         decks[name, lacking] = _dealt(known, random)
     return decks[name, lacking]
 
@@ -167,10 +170,8 @@ def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[s
         in_braces, in_angles = found.groups()
         if in_braces is not None:
             if in_braces not in values:
-                raise DataError(
-                    f"the prompt of item {item.id} names {{{in_braces}}}, which the item does not have",
-                    field="inputs",
-                )
+                wrong = f"the prompt of item {item.id} names {{{in_braces}}}, which the item does not have"
+                raise DataError(wrong, field="inputs")
             filling: str | Media = shown_value(values[in_braces])
         elif in_angles in declared.media:
             filling = Media(in_angles, _path(item, in_angles))
@@ -206,15 +207,87 @@ def shown_value(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def bare_parts(item: Item, declared: Dataset) -> tuple[str | Media, ...]:
+    r"""Split the bare form of an item into texts and media, in the order in which they are shown.
+
+    Raises:
+        DataError: the form names a field that the item does not have, or there is no form for the item's group.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> bare_parts(Item(1, "", "( )"), dataset("bps"))
+        ('Скобки: ', '( )', '\nОтвет:')
+    """
+    return parts(replace(item, instruction=bare_template(item, declared)), declared)
+
+
+def bare_template(item: Item, declared: Dataset) -> str:
+    """Return the template of an item's bare form.
+
+    Raises:
+        DataError: there is no form for the item's group.
+    """
+    known = bare_forms(declared)
+    if not known:
+        return _listed_fields(item, declared)
+    if "" in known:
+        return known[""]
+    if (name := group(item, declared)) not in known:
+        missing = f"{declared.title} has no bare form of a question for '{name}'"
+        raise DataError(missing, field=f"meta.{declared.prompts_by}")
+    return known[name]
+
+
+def bare_forms(declared: Dataset) -> Mapping[str, str]:
+    """Return a dataset's bare forms by group of prompts; empty if a form is made of the fields."""
+    if declared.bare:
+        return declared.bare
+    forms = _bundled(declared.name).get("bare", {})
+    return forms if isinstance(forms, dict) else {"": forms}
+
+
+def option_fields(declared: Dataset) -> Mapping[str, str]:
+    """Map each label to the field that holds its option, such as "A" to `option_a`; empty if options have no fields.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> dict(option_fields(dataset("parus"))), dict(option_fields(dataset("bps")))
+        ({'1': 'choice1', '2': 'choice2'}, {})
+    """
+    labels = declared.answer.labels
+    for name in declared.fields:
+        stem = name.removesuffix(labels[0].lower()) if labels else name
+        found = {label: f"{stem}{label.lower()}" for label in labels}
+        if stem not in {name, ""} and set(found.values()) <= set(declared.fields):
+            return MappingProxyType(found)
+    return MappingProxyType({})
+
+
+def _listed_fields(item: Item, declared: Dataset) -> str:
+    """Make a form of a custom dataset: one line per field that prompts must name, options after their labels."""
+    labels = {field: label for label, field in option_fields(declared).items()}
+    answer = "Ответ:" if _CYRILLIC.search(template(item, declared)) else "Answer:"
+    if not declared.fields:
+        return f"{{{declared.placeholder}}}\n{answer}"
+    lines = []
+    for name in declared.fields:
+        shown = f"<{name}>" if name in declared.media else f"{{{name}}}"
+        if name not in declared.hidden:
+            lines.append(f"{labels[name]}. {shown}" if name in labels else shown)
+    return "\n".join([*lines, answer])
+
+
+def _bundled_prompts(name: str, key: str = "prompts") -> Mapping[str, tuple[str, ...]]:
+    """Return the prompts bundled with Merilo under a key of the dataset's file, by group."""
+    texts = _bundled(name).get(key, {})
+    groups = texts if isinstance(texts, dict) else {"": texts}
+    return {group: tuple(held) for group, held in groups.items()}
+
+
 @cache
-def _bundled(name: str, key: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the prompts bundled with Merilo under a key of the dataset's file."""
+def _bundled(name: str) -> Mapping[str, Any]:
+    """Return the content of a dataset's file of prompts; empty if Merilo has none."""
     import yaml  # noqa: PLC0415 - not needed if an item has its own template
 
     file = files("merilo.datasets") / "prompts" / f"{name}.yaml"
-    if not file.is_file():
-        return MappingProxyType({})
-    held = cast("Mapping[str, list[str] | dict[str, list[str]]]", yaml.safe_load(file.read_text("utf-8")))
-    texts = held.get(key, {})
-    groups = texts if isinstance(texts, dict) else {"": texts}
-    return MappingProxyType({name: tuple(group) for name, group in groups.items()})
+    return MappingProxyType(yaml.safe_load(file.read_text("utf-8")) if file.is_file() else {})

@@ -170,20 +170,14 @@ def _value(node: ast.expr, deeper: int) -> Fraction:
     if deeper == 0:
         raise DataError(f"the expression is nested deeper than {_DEEPEST_EXPRESSION} levels")
     match node:
-        case ast.Constant(value=bool()):
-            pass
-        case ast.Constant(value=int(number)):
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return Fraction(number)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, deeper - 1)
         case ast.BinOp(left=left, op=sign, right=right):
             return _combined(sign, _value(left, deeper - 1), _value(right, deeper - 1))
-        case _:
-            pass
-    raise DataError(
-        "an expression may contain only integers, + - * / and brackets; position "
-        f"{node.col_offset + 1} has something else"
-    )
+    where = f"position {node.col_offset + 1} has something else"
+    raise DataError(f"an expression may contain only integers, + - * / and brackets; {where}")
 
 
 def _combined(sign: ast.operator, left: Fraction, right: Fraction) -> Fraction:

@@ -22,8 +22,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Final, Literal
 
-from merilo.datasets.bare_forms import option_fields
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import option_fields
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.metrics.scoring import has_gold

@@ -1,7 +1,7 @@
 """Requests made of items: the prompt with its shots or earlier turns, and what ends an answer.
 
 A request without shots is the prompt that people read. With shots, the instruction stands only in the first shot; later
-shots and the question are in their bare form (`merilo.datasets.bare_forms`). One space separates a question from its
+shots and the question are in their bare form (`merilo.datasets.rendering`). One space separates a question from its
 answer, a blank line separates solved items.
 """
 
@@ -15,9 +15,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from merilo.datasets.bare_forms import bare_parts
 from merilo.datasets.declaration import AnswerKind, Dataset
-from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, Media, parts, shown_value, template
+from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, Media, bare_parts, parts, shown_value, template
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import SUFFIXES, Item, read_split, read_splits
 from merilo.metrics.scoring import has_gold

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from published_metadata import described, item, published
+from published_metadata import item, published
 
 from merilo.datasets.validation import validate
 from merilo.items import read_splits
@@ -41,12 +41,6 @@ def test_metadata_as_published_are_valid(tmp_path: Path) -> None:
     assert problems_of(tmp_path, published(), [with_image(item(number)) for number in range(1, 5)]) == {}
 
 
-def test_a_long_description_is_noted_and_not_refused(tmp_path: Path) -> None:
-    problems_of(tmp_path, published(), [with_image(item(1))])
-    notes = {note.path: note.message for note in validate(tmp_path).notes}
-    assert notes["description"] == "has 350 characters; at most 200 are recommended"
-
-
 @pytest.mark.parametrize("size", ["len(DATA)", "len(data)", 4])
 def test_the_size_is_a_number_or_the_placeholder(tmp_path: Path, meta: dict[str, Any], size: object) -> None:
     assert problems_of(tmp_path, {**meta, "dataset_size": size}) == {}
@@ -56,16 +50,6 @@ def test_the_size_is_a_number_or_the_placeholder(tmp_path: Path, meta: dict[str,
 def test_other_sizes_are_refused(tmp_path: Path, meta: dict[str, Any], size: object) -> None:
     found = problems_of(tmp_path, {**meta, "dataset_size": size})
     assert found == {"dataset_size": "must be the number of items, or the placeholder 'len(DATA)'"}
-
-
-@pytest.mark.parametrize(
-    ("sources", "fine"),
-    [("list(set(...))", True), (["GPT-4"], True), ([], True), ("GPT-4", False), ([""], False)],
-)
-def test_source_models_are_a_list_or_the_placeholder(
-    tmp_path: Path, meta: dict[str, Any], sources: object, fine: bool
-) -> None:
-    assert (problems_of(tmp_path, {**meta, "synt_source_models": sources}) == {}) is fine
 
 
 def test_a_nested_description_without_a_language_is_found_at_its_path(
@@ -79,13 +63,6 @@ def test_a_nested_description_without_a_language_is_found_at_its_path(
         "data_field_descriptions.inputs.image.size[1].en": "must be a text",
         "data_field_descriptions.inputs.option_a": "must be an object with texts in en and ru, or 'default'",
     }
-
-
-def test_fields_called_en_and_ru_are_fields_if_they_hold_descriptions(
-    tmp_path: Path, meta: dict[str, Any]
-) -> None:
-    meta["data_field_descriptions"]["inputs"]["translations"] = {"en": described("en"), "ru": "default"}
-    assert problems_of(tmp_path, meta) == {}
 
 
 def test_a_field_described_at_depth_is_described(tmp_path: Path, meta: dict[str, Any]) -> None:
@@ -132,26 +109,6 @@ def test_a_prompt_may_leave_out_the_excluded_fields(tmp_path: Path, meta: dict[s
         tmp_path, meta, [item(number) | {"instruction": number - 1} for number in range(1, 11)]
     )
     assert found["prompts[0]"] == "does not name {option_b}"
-
-
-def test_domains_of_prompts_are_found_among_the_categories(tmp_path: Path, meta: dict[str, Any]) -> None:
-    meta["prompts"] = {"town": [f"{n}. {{question}} {{option_a}} {{image}}" for n in range(10)]}
-    assert (
-        problems_of(tmp_path, meta, [item(number) | {"instruction": number - 1} for number in range(1, 11)])
-        == {}
-    )
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("task_type", ""), ("task_type", 3), ("task_description", []), ("task_description", {"en": "Signs"}),
-     ("exclude_fields", "option_b")],
-)  # fmt: skip
-def test_newer_keys_are_checked_where_they_occur(
-    tmp_path: Path, meta: dict[str, Any], key: str, value: object
-) -> None:
-    found = problems_of(tmp_path, {**meta, key: value})
-    assert [path.split(".")[0] for path in found] == [key]
 
 
 def test_a_template_of_an_item_is_checked_beside_prompts_in_parts(

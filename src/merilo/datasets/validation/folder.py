@@ -1,15 +1,15 @@
-"""Read a dataset's folder: its files, and the items in them."""
+"""Read a dataset's folder: its files and the items in them, and the report of what is wrong with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.validation.report import ValidationReport
 from merilo.errors import InputError
 from merilo.items import SUFFIXES, Item, faults_of, item_of, raw_splits
 from merilo.strict_json import Json, read_json
@@ -22,10 +22,87 @@ SAMPLES: Final = "samples"
 #: Names of splits: a file with one of these names must hold items.
 SPLITS: Final = ("test", "shots", "train", "dev", "validation", "public_test")
 
-#: The metadata of the card, built from `raw_dataset_meta.json`.
-BUILT_META: Final = "dataset_meta.json"
+#: Files beside the data that hold no items; `dataset_meta.json` is the card's metadata, built from `META`.
+_NOT_ITEMS: Final = (META, "dataset_meta.json", *READMES.values())
+_NO_ITEMS: Final = "has no items: expected test.json"
 
-_NOT_ITEMS: Final = (META, BUILT_META, *READMES.values())
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A fault and its location.
+
+    Attributes:
+        file: the file below the folder that was validated.
+        path: the JSON path inside it, such as `data.test[3].meta.id`; empty for the file itself.
+        message: what is wrong and what is expected.
+    """
+
+    file: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return the fault as one line; control characters are escaped."""
+        line = ": ".join(filter(None, (", ".join(filter(None, (self.file, self.path))), self.message)))
+        return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line)
+
+    @property
+    def order(self) -> tuple[str, list[tuple[int, str]], str]:
+        """Return the key that sorts faults in the order of the file: `data[2]` before `data[10]`."""
+        steps = re.split(r"(\d{1,18})", self.path)
+        return self.file, [(int(step), "") if step.isdecimal() else (0, step) for step in steps], self.message
+
+
+@dataclass(slots=True)
+class ValidationReport:
+    """The problems and notes found in one pass.
+
+    Attributes:
+        problems: violations of rules.
+        notes: possible mistakes that violate no rule.
+        files: the files that were read.
+        items: how many items each split holds.
+    """
+
+    problems: list[Violation] = field(default_factory=list)
+    notes: list[Violation] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    items: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def valid(self) -> bool:
+        """Whether no rule is violated."""
+        return not self.problems
+
+    def wrong(self, file: str, path: str, message: str) -> None:
+        """Add a problem."""
+        self.problems.append(Violation(file, path, message))
+
+    def note(self, file: str, path: str, message: str) -> None:
+        """Add a note."""
+        self.notes.append(Violation(file, path, message))
+
+    def unreadable(self, file: str, error: InputError) -> None:
+        """Add the problem of a file that cannot be read."""
+        row = f"row {error.place.row}" if error.place.row else ""
+        self.wrong(file, ", ".join(filter(None, (row, error.place.field))), error.message)
+
+
+def grouped(violations: Sequence[Violation]) -> list[str]:
+    """Return a line for each kind of fault: its first place, and how many more places have it.
+
+    Faults of one kind are in the same file, at the same path but for the numbers, with the same message but for numbers
+    and quoted values.
+    """
+    groups: dict[tuple[str, str, str], list[Violation]] = {}
+    for fault in violations:
+        kind = fault.file, re.sub(r"\d+", "", fault.path), re.sub(r"'[^']*'|\d+", "", fault.message)
+        groups.setdefault(kind, []).append(fault)
+    return [
+        str(same[0])
+        + (f" (and {len(same) - 1} more like this, the last at {same[-1].path})" if same[1:] else "")
+        for same in groups.values()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +122,7 @@ class Contents:
     Attributes:
         root: the folder; media are below its `samples/`.
         whole: whether a folder was given, not a single file.
+        report: what was found.
         meta: the content of `raw_dataset_meta.json`; `None` if it is missing or not an object.
         second_form: whether a split is in the newer form, one a file.
         places: every item that could be read.
@@ -54,6 +132,7 @@ class Contents:
 
     root: Path
     whole: bool
+    report: ValidationReport = field(default_factory=ValidationReport)
     meta: Mapping[str, Json] | None = None
     second_form: bool = False
     places: list[LocatedItem] = field(default_factory=list)
@@ -68,36 +147,45 @@ class Contents:
         """
         return self.meta is not None or (self.declared is not None and self.declared.name in CATALOGUE)
 
-    def splits(self) -> dict[str, list[LocatedItem]]:
-        """Group the items by split."""
-        found: dict[str, list[LocatedItem]] = {}
-        for place in self.places:
-            found.setdefault(place.split, []).append(place)
-        return found
+    def wrong(self, place: LocatedItem, key: str, message: str) -> None:
+        """Add a problem of an item."""
+        self.report.wrong(place.file, f"{place.path}.{key}", message)
+
+    def read_object(self, name: str) -> Mapping[str, Json] | None:
+        """Read the object in a JSON file; faults are noted, but a missing file is not a fault."""
+        file = self.root / name
+        if not file.exists() and not file.is_symlink():
+            return None
+        self.report.files.append(name)
+        try:
+            content = read_json(file)
+        except InputError as error:
+            self.report.unreadable(name, error)
+            return None
+        if not isinstance(content, dict):
+            self.report.wrong(name, "", "must be a JSON object")
+            return None
+        return content
 
 
-def read_contents(path: Path, report: ValidationReport) -> Contents:
+def read_contents(path: Path) -> Contents:
     """Read a folder or a single file, and note every fault.
 
     Raises:
         InputError: the path does not exist.
     """
     if path.is_dir():
-        contents = Contents(path, whole=True)
-        files = [file for file in sorted(path.iterdir()) if _holds_items(file)]
-        if not files:
-            report.wrong("", "", "has no items: expected test.json")
+        contents, files = Contents(path, whole=True), [*filter(_holds_items, sorted(path.iterdir()))]
     elif path.exists():
-        contents = Contents(path.parent, whole=False)
-        files = [path]
+        contents, files = Contents(path.parent, whole=False), [path]
     else:
         raise InputError("there is no such file or folder", file=path)
     # A single file also needs the metadata in its folder: its items may refer to prompts by number.
-    contents.meta = read_object(contents.root / META, report)
+    contents.meta = contents.read_object(META)
     for file in files:
-        contents.places += _places(file, contents, report)
-    if files and not report.items and not report.problems:
-        report.wrong("", "", "has no items: expected test.json")
+        contents.places += _places(file, contents)
+    if not files or (not contents.report.items and contents.report.valid):
+        contents.report.wrong("", "", _NO_ITEMS)
     return contents
 
 
@@ -105,52 +193,36 @@ def _holds_items(file: Path) -> bool:
     return file.suffix.lower() in SUFFIXES and file.name not in _NOT_ITEMS and not file.name.startswith(".")
 
 
-def read_object(file: Path, report: ValidationReport) -> Mapping[str, Json] | None:
-    """Read the object in a JSON file; faults are noted, but a missing file is not a fault."""
-    if not file.exists() and not file.is_symlink():
-        return None
-    report.files.append(file.name)
-    try:
-        content = read_json(file)
-    except InputError as error:
-        report.unreadable(file.name, error)
-        return None
-    if not isinstance(content, dict):
-        report.wrong(file.name, "", "must be a JSON object")
-        return None
-    return content
-
-
-def _places(file: Path, contents: Contents, report: ValidationReport) -> Iterator[LocatedItem]:
-    report.files.append(file.name)
+def _places(file: Path, contents: Contents) -> Iterator[LocatedItem]:
+    report, name = contents.report, file.name
+    report.files.append(name)
     try:
         splits = raw_splits(file)
     except InputError as error:
         if contents.whole and file.stem.lower() not in {*SPLITS, contents.root.resolve().name.lower()}:
-            report.note(file.name, "", f"is not read as a file of items: {error.message}")
+            report.note(name, "", f"is not read as a file of items: {error.message}")
         else:
-            report.unreadable(file.name, error)
+            report.unreadable(name, error)
         return
     if not splits:
-        report.wrong(file.name, "data", "has no items")
+        report.wrong(name, "data", "has no items")
     for raw in splits:
         contents.second_form |= raw.where == "data"
         if not isinstance(raw.entries, list):
-            report.wrong(file.name, raw.where, "must be a list of items")
+            report.wrong(name, raw.where, "must be a list of items")
             continue
-        count = 0
-        for where, entry in _entries(raw.entries, raw.where):
+        entries = [*_entries(raw.entries, raw.where)]
+        for where, entry in entries:
             for key, message in (faults := faults_of(entry)):
-                report.wrong(file.name, ".".join(filter(None, (where, key))), message)
+                report.wrong(name, ".".join(filter(None, (where, key))), message)
             if not faults:
-                yield LocatedItem(item_of(entry, file=file, where=where), raw.name, file.name, where)
-            _note_unknown_keys(entry, where, file.name, report)
-            count += 1
-        report.items[raw.name] = report.items.get(raw.name, 0) + count
-        if not count and raw.name == "test":
-            report.wrong(file.name, raw.where, "has no items")
+                yield LocatedItem(item_of(entry, file=file, where=where), raw.name, name, where)
+            _check_keys(entry, where, name, report)
+        report.items[raw.name] = report.items.get(raw.name, 0) + len(entries)
+        if not entries and raw.name == "test":
+            report.wrong(name, raw.where, "has no items")
         if 0 < sum(isinstance(entry, list) for entry in raw.entries) < len(raw.entries):
-            report.wrong(file.name, raw.where, "mixes dialogues (lists of items) with single items")
+            report.wrong(name, raw.where, "mixes dialogues (lists of items) with single items")
 
 
 def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
@@ -162,16 +234,13 @@ def _entries(entries: list[Json], where: str) -> Iterator[tuple[str, Json]]:
             yield f"{where}[{number}]", entry
 
 
-def _note_unknown_keys(entry: Json, where: str, file: str, report: ValidationReport) -> None:
-    if isinstance(entry, dict):
-        if "outputs" not in entry:
-            report.wrong(
-                file, f"{where}.outputs", "is missing; in a closed test it must be present and empty"
-            )
-        for key in sorted(entry.keys() - {"instruction", "inputs", "outputs", "meta"}):
-            report.note(
-                file,
-                f"{where}.{key}",
-                "is not a field of an item: put your fields under inputs, outputs or meta, or "
-                "declare them in dataset.yaml",
-            )
+def _check_keys(entry: Json, where: str, file: str, report: ValidationReport) -> None:
+    if not isinstance(entry, dict):
+        return
+    if "outputs" not in entry:
+        report.wrong(file, f"{where}.outputs", "is missing; in a closed test it must be present and empty")
+    for key in sorted(entry.keys() - {"instruction", "inputs", "outputs", "meta"}):
+        strange = (
+            "is not a field of an item: put your fields under inputs, outputs or meta, or declare them in dataset.yaml"
+        )
+        report.note(file, f"{where}.{key}", strange)

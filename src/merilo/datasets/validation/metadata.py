@@ -8,16 +8,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final, TypeAlias, TypeGuard
 
-from merilo.datasets.validation.folder import META, OWN, READMES, Contents, read_object
-from merilo.datasets.validation.report import ValidationReport
+from merilo.datasets.validation.folder import META, OWN, READMES, Contents, ValidationReport
 from merilo.strict_json import Json
+from merilo.text import LANGUAGES
 
 #: The text that stands for the entry of a dictionary of terms that datasets share.
 SHARED_TERM: Final = "default"
 
-LANGUAGES: Final = ("en", "ru")
+#: The sections of a card, language by language.
+SECTIONS: Final = {
+    "ru": ("Описание задачи", "Мотивация", "Создание датасета", "Human baseline", "Авторы"),
+    "en": ("Task description", "Motivation", "Dataset creation", "Human baseline", "Contributors"),
+}
 
 
 def description_faults(value: Json, path: str) -> Iterator[tuple[str, str]]:
@@ -39,7 +43,8 @@ def description_faults(value: Json, path: str) -> Iterator[tuple[str, str]]:
     while pending:
         where, held = pending.pop()
         if is_translation(held):
-            yield from _translation_faults(held, where)
+            missing = [language for language in LANGUAGES if not _is_text(held.get(language))]
+            yield from ((f"{where}.{language}", "must be a text") for language in missing)
         elif isinstance(held, dict) and held:
             pending += [(f"{where}.{name}", inner) for name, inner in held.items()]
         elif isinstance(held, list) and held:
@@ -62,58 +67,53 @@ def described_fields(value: Json) -> set[str]:
     return names
 
 
-def is_translation(value: Json) -> bool:
+def is_translation(value: Json) -> TypeGuard[dict[str, Json]]:
     """Check whether a value is a text in two languages, complete or not, and not an object of fields."""
     return (
-        isinstance(value, Mapping)
+        isinstance(value, dict)
         and bool(value.keys() & set(LANGUAGES))
         and not any(isinstance(value.get(language), dict | list) for language in LANGUAGES)
     )
 
 
-def _translation_faults(value: Json, path: str) -> Iterator[tuple[str, str]]:
-    for language in LANGUAGES:
-        text = value.get(language) if isinstance(value, dict) else None
-        if not isinstance(text, str) or not text.strip():
-            yield f"{path}.{language}", "must be a text"
-
-
-#: The sections of a card, language by language.
-SECTIONS: Final = {
-    "ru": ("Описание задачи", "Мотивация", "Создание датасета", "Human baseline", "Авторы"),
-    "en": ("Task description", "Motivation", "Dataset creation", "Human baseline", "Contributors"),
-}
-
-
-def check_readmes(contents: Contents, report: ValidationReport) -> None:
+def check_readmes(contents: Contents) -> None:
     """Check the cards: both languages or none, every section, each with a text."""
     if not contents.whole:
         return
+    report = contents.report
     there = [language for language, name in READMES.items() if (contents.root / name).exists()]
     for language, name in READMES.items():
-        if language in there:
-            _check_card(contents, language, report)
-        elif there:
-            report.wrong(name, "", "is missing: a card must be written in both languages")
-        elif contents.meta is not None:
-            report.note(name, "", "is missing: the dataset has no card")
+        if language not in there:
+            if there:
+                report.wrong(name, "", "is missing: a card must be written in both languages")
+            elif contents.meta is not None:
+                report.note(name, "", "is missing: the dataset has no card")
+            continue
+        if (card := contents.read_object(name)) is None:
+            continue
+        sections = SECTIONS[language]
+        for section in sections:
+            if not _is_text(card.get(section)):
+                report.wrong(name, section, "must be a text" if section in card else "is missing")
+        for section in sorted(card.keys() - set(sections)):
+            known = ", ".join(sections)
+            report.wrong(name, section, f"is not a section of a card (there are: {known})")
 
 
-def _check_card(contents: Contents, language: str, report: ValidationReport) -> None:
-    name = READMES[language]
-    card = read_object(contents.root / name, report)
-    if card is None:
-        return
-    for section in SECTIONS[language]:
-        text = card.get(section)
-        if section not in card:
-            report.wrong(name, section, "is missing")
-        elif not isinstance(text, str) or not text.strip():
-            report.wrong(name, section, "must be a text")
-    for section in sorted(card.keys() - set(SECTIONS[language])):
-        report.wrong(
-            name, section, f"is not a section of a card (there are: {', '.join(SECTIONS[language])})"
-        )
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _are_texts(value: Json) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_object(value: Json) -> bool:
+    return isinstance(value, dict) and bool(value)
+
+
+def _is_size(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 LONGEST_DESCRIPTION: Final = 200
@@ -126,10 +126,58 @@ SOURCES_PLACEHOLDER: Final = re.compile(r"list\(set\(.*\)\)", re.DOTALL)
 _INDENT: Final = 4
 _ESCAPED_LETTER: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01])[0-9a-fA-F]{4}")
 
+#: Checks a value, and what is wrong with values that fail the check.
+_Rule: TypeAlias = tuple[Callable[[Any], bool], str]
 
-def check_metadata(contents: Contents, report: ValidationReport) -> None:
+_TEXT: Final[_Rule] = (_is_text, "must be a text")
+_TEXTS: Final[_Rule] = (_are_texts, "must be a list of texts")
+_OBJECT: Final[_Rule] = (_is_object, "must be an object that is not empty")
+
+_KEYS: Final[Mapping[str, _Rule]] = {
+    "dataset_name": _TEXT,
+    "description": _TEXT,
+    "license": _TEXT,
+    "dataset_size": (
+        lambda value: _is_size(value) or (isinstance(value, str) and bool(SIZE_PLACEHOLDER.fullmatch(value))),
+        "must be the number of items, or the placeholder 'len(DATA)'",
+    ),
+    "modalities": (
+        lambda value: _are_texts(value) and bool(value) and set(value) <= set(MODALITIES),
+        f"must be a list of some of {', '.join(MODALITIES)}",
+    ),
+    "skills": (lambda value: _are_texts(value) and bool(value), "must be a list of texts with at least one"),
+    "domains": _TEXTS,
+    "universal_domains": _TEXTS,
+    "synt_source_models": (
+        lambda value: (
+            _are_texts(value) or (isinstance(value, str) and bool(SOURCES_PLACEHOLDER.fullmatch(value)))
+        ),
+        "must be a list of texts, or the placeholder 'list(set(...))'",
+    ),
+    "data_example": _OBJECT,
+    "data_field_descriptions": _OBJECT,
+    "prompts": (
+        lambda value: isinstance(value, list | dict),
+        "must be a list, or an object of lists by domain or by part",
+    ),
+    "metrics": _OBJECT,
+    "human_benchmark": (lambda value: isinstance(value, dict), "must be an object: metric -> number"),
+}
+
+#: Keys that newer metadata may have.
+_OPTIONAL: Final[Mapping[str, _Rule]] = {
+    "task_type": (
+        lambda value: _is_text(value) or (_are_texts(value) and bool(value)),
+        "must be a text or texts",
+    ),
+    "task_description": (lambda value: _is_object(value) or _is_text(value), "must be a text"),
+    "exclude_fields": _TEXTS,
+}
+
+
+def check_metadata(contents: Contents) -> None:
     """Check every key of the metadata; a folder of the newer form must have them."""
-    meta = contents.meta
+    meta, report = contents.meta, contents.report
     if not contents.whole:
         return
     if meta is None:
@@ -137,156 +185,61 @@ def check_metadata(contents: Contents, report: ValidationReport) -> None:
         if contents.second_form and META not in report.files and not described:
             report.wrong(META, "", "is missing")
         return
-    for key, check in _KEYS.items():
-        if key not in meta:
+    for key, (is_good, fault) in {**_KEYS, **_OPTIONAL}.items():
+        if key in meta and not is_good(meta[key]):
+            report.wrong(META, key, fault)
+        elif key not in meta and key in _KEYS:
             report.wrong(META, key, "is missing")
-        elif fault := check(meta[key]):
-            report.wrong(META, key, fault)
-    for key, check in _OPTIONAL.items():
-        if key in meta and (fault := check(meta[key])):
-            report.wrong(META, key, fault)
     for key in sorted(meta.keys() - _KEYS.keys() - _OPTIONAL.keys()):
         report.note(META, key, "is not a key of the metadata")
-    _note_length(meta, report)
-    _check_size(meta, report)
-    _check_descriptions(meta, "data_field_descriptions", report)
-    _check_descriptions(meta, "metrics", report)
-    _check_descriptions(meta, "task_description", report)
-    _note_undescribed(contents, meta, report)
+    _check_sizes(meta, report)
+    for key in ("data_field_descriptions", "metrics", "task_description"):
+        if _is_object(held := meta.get(key)):
+            for path, fault in description_faults(held, key):
+                report.wrong(META, path, fault)
+    _note_undescribed(contents, meta)
     _check_human(meta, report)
     _check_writing((contents.root / META).read_text(encoding="utf-8-sig"), report)
 
 
-def _text(value: Json) -> str | None:
-    return None if isinstance(value, str) and value.strip() else "must be a text"
-
-
-def _text_or_texts(value: Json) -> str | None:
-    return _some_texts(value) if isinstance(value, list) else _text(value)
-
-
-def _size(value: Json) -> str | None:
-    """Return the fault of a size: a number of items, or the placeholder that is filled when the card is built."""
-    if isinstance(value, str) and SIZE_PLACEHOLDER.fullmatch(value):
-        return None
-    whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    return None if whole else "must be the number of items, or the placeholder 'len(DATA)'"
-
-
-def _sources(value: Json) -> str | None:
-    """Return the fault of the list of models that made data.
-
-    The placeholder that is filled when the card is built is checked too.
-    """
-    if isinstance(value, str) and SOURCES_PLACEHOLDER.fullmatch(value):
-        return None
-    return _texts(value) and "must be a list of texts, or the placeholder 'list(set(...))'"
-
-
-def _texts(value: Json) -> str | None:
-    fine = isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
-    return None if fine else "must be a list of texts"
-
-
-def _some_texts(value: Json) -> str | None:
-    return "must name at least one" if value == [] else _texts(value)
-
-
-def _modalities(value: Json) -> str | None:
-    if isinstance(value, list) and (unknown := [name for name in value if name not in MODALITIES]):
-        return f"'{unknown[0]}' is not one of {', '.join(MODALITIES)}"
-    return _some_texts(value)
-
-
-def _object(value: Json) -> str | None:
-    return None if isinstance(value, dict) and value else "must be an object that is not empty"
-
-
-def _prompts(value: Json) -> str | None:
-    return (
-        None
-        if isinstance(value, list | dict)
-        else "must be a list, or an object of lists by domain or by part"
-    )
-
-
-_KEYS: Final[Mapping[str, Callable[[Json], str | None]]] = {
-    "dataset_name": _text,
-    "description": _text,
-    "license": _text,
-    "dataset_size": _size,
-    "modalities": _modalities,
-    "skills": _some_texts,
-    "domains": _texts,
-    "universal_domains": _texts,
-    "synt_source_models": _sources,
-    "data_example": _object,
-    "data_field_descriptions": _object,
-    "prompts": _prompts,
-    "metrics": _object,
-    "human_benchmark": lambda value: (
-        None if isinstance(value, dict) else "must be an object: metric -> number"
-    ),
-}
-
-#: Keys that newer metadata may have.
-_OPTIONAL: Final[Mapping[str, Callable[[Json], str | None]]] = {
-    "task_type": _text_or_texts,
-    "task_description": lambda value: None if isinstance(value, dict) and value else _text(value),
-    "exclude_fields": _texts,
-}
-
-
-def _note_length(meta: Mapping[str, Json], report: ValidationReport) -> None:
-    description = meta.get("description")
+def _check_sizes(meta: Mapping[str, Json], report: ValidationReport) -> None:
+    """Note a long description; `dataset_size` is the number of items in the test, or in the test and the shots."""
+    description, size = meta.get("description"), meta.get("dataset_size")
     if isinstance(description, str) and len(description) > LONGEST_DESCRIPTION:
-        message = f"has {len(description)} characters; at most {LONGEST_DESCRIPTION} are recommended"
-        report.note(META, "description", message)
-
-
-def _check_size(meta: Mapping[str, Json], report: ValidationReport) -> None:
-    """Check that `dataset_size` is the number of items in the test, or in the test and the shots."""
-    size = meta.get("dataset_size")
+        many = f"has {len(description)} characters; at most {LONGEST_DESCRIPTION} are recommended"
+        report.note(META, "description", many)
     counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0 and counted and size not in counted:
+    if _is_size(size) and counted and size not in counted:
         found = " or ".join(map(str, sorted(counted)))
         report.wrong(META, "dataset_size", f"says {size} items, but the files have {found}")
 
 
-def _check_descriptions(meta: Mapping[str, Json], key: str, report: ValidationReport) -> None:
-    """Check that each entry is given in English and in Russian, or by the dictionary of terms."""
-    held = meta.get(key)
-    if isinstance(held, dict) and held:
-        for path, fault in description_faults(held, key):
-            report.wrong(META, path, fault)
-
-
-def _note_undescribed(contents: Contents, meta: Mapping[str, Json], report: ValidationReport) -> None:
+def _note_undescribed(contents: Contents, meta: Mapping[str, Json]) -> None:
     described = meta.get("data_field_descriptions")
     if not isinstance(described, dict) or not contents.places or isinstance(described.get("inputs"), str):
         return
     inputs = contents.places[0].item.inputs
     for name in sorted(set(inputs) - described_fields(described)) if isinstance(inputs, Mapping) else ():
-        report.note(META, f"data_field_descriptions.{name}", "is missing: the field is not described")
+        missing = "is missing: the field is not described"
+        contents.report.note(META, f"data_field_descriptions.{name}", missing)
 
 
 def _check_human(meta: Mapping[str, Json], report: ValidationReport) -> None:
     """Check that metrics are named once, and that human scores are given for these metrics."""
     metrics, human = meta.get("metrics"), meta.get("human_benchmark")
     names = list(metrics) if isinstance(metrics, dict) else []
-    folded = [name.strip().casefold() for name in names]
-    for number, name in enumerate(names):
-        if folded[number] in folded[:number]:
-            report.wrong(
-                META, f"metrics.{name}", f"is named twice: also as '{names[folded.index(folded[number])]}'"
-            )
+    first: dict[str, str] = {}
+    for name in names:
+        if (other := first.setdefault(name.strip().casefold(), name)) != name:
+            report.wrong(META, f"metrics.{name}", f"is named twice: also as '{other}'")
     if not isinstance(human, dict):
         return
     for name, value in human.items():
+        where = f"human_benchmark.{name}"
         if isinstance(metrics, dict) and name not in metrics:
-            report.wrong(META, f"human_benchmark.{name}", f"is not one of the metrics {', '.join(names)}")
+            report.wrong(META, where, f"is not one of the metrics {', '.join(names)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            report.wrong(META, f"human_benchmark.{name}", "must be a number")
+            report.wrong(META, where, "must be a number")
     for name in sorted(set(names) - set(human)):
         report.note(META, f"human_benchmark.{name}", "is missing: there is no human result for this metric")
 

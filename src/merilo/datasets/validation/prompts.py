@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Final
+from typing import Final, TypeGuard
 
 from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, prompts
 from merilo.datasets.validation.folder import META, OWN, Contents, LocatedItem
-from merilo.datasets.validation.report import ValidationReport
 from merilo.items import Item
 from merilo.strict_json import Json
 
 #: Names of parts as the benchmark's newer datasets have them; a mapping of these is not a mapping of domains.
 PARTS: Final = frozenset({"task_context", "task_description", "answer_format"})
 
+#: How many prompts a dataset must have; if prompts are given by domain, in each domain.
+FEWEST: Final = 10
 
-def in_parts(prompts: Json) -> bool:
+_STRANGE: Final = "names {}, which the inputs do not have"
+
+
+def in_parts(prompts: Json) -> TypeGuard[dict[str, Json]]:
     """Check whether the prompts of the metadata are composed of parts.
 
     Example:
@@ -28,42 +32,92 @@ def in_parts(prompts: Json) -> bool:
     )
 
 
-def prompt_texts(prompts: Json) -> Iterator[str]:
+def media_fields(contents: Contents) -> frozenset[str]:
+    """Return the media fields: fields that the dataset declares, or that a template puts in angle brackets."""
+    declared = contents.declared
+    templates = {*_texts(contents.meta.get("prompts") if contents.meta else None)}
+    templates |= {text for place in contents.places if isinstance(text := place.item.instruction, str)}
+    if declared is not None:
+        templates |= {text for texts in declared.prompts.values() for text in texts}
+    named = {found[2] for text in templates for found in PLACEHOLDER.finditer(text) if found[2]}
+    return frozenset(named | set(declared.media if declared else ()))
+
+
+def _texts(prompts: Json) -> Iterator[str]:
     """Yield every text of the prompts, in whatever shape they are given."""
     pending = [prompts]
     while pending:
         held = pending.pop()
         if isinstance(held, str):
             yield held
-        elif isinstance(held, list):
-            pending += held
-        elif isinstance(held, dict):
-            pending += held.values()
+        elif isinstance(held, list | dict):
+            pending += held.values() if isinstance(held, dict) else held
 
 
-def check_parts(prompts: Mapping[str, Json], fields: Set[str] | None, report: ValidationReport) -> None:
-    """Check the parts of prompts: each style has texts, which name only fields of the inputs and other parts.
+def check_prompts(contents: Contents) -> None:
+    """Check the prompts of the metadata, or of a custom declaration, and the templates of the items."""
+    meta, declared, report = contents.meta, contents.declared, contents.report
+    _check_bare_forms(contents)
+    held = meta.get("prompts") if meta is not None else None
+    if in_parts(held):
+        _check_parts(contents, held)
+        return
+    groups = _prompt_groups(contents)
+    if contents.whole and meta is not None and "prompts" in meta:
+        if isinstance(held, dict) and (not held or len(groups) < len(held)):
+            wanted = (
+                f"must be a list of at least {FEWEST} prompts, or a mapping from each domain to such a list"
+            )
+            report.wrong(META, "prompts", wanted)
+        for where, texts in _check_texts(META, groups, contents):
+            if len(texts) < FEWEST:
+                report.wrong(META, where, f"has {len(texts)} prompts; at least {FEWEST} are required")
+    elif declared is not None and declared.prompts:
+        for where, texts in _check_texts(OWN, groups, contents):
+            if len(texts) < FEWEST:
+                few = f"has {len(texts)} prompts; a dataset of the benchmark needs at least {FEWEST}"
+                report.note(OWN, where, few)
+    for place in contents.places:
+        if fault := _template_fault(place.item, contents, groups):
+            contents.wrong(place, "instruction", fault)
+    _check_spread(contents, groups)
 
-    Args:
-        prompts: part -> texts, or part -> style -> texts.
-        fields: the names that texts may have in braces; `None` if there are no items.
-        report: receives what was found.
+
+def _check_bare_forms(contents: Contents) -> None:
+    """Check the bare forms of a custom declaration: they may leave fields out, but name no others."""
+    for name, form in (contents.declared.bare if contents.declared else {}).items():
+        fields = _fields_of(name, contents)
+        if fields is not None and (strange := _named(form, fields) - fields):
+            contents.report.wrong(OWN, f"bare.{name}" if name else "bare", _STRANGE.format(_listed(strange)))
+
+
+def _check_parts(contents: Contents, parts: Mapping[str, Json]) -> None:
+    """Check prompts that are composed of parts: the parts, and the templates that items have of their own.
+
+    Each style of a part has texts, which name only fields of the inputs and other parts. A prompt's number counts
+    combinations of parts, which the metadata do not list.
     """
-    for path, held in _lists(prompts):
+    fields = _fields_of("", contents)
+    known = None if fields is None else fields | _free(contents) | parts.keys()
+    for path, held in _lists(parts) if contents.whole else ():
         if not isinstance(held, list) or not held:
-            report.wrong(META, path, "must be a list of texts, or an object of such lists by style")
+            contents.report.wrong(META, path, "must be a list of texts, or an object of such lists by style")
             continue
         for number, text in enumerate(held):
             where = f"{path}[{number}]"
             if not isinstance(text, str) or not text.strip():
-                report.wrong(META, where, "must be a text")
+                contents.report.wrong(META, where, "must be a text")
                 continue
             if text in held[:number]:
-                report.note(META, where, f"is the same as text {held.index(text)}")
-            named = {found[1] for found in PLACEHOLDER.finditer(text) if found[1] is not None}
-            if fields is not None and (strange := named - fields - prompts.keys()):
-                shown = ", ".join(f"{{{name}}}" for name in sorted(strange))
-                report.wrong(META, where, f"names {shown}, which the inputs do not have")
+                contents.report.note(META, where, f"is the same as text {held.index(text)}")
+            if known is not None and (strange := _named(text, frozenset()) - known):
+                contents.report.wrong(META, where, _STRANGE.format(_listed(strange)))
+    for place in contents.places:
+        instruction = place.item.instruction
+        if isinstance(instruction, str) and (fault := _template_fault(place.item, contents, {})):
+            contents.wrong(place, "instruction", fault)
+        elif isinstance(instruction, int) and instruction < 0:
+            contents.wrong(place, "instruction", "must be the number of a prompt, from 0 on")
 
 
 def _lists(prompts: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
@@ -74,69 +128,7 @@ def _lists(prompts: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
             yield f"prompts.{part}", held
 
 
-#: How many prompts a dataset must have; if prompts are given by domain, in each domain.
-FEWEST: Final = 10
-
-
-def check_prompts(contents: Contents, report: ValidationReport) -> None:
-    """Check the prompts of the metadata, or of a custom declaration, and the templates of the items."""
-    _check_bare_forms(contents, report)
-    if contents.meta is not None and in_parts(contents.meta.get("prompts")):
-        _check_in_parts(contents, report)
-        return
-    groups = prompt_groups(contents)
-    if contents.whole and contents.meta is not None and "prompts" in contents.meta:
-        held = contents.meta["prompts"]
-        # A value that is neither a list nor an object is reported by the rules for metadata.
-        if isinstance(held, dict) and (not held or len(groups) < len(held)):
-            report.wrong(
-                META,
-                "prompts",
-                f"must be a list of at least {FEWEST} prompts, or a mapping from each domain to a list of that size",
-            )
-        for where, texts in _check_texts(META, groups, contents, report):
-            if len(texts) < FEWEST:
-                report.wrong(META, where, f"has {len(texts)} prompts; at least {FEWEST} are required")
-    elif contents.declared is not None and contents.declared.prompts:
-        for where, texts in _check_texts(OWN, groups, contents, report):
-            if len(texts) < FEWEST:
-                report.note(
-                    OWN,
-                    where,
-                    f"has {len(texts)} prompts; a dataset of the benchmark needs at least {FEWEST}",
-                )
-    for place in contents.places:
-        _check_template(place, contents, groups, report)
-    _check_spread(contents, groups, report)
-
-
-def _check_in_parts(contents: Contents, report: ValidationReport) -> None:
-    """Check prompts that are composed of parts: the parts, and the templates that items have of their own.
-
-    A prompt's number counts combinations of parts, which the metadata do not list.
-    """
-    held = contents.meta.get("prompts") if contents.meta else None
-    if contents.whole and isinstance(held, dict):
-        fields = _fields_of("", contents)
-        check_parts(held, None if fields is None else fields | _free(contents), report)
-    for place in contents.places:
-        instruction = place.item.instruction
-        if isinstance(instruction, str):
-            _check_template(place, contents, {}, report)
-        elif instruction < 0:
-            report.wrong(place.file, f"{place.path}.instruction", "must be the number of a prompt, from 0 on")
-
-
-def _check_bare_forms(contents: Contents, report: ValidationReport) -> None:
-    """Check the bare forms of a custom declaration: they may leave fields out, but name no others."""
-    for name, form in (contents.declared.bare if contents.declared else {}).items():
-        fields = _fields_of(name, contents)
-        if fields is not None and (strange := set(_named(form, fields)) - fields):
-            where = f"bare.{name}" if name else "bare"
-            report.wrong(OWN, where, f"names {_listed(strange)}, which the inputs do not have")
-
-
-def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
+def _prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
     """Return the metadata's prompts by domain (a list is one unnamed group), or else the declaration's prompts."""
     if contents.meta is None:
         return prompts(contents.declared) if contents.declared else {}
@@ -150,7 +142,7 @@ def prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
 
 
 def _check_texts(
-    file: str, groups: Mapping[str, Sequence[str]], contents: Contents, report: ValidationReport
+    file: str, groups: Mapping[str, Sequence[str]], contents: Contents
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Check each prompt, and yield each group's JSON path and prompts."""
     for name, texts in groups.items():
@@ -158,11 +150,13 @@ def _check_texts(
         yield where, texts
         for number, text in enumerate(texts):
             if not text.strip():
-                report.wrong(file, f"{where}[{number}]", "must be a text")
+                fault: str | None = "must be a text"
             elif text in texts[:number]:
-                report.wrong(file, f"{where}[{number}]", f"is the same as prompt {texts.index(text)}")
-            elif fault := _fields_fault(text, _fields_of(name, contents), contents):
-                report.wrong(file, f"{where}[{number}]", fault)
+                fault = f"is the same as prompt {texts.index(text)}"
+            else:
+                fault = _fields_fault(text, _fields_of(name, contents), contents)
+            if fault:
+                contents.report.wrong(file, f"{where}[{number}]", fault)
 
 
 def _fields_of(name: str, contents: Contents) -> frozenset[str] | None:
@@ -185,25 +179,20 @@ def _fields(item: Item, contents: Contents) -> frozenset[str]:
     return frozenset({contents.declared.placeholder if contents.declared else "inputs"})
 
 
-def _named(text: str, known: frozenset[str]) -> Iterator[str]:
-    """Yield the fields that a template names: every name in braces, and known fields in angle brackets."""
-    for found in PLACEHOLDER.finditer(text):
-        if found[1] is not None:
-            yield found[1]
-        elif found[2] in known:
-            yield found[2]
+def _named(text: str, known: frozenset[str]) -> set[str]:
+    """Return the fields that a template names: every name in braces, and known fields in angle brackets."""
+    found = PLACEHOLDER.findall(text)
+    return {braced or angled for braced, angled in found if braced or angled in known}
 
 
 def _fields_fault(text: str, fields: frozenset[str] | None, contents: Contents) -> str | None:
     if fields is None:
         return None
-    named = set(_named(text, fields))
-    free = _free(contents)
+    named, free = _named(text, fields), _free(contents)
     if strange := named - fields - free:
-        return f"names {_listed(strange)}, which the inputs do not have"
-    if missing := fields - named - free:
-        return f"does not name {_listed(missing)}"
-    return None
+        return _STRANGE.format(_listed(strange))
+    missing = fields - named - free
+    return f"does not name {_listed(missing)}" if missing else None
 
 
 def _free(contents: Contents) -> set[str]:
@@ -215,80 +204,65 @@ def _free(contents: Contents) -> set[str]:
     return free | {name for name in excluded if isinstance(name, str)} if isinstance(excluded, list) else free
 
 
-def _listed(names: set[str] | frozenset[str]) -> str:
+def _listed(names: Set[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in sorted(names))
 
 
-def _check_template(
-    place: LocatedItem, contents: Contents, groups: Mapping[str, Sequence[str]], report: ValidationReport
-) -> None:
-    item, where = place.item, f"{place.path}.instruction"
+def _template_fault(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str | None:
+    """Return what is wrong with an item's template or with the number of its prompt."""
     if isinstance(item.instruction, str):
-        if fault := _fields_fault(item.instruction, _shown_fields(item, contents), contents):
-            report.wrong(place.file, where, fault)
-        return
-    group = _group(item, contents, groups)
+        fields = _fields(item, contents)
+        if isinstance(item.inputs, Mapping):  # fields that are empty in the item are optional
+            named = _named(item.instruction, fields)
+            fields = frozenset(name for name in fields if name in named or item.inputs[name] != "")
+        return _fields_fault(item.instruction, fields, contents)
     if not groups:
-        report.wrong(place.file, where, f"is the number of a prompt, but there are no prompts in {META}")
-    elif group is None:
-        report.wrong(place.file, where, f"meta must name one of the domains {', '.join(sorted(groups))}")
-    elif not 0 <= item.instruction < len(groups[group]):
+        return f"is the number of a prompt, but there are no prompts in {META}"
+    if (group := _group(item, contents, groups)) is None:
+        return f"meta must name one of the domains {', '.join(sorted(groups))}"
+    if not 0 <= item.instruction < len(groups[group]):
         last = len(groups[group]) - 1
-        report.wrong(
-            place.file,
-            where,
-            f"asks for prompt {item.instruction}; the prompts are numbered from 0 to {last}",
-        )
-
-
-def _shown_fields(item: Item, contents: Contents) -> frozenset[str]:
-    """Return the fields that an item's own template must name; fields that are empty in the item are optional."""
-    fields = _fields(item, contents)
-    if isinstance(item.instruction, str) and isinstance(item.inputs, Mapping):
-        named = set(_named(item.instruction, fields))
-        return frozenset(name for name in fields if name in named or item.inputs[name] != "")
-    return fields
+        return f"asks for prompt {item.instruction}; the prompts are numbered from 0 to {last}"
+    return None
 
 
 def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str | None:
     """Return an item's group of prompts: the unnamed group, or the group that its meta names."""
     if set(groups) == {""}:
         return ""
+    values = _meta_values(item)
     if contents.meta is None and contents.declared is not None and contents.declared.prompts_by:
-        named = item.meta.get(contents.declared.prompts_by)
-        return named if isinstance(named, str) and named in groups else None
-    return next((value for value in _meta_values(item) if isinstance(value, str) and value in groups), None)
+        values = [item.meta.get(contents.declared.prompts_by)]
+    return next((value for value in values if isinstance(value, str) and value in groups), None)
 
 
-def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]], report: ValidationReport) -> None:
+def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]]) -> None:
     """Check that the counts of prompts in a group differ by at most one, in the test or in all splits together."""
     used: dict[str, dict[str, Counter[str | int]]] = {}
+    by = contents.declared.prompts_by if contents.declared else None
     for place in contents.places:
-        group = _spread_group(place.item, contents, groups)
-        used.setdefault(group, {}).setdefault(place.split, Counter())[place.item.instruction] += 1
+        item = place.item
+        group = str(item.meta.get(by, "")) if by else _group(item, contents, groups) or ""
+        used.setdefault(group, {}).setdefault(place.split, Counter())[item.instruction] += 1
     for group, by_split in used.items():
         counted = {split: _with_unused(counts, group, contents, groups) for split, counts in by_split.items()}
         together = Counter[str | int]()
         for counts in counted.values():
             together.update(counts)
-        if _even(together) or all(
-            _even(counts) for split, counts in counted.items() if split == "test" or "test" not in counted
-        ):
+        decisive = [counted["test"]] if "test" in counted else [*counted.values()]
+        if _even(together) or all(map(_even, decisive)):
             continue
-        most, least = together.most_common()[0], together.most_common()[-1]
-        report.wrong(
-            (contents.splits().get("test") or contents.places)[0].file,
+        (most, often), *_, (least, rarely) = together.most_common()
+        contents.report.wrong(
+            _first_place(contents).file,
             "data",
-            f"prompts{f' of {group}' if group else ''} are not spread evenly: "
-            f"'{str(most[0])[:40]}' is used in {most[1]} items,"
-            f" '{str(least[0])[:40]}' in {least[1]}",
+            f"prompts{f' of {group}' if group else ''} are not spread evenly: '{str(most)[:40]}' is used in"
+            f" {often} items, '{str(least)[:40]}' in {rarely}",
         )
 
 
-def _spread_group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str:
-    if contents.declared is not None and contents.declared.prompts_by:
-        return str(item.meta.get(contents.declared.prompts_by, ""))
-    return _group(item, contents, groups) or ""
+def _first_place(contents: Contents) -> LocatedItem:
+    return next((place for place in contents.places if place.split == "test"), contents.places[0])
 
 
 def _with_unused(
@@ -299,11 +273,10 @@ def _with_unused(
     If no metadata list the prompts, the items' own templates are the only prompts.
     """
     texts = groups.get(group, ())
+    known: Sequence[str | int] = texts if contents.meta is not None else ()
     if all(isinstance(name, int) for name in counts):
-        everyone: list[str | int] = [*range(len(texts))]
-    else:
-        everyone = [*texts] if contents.meta is not None else []
-    return Counter({name: counts[name] for name in [*everyone, *counts]})
+        known = range(len(texts))
+    return Counter({name: counts[name] for name in [*known, *counts]})
 
 
 def _even(counts: Counter[str | int]) -> bool:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from merilo.answer_tables import AnswerRecord
-from merilo.datasets.bare_forms import option_fields
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import option_fields
 from merilo.errors import DataError, InputError
 from merilo.items import Item
 from merilo.models.answer_extraction import ExtractedAnswer, extract

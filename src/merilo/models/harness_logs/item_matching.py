@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from merilo.datasets.bare_forms import bare_parts
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import render
+from merilo.datasets.rendering import bare_parts, render
 from merilo.errors import MeriloError
 from merilo.items import Item, id_of
 from merilo.models.harness_logs.log_rows import LogRow, texts_of
