@@ -206,14 +206,6 @@ def test_deletions_in_closed_form_are_those_of_leaving_out_one_at_a_time(votes: 
             assert np.all(np.isnan(mine[~defined]) | (mine[~defined] == 1))
 
 
-@pytest.mark.parametrize("pairs", [1, 10, 1000])
-def test_annotators_are_deleted_in_pieces_as_at_once(pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    votes = panel(4, items=30)
-    at_once = LeaveOneOut.of(votes).kappas()[0].annotators
-    monkeypatch.setattr(sys.modules[LeaveOneOut.__module__], "PAIRS_AT_ONCE", pairs)
-    assert LeaveOneOut.of(votes).kappas()[0].annotators == pytest.approx(at_once, rel=1e-12)
-
-
 def test_the_jackknife_variance_of_a_mean_is_that_of_textbooks() -> None:
     sample = np.random.default_rng(0).normal(size=30)
     deleted = np.array([np.delete(sample, row).mean() for row in range(30)])

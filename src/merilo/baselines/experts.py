@@ -18,12 +18,10 @@ from merilo.people.experts.out_of_bag import NOT_SHOWN, OutOfBagDesign, spelling
 from merilo.people.gold import Gold, read_gold
 from merilo.people.gold_file import records
 from merilo.people.uncertainty.two_way import group_difference
+from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import INPUT_MARK, Responses
 from merilo.statistics.paired_tests import SAME, Difference, PairedTest
 from merilo.wording import choices, listed, shortened
-
-#: With more distinct gold answers than this, the answers are open and not labels.
-_MOST_LABELS: Final = 20
 
 #: Values in a column of marks that mean "not marked".
 _UNSET: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
@@ -155,7 +153,7 @@ def outside_labels(
     enough to be labels. Open answers have no labels, so the result is empty.
     """
     right = gold.answers["gold"].unique().to_list() if gold else []
-    closed = len(right) <= _MOST_LABELS and gold is not None and 4 * len(right) <= gold.answers.height
+    closed = len(right) <= MOST_CLOSED_LABELS and gold is not None and 4 * len(right) <= gold.answers.height
     labels = declared.answer.labels if declared else tuple(right) if closed else ()
     return {
         text: n

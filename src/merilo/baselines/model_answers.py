@@ -36,6 +36,7 @@ from merilo.models.harness_logs.log_formats import copied_name
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.people.gold_file import text_of
 from merilo.people.spelling import canonical, key_of, rules_of, unify
+from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.strict_json import Json, json_lines
 from merilo.wording import listed, shown
 
@@ -51,9 +52,6 @@ _INSPECT_MEMBERS: Final = re.compile(r"(?:header\.json|_journal/)")
 
 #: The form of the results of programs.
 _PROGRAM: Final = Answer(kind="program")
-
-#: With more different gold answers than this, answers are read as free texts.
-_MOST_LABELS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +221,7 @@ def _declared(crowd: StoredBaseline) -> Dataset:
         return CATALOGUE[plain.name]
     labels = plain.answer.labels or tuple(sorted(set(crowd.gold)))
     kind: AnswerKind = "choice" if plain.answer.kind == "label" else plain.answer.kind
-    if kind == "choice" and not 2 <= len(labels) <= _MOST_LABELS:
+    if kind == "choice" and not 2 <= len(labels) <= MOST_CLOSED_LABELS:
         kind = "text"
     answer = Answer(
         kind=kind,

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
@@ -107,7 +108,7 @@ def _numbers_of_labels(totals: FloatArray, level: str, values: ArrayLike | None)
         )
     if number.shape != totals.shape or not np.isfinite(number).all():
         raise UsageError(f"the interval level needs one finite number for each of the {totals.size} labels")
-    centred: FloatArray = number - (totals @ number) / totals.sum()
+    centred: FloatArray = number - (totals @ number) / max(totals.sum(), 1)
     return centred
 
 
@@ -246,9 +247,6 @@ VISITED: Final = 10_000_000
 #: As many groups are deleted at least.
 FEWEST_GROUPS: Final = 20
 
-#: Pairs of an answer and a label of its item that are held at once.
-PAIRS_AT_ONCE: Final = 2_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class Deletions:
@@ -297,34 +295,26 @@ class LeaveOneOut:
         m: shape (items,), the number of answers.
         squares: shape (items,), the sum of squared votes over labels.
         own: shape (n,), the votes for an answer's own label on its item.
-        cell_item: shape (cells,), the pairs of an item and a label given, sorted by item.
-        cell_label: shape (cells,).
-        cell_votes: shape (cells,).
+        counts: sparse, shape (items, labels), the votes for each label of an item.
     """
 
     votes: Votes
     m: FloatArray
     squares: FloatArray
     own: FloatArray
-    cell_item: NDArray[np.int32]
-    cell_label: NDArray[np.int32]
-    cell_votes: FloatArray
+    counts: scipy.sparse.csr_array
 
     @classmethod
     def of(cls, votes: Votes) -> LeaveOneOut:
         """Sum the answers of each item."""
         tally = votes.tally()
         count = tally.votes.astype(np.float64)
-        cell = tally.item.astype(np.int64) * max(votes.labels, 1) + tally.label
-        place = np.searchsorted(cell, votes.item.astype(np.int64) * max(votes.labels, 1) + votes.label)
         return cls(
             votes,
             np.bincount(votes.item, minlength=votes.items).astype(np.float64),
             np.asarray(np.bincount(tally.item, weights=count**2, minlength=votes.items), np.float64),
-            count[place],
-            tally.item,
-            tally.label,
-            count,
+            votes.agreeing().astype(np.float64),
+            scipy.sparse.csr_array((count, (tally.item, tally.label)), (votes.items, votes.labels)),
         )
 
     def alpha(self) -> Deletions:
@@ -404,102 +394,48 @@ class LeaveOneOut:
             lost: two of shape (items,).
             coefficients: each computes a coefficient from the lost sums and the remaining squared length, per deletion.
         """
-        votes = self.votes
-        weight = self.cell_votes * scale[self.cell_item]
-        totals = np.bincount(self.cell_label, weights=weight, minlength=votes.labels).astype(np.float64)
+        votes, counts = self.votes, self.counts
+        totals = counts.T @ scale
         length = float(totals @ totals)
-        product = np.bincount(
-            self.cell_item, weights=self.cell_votes * totals[self.cell_label], minlength=votes.items
-        )
         whole, single = lost[0][votes.item], lost[1][votes.item]
-        along = whole * product[votes.item] + single * totals[votes.label]
+
+        def remaining(removed: scipy.sparse.csr_array) -> FloatArray:
+            """Compute the squared length of the vector of label totals without each row of `removed`."""
+            return np.asarray(length - 2 * (removed @ totals) + removed.multiply(removed).sum(axis=1))
 
         def without(codes: NDArray[np.signedinteger]) -> tuple[FloatArray, FloatArray]:
             """Compute the lost sums and the remaining squared length without the answers of each code."""
-            sums = np.array([np.bincount(codes, weights=row) for row in by_answer], dtype=np.float64)
-            removed = np.bincount(codes, along)
-            return sums, np.asarray(length - 2 * removed + self._lengths(codes, whole, single))
+            groups = int(codes.max(initial=-1)) + 1
+            answered = scipy.sparse.csr_array((whole, (codes, votes.item)), (groups, votes.items))
+            given = scipy.sparse.csr_array((single, (codes, votes.label)), (groups, votes.labels))
+            sums = np.array([np.bincount(codes, row) for row in by_answer])
+            return sums, remaining(answered @ counts + given)
 
-        present = np.bincount(votes.annotator, minlength=votes.annotators) > 0
-        people = (np.cumsum(present) - 1).astype(np.int32)[votes.annotator]
-        by_person = without(people)
+        people = np.unique(votes.annotator, return_inverse=True)[1]
+        answered = np.flatnonzero(self.m)
         if votes.cluster is None:
-            answered = self.m > 0
-            remaining = length - 2 * scale * product + scale**2 * self.squares
-            units = by_item[:, answered], remaining[answered]
+            product = counts @ totals
+            left = length - 2 * scale * product + scale**2 * self.squares
+            units = by_item[:, answered], left[answered]
+            along = whole * product[votes.item] + single * totals[votes.label]
             own = whole**2 * self.squares[votes.item] + 2 * whole * single * self.own + single**2
             each = by_answer, length - 2 * along + own
         else:
-            units = self._without_clusters(by_item, scale, length, totals)
+            clusters, code = np.unique(votes.cluster[answered], return_inverse=True)
+            members = scipy.sparse.csr_array(
+                (scale[answered], (code, answered)), (clusters.size, votes.items)
+            )
+            units = (
+                np.array([np.bincount(code, row[answered]) for row in by_item]),
+                remaining(members @ counts),
+            )
             cells = votes.unit.astype(np.int64) * votes.annotators + people
             each = without(np.unique(cells, return_inverse=True)[1])
+        by_person = without(people)
         return [
             Deletions(coefficient(*units), coefficient(*by_person), coefficient(*each))
             for coefficient in coefficients
         ]
-
-    def _without_clusters(
-        self, by_item: FloatArray, scale: FloatArray, length: float, totals: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute the lost sums and the remaining squared length of label totals without each cluster of items."""
-        votes = self.votes
-        if votes.cluster is None:
-            raise ValueError("the items form no clusters")
-        answered = np.flatnonzero(self.m > 0)
-        clusters, code = np.unique(votes.cluster[answered], return_inverse=True)
-        of_item = np.zeros(votes.items, dtype=np.int64)
-        of_item[answered] = code
-        lost = np.array(
-            [np.bincount(code, row[answered], clusters.size) for row in by_item], dtype=np.float64
-        )
-        weight = self.cell_votes * scale[self.cell_item]
-        key = of_item[self.cell_item] * max(votes.labels, 1) + self.cell_label
-        given, place = np.unique(key, return_inverse=True)
-        removed = np.bincount(place, weight, given.size)
-        owner, label = np.divmod(given, max(votes.labels, 1))
-        change = np.bincount(owner, removed**2 - 2 * removed * totals[label], clusters.size)
-        return lost, np.asarray(length + change, dtype=np.float64)
-
-    def _lengths(self, codes: NDArray[np.signedinteger], whole: FloatArray, single: FloatArray) -> FloatArray:
-        """Compute the squared length of the vector of label totals that the answers of each code remove.
-
-        Args:
-            codes: shape (n,), 0 .. groups-1; the answers of one code are to different items.
-            whole: shape (n,), as in `_deletions`.
-            single: shape (n,).
-        """
-        votes = self.votes
-        groups = int(codes.max(initial=-1)) + 1
-        cells = np.bincount(self.cell_item, minlength=votes.items)
-        first = np.cumsum(cells) - cells
-        order = np.argsort(codes, kind="stable")
-        pairs = np.cumsum(cells[votes.item[order]] + 1)
-        person = codes[order]
-        squares = np.zeros(groups)
-        ends = np.flatnonzero(np.r_[person[1:] != person[:-1], True]) + 1
-        start = 0
-        while start < order.size:
-            limit = (pairs[start - 1] if start else 0) + PAIRS_AT_ONCE
-            fitting = ends[(ends > start) & (pairs[ends - 1] <= limit)]
-            stop = int(fitting[-1]) if fitting.size else int(ends[ends > start][0])
-            rows = order[start:stop]
-            start = stop
-            times = cells[votes.item[rows]]
-            of = np.repeat(rows, times)
-            place = np.repeat(first[votes.item[rows]] - (np.cumsum(times) - times), times) + np.arange(
-                of.size
-            )
-            who = np.r_[codes[of], codes[rows]].astype(np.int64)
-            key = who * votes.labels + np.r_[self.cell_label[place], votes.label[rows]]
-            amount = np.r_[whole[of] * self.cell_votes[place], single[rows]]
-            if groups * votes.labels <= 4 * key.size:
-                total = np.bincount(key, amount, groups * votes.labels)
-                squares += (total.reshape(groups, votes.labels) ** 2).sum(axis=1)
-            else:
-                given, which = np.unique(key, return_inverse=True)
-                total = np.bincount(which, amount, given.size)
-                squares += np.bincount(given // votes.labels, total**2, groups)
-        return squares
 
 
 def _ratio(disagreement: FloatArray, expected: FloatArray, comparable: NDArray[np.bool_]) -> FloatArray:
@@ -518,11 +454,7 @@ def alpha_of_numbers(votes: Votes, level: Level, values: ArrayLike | None) -> De
     everything = np.bincount(votes.item, minlength=votes.items)[votes.item] >= 2
     label = votes.label[everything]
     totals = np.bincount(label, minlength=votes.labels).astype(np.float64)
-    if level == "ordinal":
-        number = np.cumsum(totals) - totals / 2
-    else:
-        number = np.array(np.arange(votes.labels) if values is None else values, dtype=np.float64)
-    number = number - (totals @ number) / max(totals.sum(), 1)
+    number = _numbers_of_labels(totals, level, values)
 
     def without(codes: NDArray[np.int32]) -> FloatArray:
         units = np.unique(codes)

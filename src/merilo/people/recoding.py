@@ -16,6 +16,7 @@ import polars as pl
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import read_table
 from merilo.people.audit.typos import SHORTEST_TEXT, within_one_edit
+from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Recoded, Responses
 from merilo.settings import Repeats
 from merilo.wording import listed, shortened
@@ -187,8 +188,7 @@ class NearSpelling:
         )
 
 
-#: Answers are a choice among labels if at most `_MOST_LABELS` labels make up this share of all answers.
-_MOST_LABELS: Final = 20
+#: Answers are a choice among labels if at most `MOST_CLOSED_LABELS` labels make up this share of all answers.
 _SHARE_OF_LABELS: Final = 0.8
 
 #: A label is an answer given at least this often; a misspelling is given at most a tenth as often as its label.
@@ -221,7 +221,8 @@ def near_spellings(counts: Mapping[str, int], labels: Sequence[str] = ()) -> tup
     often = max(_FEWEST_OF_A_LABEL, _SHARE_OF_A_LABEL * total)
     found = {answer for answer, count in counts.items() if count >= often}
     if not labels and (
-        not 0 < len(found) <= _MOST_LABELS or sum(counts[one] for one in found) < _SHARE_OF_LABELS * total
+        not 0 < len(found) <= MOST_CLOSED_LABELS
+        or sum(counts[one] for one in found) < _SHARE_OF_LABELS * total
     ):
         return ()
     accepted = set(labels) or found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from merilo.errors import UsageError
 
 IntArray = NDArray[np.int32]
+
+#: With at most this many different labels, answers count as a choice among labels.
+MOST_CLOSED_LABELS: Final = 20
 
 
 class VoteCounts(NamedTuple):
@@ -72,6 +75,13 @@ class Votes:
             cells, votes = np.unique(cell, return_counts=True)
         item, label = np.divmod(cells, max(self.labels, 1))
         return VoteCounts(item.astype(np.int32), label.astype(np.int32), votes.astype(np.int64))
+
+    def agreeing(self) -> NDArray[np.int64]:
+        """Count the votes for each answer's own label on its item, the answer included, shape (n,)."""
+        tally = self.tally()
+        width = max(self.labels, 1)
+        cell = tally.item.astype(np.int64) * width + tally.label
+        return tally.votes[np.searchsorted(cell, self.item.astype(np.int64) * width + self.label)]
 
     def where(self, kept: ArrayLike) -> Votes:
         """Select the rows for which `kept`, shape (n,), is true. Codes keep their meaning."""

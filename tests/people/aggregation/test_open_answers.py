@@ -7,7 +7,6 @@ from open_pools import open_pool
 
 from merilo.errors import UsageError
 from merilo.people.aggregation import (
-    MOST_CLOSED_LABELS,
     NO_LABEL,
     Consensus,
     dawid_skene,
@@ -17,7 +16,7 @@ from merilo.people.aggregation import (
     plurality,
 )
 from merilo.people.decision import PoolVotes, decide
-from merilo.people.votes import Encoding, Votes
+from merilo.people.votes import MOST_CLOSED_LABELS, Encoding, Votes
 
 FAULTS = ["slips", "near misses", "attractive"]
 

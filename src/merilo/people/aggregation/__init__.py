@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from merilo.people.aggregation.consensus import (
-    MOST_CLOSED_LABELS,
     NO_LABEL,
     Consensus,
     Fit,
@@ -22,7 +21,6 @@ from merilo.people.aggregation.majority import (
 from merilo.people.aggregation.one_coin import one_coin, wrong_answers
 
 __all__ = [
-    "MOST_CLOSED_LABELS",
     "NO_LABEL",
     "Consensus",
     "Fit",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.votes import IntArray, Votes
+from merilo.people.votes import MOST_CLOSED_LABELS, IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 
 #: The code for a missing label.
@@ -178,10 +177,6 @@ def anchor_labels(anchors: ArrayLike | None, votes: Votes) -> IntArray:
     if codes.size and not (codes.min() >= NO_LABEL and codes.max() < votes.labels):
         raise UsageError(f"an anchor is a label's code from 0 to {votes.labels - 1}, or -1")
     return codes.astype(np.int32)
-
-
-#: With at most this many different labels, answers count as closed by default.
-MOST_CLOSED_LABELS: Final = 20
 
 
 def is_open(votes: Votes, declared: bool | None = None) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
 from merilo.people.audit.typos import typing_error
@@ -79,33 +80,17 @@ class GivenAnswer:
     typing_error: str | None
 
 
-class SharedItems(NamedTuple):
-    """One annotator's agreement with others in a study, summed over the items that others answered too.
+def shared_items(work: Work) -> FloatArray:
+    """Sum every annotator's agreement with the others over the items that others answered too.
 
-    Attributes:
-        own: sum over items of the share of the others who gave the same answer.
-        expected: sum over items of that share for an annotator drawn at random from those who answered the item.
-        items: how many items.
+    Returns:
+        Shape (annotators, 3): the sum over items of the share of the others who gave the same answer; the sum of that
+        share for an annotator drawn at random from those who answered the item; and the number of items.
     """
-
-    own: float
-    expected: float
-    items: int
-
-    def plus(self, other: SharedItems) -> SharedItems:
-        """Return the sums over the items of both."""
-        return SharedItems(self.own + other.own, self.expected + other.expected, self.items + other.items)
-
-
-def shared_items(work: Work) -> list[SharedItems]:
-    """Return every annotator's agreement with the others in a study, in the order of their codes."""
     beside = sharing(work)
-    person = work.votes.annotator[beside.row]
-    sums = [
-        np.bincount(person, weights, work.votes.annotators).tolist()
-        for weights in (beside.share, _typical_share(work, beside), None)
-    ]
-    return [SharedItems(own, expected, int(items)) for own, expected, items in zip(*sums, strict=True)]
+    person, people = work.votes.annotator[beside.row], work.votes.annotators
+    weights = (beside.share, _typical_share(work, beside), None)
+    return np.stack([np.bincount(person, one, people).astype(np.float64) for one in weights], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +172,7 @@ def audit(
     labels: Sequence[str],
     *,
     choice: bool | None = None,
-    others: Mapping[str, SharedItems] | None = None,
+    others: Mapping[str, FloatArray] | None = None,
 ) -> Audit:
     """Find the items whose gold is probably wrong, and distinguish typing errors from errors of the dataset.
 
@@ -199,7 +184,7 @@ def audit(
         labels: shape (labels,), the labels behind the codes.
         choice: whether answers are a choice among few labels, in which case one label is never a typing error of
             another; by default, true for up to five labels.
-        others: annotator's id -> their agreement with others on other datasets.
+        others: annotator's id -> their agreement with others on other datasets, as `shared_items` counts it.
 
     Returns:
         The audit.
@@ -209,8 +194,10 @@ def audit(
     model = fit_gold_model(votes, gold)
     if choice is None:
         choice = len(labels) <= 5
-    known_people = others or {}
-    outside = [known_people.get(name, SharedItems(0.0, 0.0, 0)) for name in annotators]
+    outside = np.zeros((votes.annotators, 3))
+    for code, name in enumerate(annotators):
+        if others and name in others:
+            outside[code] = others[name]
     given = _given_answers(votes, model, annotators, labels, gold, outside=outside, choice=choice)
     findings = []
     for item, answers in enumerate(given):
@@ -255,27 +242,16 @@ def _given_answers(
     labels: Sequence[str],
     gold: IntArray,
     *,
-    outside: Sequence[SharedItems],
+    outside: FloatArray,
     choice: bool,
 ) -> list[tuple[GivenAnswer, ...]]:
     """Return the answers to every item, with the properties of their annotators."""
     elsewhere, agrees = _elsewhere(work_of(votes), outside)
-    tally = votes.tally()
-    cells = zip(tally.item.tolist(), tally.label.tolist(), strict=True)
-    counts = dict(zip(cells, tally.votes.tolist(), strict=True))
-    order = sorted(
-        range(len(votes)),
-        key=lambda row: (
-            int(votes.item[row]),
-            -counts[int(votes.item[row]), int(votes.label[row])],
-            int(votes.label[row]),
-            annotators[int(votes.annotator[row])],
-        ),
-    )
     result: list[list[GivenAnswer]] = [[] for _ in range(votes.items)]
     kinds: dict[tuple[int, int], str | None] = {}
-    for row in order:
-        item, person, label = int(votes.item[row]), int(votes.annotator[row]), int(votes.label[row])
+    order = np.lexsort((votes.annotator, votes.label, -votes.agreeing()))
+    columns = (votes.item, votes.annotator, votes.label, elsewhere, agrees)
+    for item, person, label, share, agreeing in zip(*(one[order].tolist() for one in columns), strict=True):
         doubted = gold[item] < 0 or model.gold_wrong[item] >= PROBABLY
         truth = int(model.best[item] if doubted else gold[item])
         pair = label, truth
@@ -287,8 +263,8 @@ def _given_answers(
             GivenAnswer(
                 annotators[person],
                 labels[label],
-                float(elsewhere[row]),
-                agrees[row],
+                share,
+                agreeing,
                 float(model.accuracy[person]),
                 kinds[pair],
             )
@@ -304,23 +280,20 @@ def _typical_share(work: Work, beside: Sharing) -> FloatArray:
     return typical
 
 
-def _elsewhere(work: Work, outside: Sequence[SharedItems]) -> tuple[FloatArray, list[bool | None]]:
-    """Compute, for each answer, its annotator's agreement on all other items.
+def _elsewhere(work: Work, outside: FloatArray) -> tuple[FloatArray, NDArray[np.object_]]:
+    """Compute each answer's annotator's agreement on all other items, and whether it is as high as the others'.
 
-    Whether it is as high as the others'.
+    The second is `None` for annotators with too few other items.
     """
     beside = sharing(work)
-    totals = np.array([here.plus(there) for here, there in zip(shared_items(work), outside, strict=True)])
-    own, expected, items = totals.reshape(-1, 3)[work.votes.annotator].T.copy()
+    own, expected, items = (shared_items(work) + outside)[work.votes.annotator].T.copy()
     own[beside.row] -= beside.share
     expected[beside.row] -= _typical_share(work, beside)
     items[beside.row] -= 1
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(items > 0, own / items, np.nan)
-    good = own >= SHARE_OF_EXPECTED * expected - 1e-9
-    return share, [
-        bool(fine) if n >= FEWEST_ITEMS else None for fine, n in zip(good, items.tolist(), strict=True)
-    ]
+    good = (own >= SHARE_OF_EXPECTED * expected - 1e-9).astype(object)
+    return share, np.where(items >= FEWEST_ITEMS, good, None)
 
 
 def _verdict(answers: Sequence[GivenAnswer], truth: str | None, gold_wrong: float) -> Verdict:
@@ -369,13 +342,13 @@ def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
     return known
 
 
-def agreement_in(studies: Iterable[Responses]) -> dict[str, SharedItems]:
-    """Return every annotator's agreement with the others in these studies together, by the annotator's id."""
-    result: dict[str, SharedItems] = {}
+def agreement_in(studies: Iterable[Responses]) -> dict[str, FloatArray]:
+    """Return every annotator's `shared_items` in these studies together, by the annotator's id."""
+    result: dict[str, FloatArray] = {}
     for responses in studies:
         coded = study_work(responses)
         for name, shared in zip(coded.annotators, shared_items(coded.work), strict=True):
-            result[name] = shared.plus(result[name]) if name in result else shared
+            result[name] = shared + result.get(name, 0.0)
     return result
 
 
@@ -385,7 +358,7 @@ def audit_study(
     *,
     choice: bool | None = None,
     encoding: Encoding | None = None,
-    others: Mapping[str, SharedItems] | None = None,
+    others: Mapping[str, FloatArray] | None = None,
 ) -> StudyAudit:
     """Audit a study's items and controls.
 
@@ -398,7 +371,7 @@ def audit_study(
         choice: whether answers are a choice among few labels; by default decided by the number of labels.
         encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are
             encoded here.
-        others: annotator's id -> their agreement with others on other datasets.
+        others: annotator's id -> their agreement with others on other datasets, as `shared_items` counts it.
 
     Returns:
         The audit.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.people.quality.work import Work
+from merilo.people.votes import run_starts
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.paired_tests import holm
 
@@ -89,23 +90,20 @@ def sharing(work: Work) -> Sharing:
     rows = work.rows_of_items()
     if work.by_design is not None:
         rows = rows[work.by_design[rows]]
-    item, label = work.votes.item[rows].astype(np.int64), work.votes.label[rows].astype(np.int64)
-    cell, inverse, count = np.unique(
-        item * max(1, work.votes.labels) + label, return_inverse=True, return_counts=True
-    )
-    cell_item = cell // max(1, work.votes.labels)
-    answers = np.bincount(item, minlength=work.votes.items)
-    top, second = np.zeros(work.votes.items, np.int64), np.zeros(work.votes.items, np.int64)
-    ranked = np.lexsort((count, cell_item))
-    last = np.flatnonzero(np.append(np.diff(cell_item[ranked]) != 0, True)) if ranked.size else ranked
-    top[cell_item[ranked[last]]] = count[ranked[last]]
-    has_second = last[(last > 0) & (cell_item[ranked[last - 1]] == cell_item[ranked[last]])]
-    second[cell_item[ranked[has_second]]] = count[ranked[has_second - 1]]
-    own, n = count[inverse], answers[item]
+    votes = work.votes.where(np.isin(np.arange(len(work)), rows))
+    tally, own = votes.tally(), votes.agreeing()
+    answers = np.bincount(votes.item, minlength=votes.items)[votes.item]
+    top, second = np.zeros((2, votes.items), np.int64)
+    ranked = np.lexsort((tally.votes, tally.item))
+    item, count = tally.item[ranked], tally.votes[ranked]
+    last = np.r_[run_starts(item)[1:], item.size] - 1 if item.size else np.zeros(0, np.intp)
+    top[item[last]] = count[last]
+    several = last[(last > 0) & (item[last - 1] == item[last])]
+    second[item[several]] = count[several - 1]
     # Among the others, the annotator's own label has one vote less; the other labels keep all their votes.
-    rival = np.where(own == top[item], second[item], top[item])
-    shared = n > 1
-    share = (own - 1)[shared] / (n - 1)[shared]
+    rival = np.where(own == top[votes.item], second[votes.item], top[votes.item])
+    shared = answers > 1
+    share = (own - 1)[shared] / (answers - 1)[shared]
     return Sharing(rows[shared], share, (own - 1 >= rival)[shared])
 
 
