@@ -293,7 +293,8 @@ def _elsewhere(work: Work, outside: FloatArray) -> tuple[FloatArray, NDArray[np.
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(items > 0, own / items, np.nan)
     good = (own >= SHARE_OF_EXPECTED * expected - 1e-9).astype(object)
-    return share, np.where(items >= FEWEST_ITEMS, good, None)
+    good[items < FEWEST_ITEMS] = None
+    return share, good
 
 
 def _verdict(answers: Sequence[GivenAnswer], truth: str | None, gold_wrong: float) -> Verdict:
