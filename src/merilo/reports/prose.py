@@ -1,12 +1,13 @@
 """A baseline in sentences, for the report page, cards, the README, papers and messages.
 
-Each sentence stands here once.
+Each sentence stands here once, in the dictionary of a paragraph, under the name of the fact that it needs: it is left
+out if this fact is missing. The facts are computed below the dictionaries; a fact without a sentence is a text itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 from merilo.baselines.record import AdaptiveRecord, BaselineRecord, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
@@ -18,6 +19,10 @@ from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
 
+#: The facts that a sentence needs and has, by name.
+Facts: TypeAlias = Mapping[str, Any]
+Sentences: TypeAlias = Mapping[str, Text | None]
+
 #: With more groups of items, prose names only the lowest and the highest.
 _MOST_GROUPS: Final = 15
 
@@ -28,6 +33,182 @@ _TESTS: Final = {
     "Tango's score test": Text("Tango's score test"),
     "Student's test": Text("Student's test"),
 }
+
+_TIME_LIMIT: Final = Text("The time limit was {time_limit:# second|# seconds} per item.")
+
+#: What was asked, whom, and under which conditions.
+_CONDITIONS: Final[Sentences] = {
+    "simulated": Text("The annotators are simulated, so this estimate says nothing about people."),
+    "whole": Text(
+        "{role:experts=Expert|Human} performance was measured on {items:# item|# items}{title}.",
+    ),
+    "drawn": Text("Of the {of:# item|# items}{title}, {drawn} {drawn:was|were} drawn{how}."),
+    "other_items": Text("Answers were collected for {items:# item|# items}."),
+    "people": Text(
+        "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}."
+    ),
+    "adaptive": None,
+    "adaptive_answers": Text("There are {answers:# answer|# answers} in all."),
+    "each": Text("Each item received {each:# answer|# answers}, {answers:# answer|# answers} in all."),
+    "most": Text(
+        "Each item received {least} to {most} answers{planned}, {answers:# answer|# answers} in all."
+    ),
+    "same_form": Text(
+        "The {role:experts=experts|annotators} saw every item in the form in which models receive it, without "
+        "solved examples."
+    ),
+    "trained": Text(
+        "They first answered training items; those with at least {trained:%} correct answers were admitted."
+    ),
+    "rules": Text("The instruction set {number:this rule|these rules}: {rules}."),
+    "time_limit": _TIME_LIMIT,
+    "skip_own": Text(
+        "The {role:experts=experts|annotators} skipped items that they might have written themselves."
+    ),
+}
+
+#: Adaptive overlap: the design, the answers that it took, and what is computed from which answers.
+_ADAPTIVE: Final[Sentences] = {
+    "start": Text(
+        "The overlap was adaptive: {start:# person|# people} answered an item, and further people, up to {limit}, "
+        "if the answers were not all equal."
+    ),
+    "fixed_share": Text(
+        "{limit} people answered each item of a random {fixed_share:%} ({fixed:# item|# items}) in any case."
+    ),
+    "mean": Text("An item received {mean:.2f} answers on average."),
+    "answers_by_design": Text(
+        "Agreement and the scores of single people are computed from the {answers_by_design:# answer|# answers} "
+        "that {answers_by_design:was|were} asked for whatever the other people answered, because items on which "
+        "people disagree have more answers."
+    ),
+    "enough": Text(
+        "{start:# equal answer is|# equal answers are} a majority of {limit}, so the consensus does not depend on "
+        "the answers that were not asked for."
+    ),
+    "not_enough": Text(
+        "{start:# equal answer is|# equal answers are} not a majority of {limit}: the consensus can differ from "
+        "that of {limit} people, which is not corrected; it differs on {changed} of {checked:# item|# items} with "
+        "fixed overlap on which the first {start} people agreed."
+    ),
+}
+
+#: How annotators were checked, and who was excluded.
+_CONTROLS: Final[Sentences] = {
+    "no_controls": Text("There were no control items, so no {role:experts=expert|annotator} was excluded."),
+    "controls": Text(
+        "The tasks included {controls:# control item|# control items} with a known answer, which received "
+        "{answers:# answer|# answers}."
+    ),
+    "uncounted_controls": Text("Control items with a known answer received {answers:# answer|# answers}."),
+    "none_excluded": Text(
+        "No {role:experts=expert|annotator} was excluded: all reached an accuracy of at least {share:%} on the "
+        "control items."
+    ),
+    "some_excluded": Text(
+        "{role:experts=Experts|Annotators} with an accuracy below {share:%} on the control items were excluded "
+        "with all their answers; this applied to {excluded} of {people} "
+        "{role:experts=expert|annotator}{people:|s}."
+    ),
+    "unchecked": Text(
+        "Another {unchecked} {role:experts=expert|annotator}{unchecked:|s} had no or too few control answers "
+        "and {unchecked:was|were} kept."
+    ),
+    "left": Text("After exclusion, {used:# answer remains|# answers remain}: {left}."),
+}
+
+#: How items were decided, how many had a majority, and what follows for the baseline.
+_AGGREGATION: Final[Sentences] = {
+    "programs": Text(
+        "Every program was run in a sandbox and counts by itself, as right if it passes all tests of its "
+        "problem; programs have no consensus."
+    ),
+    "equal": Text("A majority is at least {equal:# equal answer|# equal answers}."),
+    "half": Text("A majority is more than half of the answers."),
+    "left_out": Text("Items without a majority are left out of the metric."),
+    "unanimous": Text("A consensus was reached on {first:# item|# items} unanimously{rest}."),
+    "way": Text("A consensus was reached on {first:# item|# items} {way}{rest}."),
+    "unresolved": Text(
+        "There is no consensus on {unresolved:# item|# items}, which {unresolved:was|were} left out of the metric."
+    ),
+    "all_agree": Text("Every item has a majority."),
+    "rejected": Text(
+        "A majority is lacking on {low} of {items:# item|# items} ({share:%}), more than the allowed {allowed:%}: "
+        "the estimate is not valid and must not be used."
+    ),
+    "accepted": Text(
+        "A majority is lacking on {low} of {items:# item|# items} ({share:%}); up to {allowed:%} were allowed."
+    ),
+}
+
+#: What the consensus and a single annotator score by a metric.
+_METRIC: Final[Sentences] = {
+    "programs": Text(
+        "The {metric} of {role:experts=experts|people} is {value:.3f} on {n:# item|# items}{clusters}{sure}."
+    ),
+    "consensus": Text("The {metric} of the consensus is {value:.3f} on {n:# item|# items}{clusters}{sure}."),
+    "alone": Text("On the items with a majority, it is {alone:.3f}{sure_alone}."),
+    "dropped": Text(
+        "If the {dropped:# item|# items} without a consensus counted as wrong, it would be {wrong:.3f}."
+    ),
+    "single": Text("A single {role:experts=expert|annotator} scores {mean:.3f} on average{sure_single}."),
+}
+
+#: How long people worked and what they were paid.
+_PAY: Final[Sentences] = {
+    "seconds": Text("The median time of an answer is {seconds}."),
+    "paid": Text("The annotation cost {total}{unknown}{pages}{hourly}."),
+    "unpaid": Text("The export has no data on pay."),
+}
+
+#: Experts who skip their own questions: who they are, what they were asked, how their answers became a consensus.
+_OUT_OF_BAG: Final[Sentences] = {
+    "uncounted": Text("Experts answered the items."),
+    "of_one_domain": Text("The items were answered by {of_one_domain:# expert|# experts}."),
+    "of_domains": Text("Experts of each domain answered its items ({of_domains})."),
+    "all_complete": Text(
+        "Each expert answered all items{domains:0=|1= of their domain|2= of their domains} except those that "
+        "they might have written, for which there was an option to skip."
+    ),
+    "asked": Text(
+        "Experts were asked to answer all items{domains:0=|1= of their domain|2= of their domains} except those "
+        "that they might have written, for which there was an option to skip."
+    ),
+    "some_complete": Text(
+        "{complete} of {people:# expert|# experts} answered all of these items; "
+        "{lack:# answer is|# answers are} missing."
+    ),
+    "none_complete": Text(
+        "None of {people:# expert|# experts} answered all of these items; {lack:# answer is|# answers are} missing."
+    ),
+    "time_limit": _TIME_LIMIT,
+    "used": Text("The consensus is based on {used:# answer|# answers}{left_out}."),
+    "decision": Text(
+        "The consensus is the answer of {decision:majority=more than half|most} of the experts who answered the "
+        "item{least}."
+    ),
+    "total": Text("In this way {decided} of {total:# item|# items} {decided:was|were} decided."),
+    "kept": Text("The {rest:item|items} that this rule did not decide {rest:was|were} kept: {kept}."),
+}
+
+_WHOLE: Final[Sentences] = {
+    "sampled": Text("The estimates above are those of the sample of {sampled:# item|# items}."),
+    "weighted": Text("For the whole dataset, they were {weighted}."),
+    "empty": Text("{empty:# stratum|# strata} without responses {empty:is|are} not included."),
+    "metrics": None,
+    "corrected": Text(
+        "The intervals are over items and annotators; the part from items has a finite-population correction."
+    ),
+}
+
+
+def _told(sentences: Sentences, facts: Facts) -> list[Text]:
+    """Return the sentences whose facts are known; a fact is missing if it is `None`, false or empty."""
+    return [
+        facts[name] if sentence is None else Text(sentence.english, context=sentence.context, **facts)
+        for name, sentence in sentences.items()
+        if facts.get(name)
+    ]
 
 
 def human_baseline_section(
@@ -74,8 +255,15 @@ def methods(
 
 def paragraphs(facts: BaselineFacts) -> list[Text]:
     """Write the paragraphs about one group of people; empty ones are left out."""
-    parts = (_conditions, _controls, _aggregation, _agreement, _results)
-    return [joined(told) for told in (*(part(facts) for part in parts), pay(facts.record.cost)) if told]
+    parts = (
+        _told(_CONDITIONS, _condition_facts(facts)),
+        _told(_CONTROLS, _control_facts(facts)),
+        _told(_AGGREGATION, _aggregation_facts(facts)),
+        _agreement(facts),
+        _results(facts),
+        pay(facts.record.cost),
+    )
+    return [joined(told) for told in parts if told]
 
 
 def human_benchmark(record: BaselineRecord) -> list[Text]:
@@ -98,7 +286,7 @@ def _headed(head: Text, told: list[Text]) -> list[Text]:
     return [joined([head, *told[:1]]), *told[1:]]
 
 
-def _in_brackets(parts: Iterable[object]) -> Text | str:
+def _in_brackets(*parts: object) -> Text | str:
     """Join details in brackets, after a space; nothing without a detail."""
     held = [part for part in parts if part != ""]
     return Text(" ({details})", details=joined(held, "; ")) if held else ""
@@ -146,144 +334,62 @@ def hours(value: float) -> Text:
     return Text("{n:# hour|# hours}", n=round(value, 1) if value < 10 else round(value))
 
 
-def _conditions(facts: BaselineFacts) -> list[Text]:
-    """Say what was asked, whom, and under which conditions."""
-    told, record = [], facts.record
-    if record.simulated:
-        told.append(Text("The annotators are simulated, so this estimate says nothing about people."))
-    if record.items.total is not None:
-        told += _items(facts, record.items.total)
-    if record.annotators.total is not None:
-        told.append(
-            Text(
-                "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}.",
-                people=record.annotators.total,
-                role=facts.role,
-                platform=Text(" of the crowdsourcing platform {platform}", platform=facts.platform)
-                if facts.platform
-                else "",
-                plain=Text(" without special training") if facts.conditions.untrained else "",
-            )
-        )
-        told += _asked(facts)
-    return told + _rules(facts)
-
-
-def _items(facts: BaselineFacts, items: int) -> list[Text]:
-    title = Text(" of the dataset {title}", title=facts.title) if facts.title else ""
-    if (subset := facts.conditions.subset) is None:
-        return [
-            Text(
-                "{role:experts=Expert|Human} performance was measured on {items:# item|# items}{title}.",
-                role=facts.role,
-                items=items,
-                title=title,
-            )
-        ]
-    size, of, fields = subset
+def _condition_facts(facts: BaselineFacts) -> Facts:
+    record, known = facts.record, facts.conditions
+    items, people = record.items.total, record.annotators.total
+    drawn, of, fields = known.subset or (None, None, ())
+    overlap = {size: n for size, n in facts.overlap_asked.items() if size and people is not None}
+    least, most = min(overlap, default=0), max(overlap, default=0)
     kept = Text(
         " so that the distribution of the {n:field|fields} {fields} is kept",
         n=len(fields),
         fields=[Text("'{name}'", name=field) for field in fields],
     )
-    drawn = Text(
-        "Of the {of:# item|# items}{title}, {size} {size:was|were} drawn{how}.",
-        of=of,
-        title=title,
-        size=size,
-        how=kept if fields else Text(" at random"),
-    )
-    return [
-        drawn,
-        *([] if size == items else [Text("Answers were collected for {n:# item|# items}.", n=items)]),
-    ]
-
-
-def _asked(facts: BaselineFacts) -> list[Text]:
-    overlap = {size: n for size, n in facts.overlap_asked.items() if size}
-    if not overlap:
-        return []
-    total, least, most = sum(size * n for size, n in overlap.items()), min(overlap), max(overlap)
-    if facts.record.adaptive:
-        return [
-            *adaptive_overlap(facts.record.adaptive),
-            Text("There are {n:# answer|# answers} in all.", n=total),
-        ]
-    if least == most:
-        return [
-            Text(
-                "Each item received {each:# answer|# answers}, {n:# answer|# answers} in all.",
-                each=most,
-                n=total,
-            )
-        ]
-    planned = facts.conditions.overlap
-    return [
-        Text(
-            "Each item received {least} to {most} answers{planned}, {n:# answer|# answers} in all.",
-            least=least,
-            most=most,
-            planned=Text(" ({n} were planned)", n=planned) if planned else "",
-            n=total,
-        )
-    ]
+    rules = (Text("“{rule}”", rule=rule) for rule in known.restrictions)
+    return {
+        "role": facts.role,
+        "simulated": record.simulated,
+        "items": items,
+        "title": Text(" of the dataset {title}", title=facts.title) if facts.title else "",
+        "whole": items is not None and not drawn,
+        "drawn": drawn if items is not None else None,
+        "of": of,
+        "how": kept if fields else Text(" at random"),
+        "other_items": items is not None and drawn and drawn != items,
+        "people": people,
+        "platform": Text(" of the crowdsourcing platform {platform}", platform=facts.platform)
+        if facts.platform
+        else "",
+        "plain": Text(" without special training") if known.untrained else "",
+        "answers": sum(size * n for size, n in overlap.items()),
+        "adaptive": joined(adaptive_overlap(record.adaptive)) if record.adaptive and overlap else None,
+        "adaptive_answers": record.adaptive and overlap,
+        "each": most if least == most and not record.adaptive else None,
+        "least": least,
+        "most": most if least != most and not record.adaptive else None,
+        "planned": Text(" ({n} were planned)", n=known.overlap) if known.overlap else "",
+        "same_form": known.planned,
+        "trained": known.trained,
+        "number": len(known.restrictions),
+        "rules": joined(rules, "; ") if known.restrictions else None,
+        "time_limit": known.time_limit and round(known.time_limit),
+        "skip_own": known.skip_own,
+    }
 
 
 def adaptive_overlap(adaptive: AdaptiveRecord) -> list[Text]:
     """Describe adaptive overlap, the answers that it took, and what is computed from which answers."""
-    start, limit = adaptive.start, adaptive.limit
-    told = [
-        Text(
-            "The overlap was adaptive: {start:# person|# people} answered an item, and further people, up to {limit}, "
-            "if the answers were not all equal.",
-            start=start,
-            limit=limit,
-        )
-    ]
-    if adaptive.fixed_share:
-        told.append(
-            Text(
-                "{limit} people answered each item of a random {share:%} ({n:# item|# items}) in any case.",
-                limit=limit,
-                share=adaptive.fixed_share,
-                n=adaptive.items.fixed,
-            )
-        )
-    told += [
-        Text("An item received {mean:.2f} answers on average.", mean=adaptive.answers_per_item or 0.0),
-        Text(
-            "Agreement and the scores of single people are computed from the {n:# answer|# answers} that "
-            "{n:was|were} asked for whatever the other people answered, because items on which "
-            "people disagree have more "
-            "answers.",
-            n=adaptive.answers_by_design,
-        ),
-    ]
-    if 2 * start > limit:
-        told.append(
-            Text(
-                "{start:# equal answer is|# equal answers are} a majority of {limit}, so the "
-                "consensus does not depend on "
-                "the answers that were not asked for.",
-                start=start,
-                limit=limit,
-            )
-        )
-    else:
-        told.append(
-            Text(
-                "{start:# equal answer is|# equal answers are} not a majority of {limit}: the "
-                "consensus can differ from that of "
-                "{limit} people, which is not corrected; it differs on {changed} of {checked:# "
-                "item|# items} with fixed overlap on "
-                "which the first {start} people agreed.",
-                start=start,
-                limit=limit,
-                changed=adaptive.check.changed,
-                checked=adaptive.check.items,
-            )
-        )
-    return told
+    enough = 2 * adaptive.start > adaptive.limit
+    facts: dict[str, Any] = {
+        **dict(adaptive),
+        "fixed": adaptive.items.fixed,
+        "mean": adaptive.answers_per_item or 0.0,
+        "enough": enough,
+        "not_enough": not enough,
+        "changed": adaptive.check.changed,
+        "checked": adaptive.check.items,
+    }
+    return _told(_ADAPTIVE, facts)
 
 
 def adaptive_design(adaptive: AdaptiveRecord) -> Text:
@@ -299,198 +405,63 @@ def adaptive_design(adaptive: AdaptiveRecord) -> Text:
     )
 
 
-def _rules(facts: BaselineFacts) -> list[Text]:
-    known, told = facts.conditions, []
-    if known.planned:
-        told.append(
-            Text(
-                "The {role:experts=experts|annotators} saw every item in the form in which models receive it, without "
-                "solved examples.",
-                role=facts.role,
-            )
-        )
-    if known.trained is not None:
-        told.append(
-            Text(
-                "They first answered training items; those with at least {share:%} correct answers were admitted.",
-                share=known.trained,
-            )
-        )
-    if known.restrictions:
-        told.append(
-            Text(
-                "The instruction set {n:this rule|these rules}: {rules}.",
-                n=len(known.restrictions),
-                rules=joined((Text("“{rule}”", rule=rule) for rule in known.restrictions), "; "),
-            )
-        )
-    if known.time_limit is not None:
-        told.append(_time_limit(known.time_limit))
-    if known.skip_own:
-        told.append(
-            Text(
-                "The {role:experts=experts|annotators} skipped items that they might have written themselves.",
-                role=facts.role,
-            )
-        )
-    return told
-
-
-def _time_limit(limit: float) -> Text:
-    return Text("The time limit was {n:# second|# seconds} per item.", n=round(limit))
-
-
-def _controls(facts: BaselineFacts) -> list[Text]:
-    """Say how annotators were checked, and who was excluded."""
+def _control_facts(facts: BaselineFacts) -> Facts:
     record, annotators = facts.record, facts.record.annotators
-    if not record.responses.control:
-        none = Text(
-            "There were no control items, so no {role:experts=expert|annotator} was excluded.",
-            role=facts.role,
-        )
-        return [none] if annotators.total else []
-    told = [
-        Text(
-            "The tasks included {n:# control item|# control items} with a known answer, which received "
-            "{answers:# answer|# answers}.",
-            n=record.control_health.controls,
-            answers=record.responses.control,
-        )
-        if record.control_health.controls
-        else Text(
-            "Control items with a known answer received {answers:# answer|# answers}.",
-            answers=record.responses.control,
-        )
-    ]
-    values: dict[str, Any] = {
+    answers, controls = record.responses.control, record.control_health.controls
+    people, excluded, share = annotators.total, annotators.excluded, annotators.min_control_accuracy
+    if not answers:
+        return {"role": facts.role, "no_controls": people}
+    known = None not in {people, excluded, share}
+    left = (
+        Text("{size} on {n:# item|# items}", size=size, n=n)
+        if size
+        else Text("none on {n:# item|# items}", n=n)
+        for size, n in facts.overlap.items()
+    )
+    return {
         "role": facts.role,
-        "share": annotators.min_control_accuracy,
-        "excluded": annotators.excluded,
-        "people": annotators.total,
+        "answers": answers,
+        "controls": controls,
+        "uncounted_controls": not controls,
+        "share": share,
+        "people": people,
+        "excluded": excluded,
+        "none_excluded": known and not excluded,
+        "some_excluded": known and excluded,
+        "unchecked": annotators.unchecked,
+        "used": record.responses.used,
+        "left": joined(left, ", ")
+        if excluded and record.responses.used is not None and facts.overlap
+        else None,
     }
-    if None not in values.values() and annotators.excluded == 0:
-        told.append(
-            Text(
-                "No {role:experts=expert|annotator} was excluded: all reached an accuracy of at least {share:%} on the "
-                "control items.",
-                **values,
-            )
-        )
-    elif None not in values.values():
-        told.append(
-            Text(
-                "{role:experts=Experts|Annotators} with an accuracy below {share:%} on the control "
-                "items were excluded with "
-                "all their answers; this applied to {excluded} of {people} {role:experts=expert|annotator}{people:|s}.",
-                **values,
-            )
-        )
-    if annotators.unchecked:
-        told.append(
-            Text(
-                "Another {n} {role:experts=expert|annotator}{n:|s} had no or too few control "
-                "answers and {n:was|were} kept.",
-                n=annotators.unchecked,
-                role=facts.role,
-            )
-        )
-    if annotators.excluded and record.responses.used is not None and facts.overlap:
-        told.append(
-            Text(
-                "After exclusion, {n:# answer remains|# answers remain}: {left}.",
-                n=record.responses.used,
-                left=joined(
-                    (
-                        Text("{size} on {n:# item|# items}", size=size, n=n)
-                        if size
-                        else Text("none on {n:# item|# items}", n=n)
-                        for size, n in facts.overlap.items()
-                    ),
-                    ", ",
-                ),
-            )
-        )
-    return told
 
 
-def _exclusion(facts: BaselineFacts) -> list[Text]:
-    """Say how many were excluded, if nothing else is known about the control items."""
-    annotators = facts.record.annotators
-    if not annotators.excluded or annotators.total is None:
-        return []
-    return [
-        Text(
-            "By the control items, {excluded} of {people} "
-            "{role:experts=expert|annotator}{people:|s} {excluded:was|were} "
-            "excluded.",
-            excluded=annotators.excluded,
-            people=annotators.total,
-            role=facts.role,
-        )
-    ]
-
-
-def _aggregation(facts: BaselineFacts) -> list[Text]:
-    """Say how items were decided, how many had a majority, and what follows for the baseline."""
+def _aggregation_facts(facts: BaselineFacts) -> Facts:
     record, agreement = facts.record, facts.record.agreement
     if record.programs:
-        return [
-            Text(
-                "Every program was run in a sandbox and counts by itself, as right if it passes "
-                "all tests of its problem; "
-                "programs have no consensus."
-            )
-        ]
-    told = []
+        return {"programs": True}
     least, most = min(agreement.votes_needed, default=0), max(agreement.votes_needed, default=0)
-    if most:
-        told.append(
-            Text("A majority is at least {n:# equal answer|# equal answers}.", n=least)
-            if least == most
-            else Text("A majority is more than half of the answers.")
-        )
-        if (record.parameters.get("aggregator"), record.parameters.get("resolve")) == ("majority", "none"):
-            told.append(Text("Items without a majority are left out of the metric."))
-    if facts.ways:
-        told.append(_decided(facts.ways))
-    if record.resolved_by.unresolved:
-        told.append(
-            Text(
-                "There is no consensus on {n:# item|# items}, which {n:was|were} left out of the metric.",
-                n=record.resolved_by.unresolved,
-            )
-        )
+    procedure = record.parameters.get("aggregator"), record.parameters.get("resolve")
+    (way, first), *others = facts.ways.items() or [("", 0)]
     low, allowed, items = agreement.low_agreement, agreement.max_low_agreement, record.items.total
-    if low is not None and allowed is not None and items:
-        told.append(_without_majority(low, items, allowed, rejected=record.status == "rejected"))
-    return told
-
-
-def _decided(ways: Mapping[str, int]) -> Text:
-    (first, n), *others = ways.items()
-    rest = joined((Text(", on {n} {way}", n=n, way=WAYS[way].phrase) for way, n in others), "")
-    if first == "unanimous":
-        return Text("A consensus was reached on {n:# item|# items} unanimously{rest}.", n=n, rest=rest)
-    return Text(
-        "A consensus was reached on {n:# item|# items} {way}{rest}.", n=n, way=WAYS[first].phrase, rest=rest
-    )
-
-
-def _without_majority(low: int, items: int, allowed: float, *, rejected: bool) -> Text:
-    values: dict[str, Any] = {"low": low, "items": items, "share": low / items, "allowed": allowed}
-    if low == 0:
-        return Text("Every item has a majority.")
-    if rejected:
-        return Text(
-            "A majority is lacking on {low} of {items:# item|# items} ({share:%}), more than the "
-            "allowed {allowed:%}: the "
-            "estimate is not valid and must not be used.",
-            **values,
-        )
-    return Text(
-        "A majority is lacking on {low} of {items:# item|# items} ({share:%}); up to {allowed:%} were allowed.",
-        **values,
-    )
+    known = low is not None and allowed is not None and items
+    return {
+        "equal": most if least == most else None,
+        "half": least != most,
+        "left_out": most and procedure == ("majority", "none"),
+        "first": first,
+        "unanimous": way == "unanimous",
+        "way": WAYS[way].phrase if way not in {"", "unanimous"} else None,
+        "rest": joined((Text(", on {n} {way}", n=n, way=WAYS[name].phrase) for name, n in others), ""),
+        "unresolved": record.resolved_by.unresolved,
+        "low": low,
+        "items": items,
+        "share": (low or 0) / (items or 1),
+        "allowed": allowed,
+        "all_agree": known and not low,
+        "rejected": known and low and record.status == "rejected",
+        "accepted": known and low and record.status != "rejected",
+    }
 
 
 def _agreement(facts: BaselineFacts) -> list[Text]:
@@ -501,7 +472,7 @@ def _agreement(facts: BaselineFacts) -> list[Text]:
             "{coefficient} is {value:.3f}{sure}",
             coefficient=COEFFICIENTS[name],
             value=getattr(found, name),
-            sure=_in_brackets([_sure(getattr(found, f"{name}_ci95"))]),
+            sure=_in_brackets(_sure(getattr(found, f"{name}_ci95"))),
         )
         for name in ("krippendorff_alpha", "gwet_ac1")
         if getattr(found, name) is not None
@@ -522,10 +493,8 @@ def _results(facts: BaselineFacts) -> list[Text]:
     """Say what the consensus and a single annotator score."""
     metrics = facts.record.main_metrics
     if metrics or facts.groups:
-        return [
-            *(text for name, one in metrics.items() for text in _metric(name, one, facts)),
-            *_groups(facts),
-        ]
+        told = (_told(_METRIC, _metric_facts(name, one, facts)) for name, one in metrics.items())
+        return [*(text for texts in told for text in texts), *_groups(facts)]
     if facts.record.gold is not None or facts.record.metrics:
         return [Text("No metric is given, because no metric could be computed.")]
     return [Text("No metric is given, because the study has no gold answers.")]
@@ -574,43 +543,23 @@ def _in_group(name: str, one: MetricRecord) -> Text:
     )
 
 
-def _metric(name: str, one: MetricRecord, facts: BaselineFacts) -> list[Text]:
-    clusters = Text(" in {n:# cluster|# clusters}", n=one.clusters) if one.clusters else ""
+def _metric_facts(name: str, one: MetricRecord, facts: BaselineFacts) -> Facts:
     values: dict[str, Any] = {
+        "role": facts.role,
         "metric": metric_title(name),
         "value": one.value,
         "n": one.n,
-        "clusters": clusters,
-        "sure": _in_brackets([_named_interval(one.interval, one.over_both, facts.role)]),
+        "clusters": Text(" in {n:# cluster|# clusters}", n=one.clusters) if one.clusters else "",
+        "sure": _in_brackets(_named_interval(one.interval, one.over_both, facts.role)),
     }
     if facts.record.programs:
-        return [
-            Text(
-                "The {metric} of {role:experts=experts|people} is {value:.3f} on {n:# item|# items}{clusters}{sure}.",
-                role=facts.role,
-                **values,
-            )
-        ]
-    told = [
-        Text("The {metric} of the consensus is {value:.3f} on {n:# item|# items}{clusters}{sure}.", **values)
-    ]
+        return {**values, "programs": True}
     if alone := one.by_other_majority:
         items = Text("on {n:# item|# items}", n=alone.n)
-        told.append(
-            Text(
-                "On the items with a majority, it is {value:.3f}{details}.",
-                value=alone.value,
-                details=_in_brackets([items, _named_interval(alone.interval, alone.over_both, facts.role)]),
-            )
-        )
-    if (dropped := one.with_dropped) and dropped.dropped and dropped.dropped_counted_as_wrong is not None:
-        told.append(
-            Text(
-                "If the {n:# item|# items} without a consensus counted as wrong, it would be {value:.3f}.",
-                n=dropped.dropped,
-                value=dropped.dropped_counted_as_wrong,
-            )
-        )
+        sure = _in_brackets(items, _named_interval(alone.interval, alone.over_both, facts.role))
+        values |= {"alone": alone.value, "sure_alone": sure}
+    if (dropped := one.with_dropped) and dropped.dropped_counted_as_wrong is not None:
+        values |= {"dropped": dropped.dropped, "wrong": dropped.dropped_counted_as_wrong}
     single = one.single
     if single and single.mean is not None and single.annotators and single.answers:
         counts = Text(
@@ -619,82 +568,69 @@ def _metric(name: str, one: MetricRecord, facts: BaselineFacts) -> list[Text]:
             role=facts.role,
             answers=single.answers,
         )
-        told.append(
-            Text(
-                "A single {role:experts=expert|annotator} scores {mean:.3f} on average{details}.",
-                role=facts.role,
-                mean=single.mean,
-                details=_in_brackets([_named_interval(single.ci95, over_both=True, role=facts.role), counts]),
-            )
-        )
-    return told
+        sure = _in_brackets(_named_interval(single.ci95, over_both=True, role=facts.role), counts)
+        values |= {"single": True, "mean": single.mean, "sure_single": sure}
+    return {**values, "consensus": True}
 
 
 def pay(cost: CostRecord) -> list[Text]:
     """Say how long people worked and what they were paid."""
-    told = []
-    if (median := cost.median_seconds_per_answer) is not None:
-        told.append(Text("The median time of an answer is {seconds}.", seconds=seconds(median)))
-    if cost.total is None:
-        return [*told, Text("The export has no data on pay.")]
-    hourly: Text | str = ""
-    if cost.hourly is not None and cost.hours is not None:
-        hourly = Text(
-            ", which is {hourly} per hour of measured time ({hours} in all)",
-            hourly=Money(cost.hourly, cost.currency),
-            hours=hours(cost.hours),
+    paid, median = cost.total is not None, cost.median_seconds_per_answer
+    facts: dict[str, Any] = {"seconds": None if median is None else seconds(median), "unpaid": not paid}
+    if paid:
+        hourly = (
+            Text(
+                ", which is {hourly} per hour of measured time ({hours} in all)",
+                hourly=Money(cost.hourly, cost.currency),
+                hours=hours(cost.hours),
+            )
+            if cost.hourly is not None and cost.hours is not None
+            else ""
         )
-    told.append(
-        Text(
-            "The annotation cost {total}{unknown}{pages}{hourly}.",
-            total=Money(cost.total, cost.currency),
-            unknown="" if cost.currency else Text(" (the export does not name the currency)"),
-            pages=Text(" for {pages}", pages=paid_work(cost.pages, cost.answers)) if cost.pages else "",
-            hourly=hourly,
-        )
-    )
-    return told
+        facts |= {
+            "paid": True,
+            "total": Money(cost.total or 0.0, cost.currency),
+            "unknown": "" if cost.currency else Text(" (the export does not name the currency)"),
+            "pages": Text(" for {pages}", pages=paid_work(cost.pages, cost.answers)) if cost.pages else "",
+            "hourly": hourly,
+        }
+    return _told(_PAY, facts)
 
 
 def _whole_dataset(record: BaselineRecord) -> list[Text]:
     """Say what the metrics are on the whole dataset; nothing if the items are not a sample of it."""
     population = record.population
-    estimates = {
-        name: one.dataset
-        for name, one in record.main_metrics.items()
-        if one.dataset is not None and one.dataset.value is not None
-    }
-    if population is None or not estimates:
-        return []
-    told = [
-        Text("The estimates above are those of the sample of {n:# item|# items}.", n=population.sampled),
-        Text("For the whole dataset, they were {weighted}.", weighted=weighting(population)),
-    ]
-    if empty := len(population.without_responses):
-        told.append(Text("{n:# stratum|# strata} without responses {n:is|are} not included.", n=empty))
-    for name, one in estimates.items():
+    told = []
+    for name, metric in record.main_metrics.items():
+        one = metric.dataset
+        if one is None or one.value is None:
+            continue
         single: Text | str = ""
         if one.single is not None and one.single.mean is not None:
             single = Text(
                 "; a single annotator scores {mean:.3f}{sure}",
                 mean=one.single.mean,
-                sure=_in_brackets([_sure(one.single.over_both)]),
+                sure=_in_brackets(_sure(one.single.over_both)),
             )
         told.append(
             Text(
                 "On the whole dataset, the {metric} of the consensus is {value:.3f}{sure}{single}.",
                 metric=metric_title(name),
                 value=one.value,
-                sure=_in_brackets([_sure(one.over_both)]),
+                sure=_in_brackets(_sure(one.over_both)),
                 single=single,
             )
         )
-    told.append(
-        Text(
-            "The intervals are over items and annotators; the part from items has a finite-population correction."
-        )
-    )
-    return [joined(told)]
+    if population is None or not told:
+        return []
+    facts = {
+        "sampled": population.sampled,
+        "weighted": weighting(population),
+        "empty": len(population.without_responses),
+        "metrics": joined(told),
+        "corrected": True,
+    }
+    return [joined(_told(_WHOLE, facts))]
 
 
 def weighting(population: PopulationRecord) -> Text:
@@ -723,7 +659,19 @@ def _expert_paragraphs(study: Mapping[str, Json], plan: Mapping[str, Json] | Non
     counts: Json = {"total": own.get("annotators"), "excluded": own.get("excluded")}
     record = BaselineRecord.of_json({**own, "dataset": study.get("dataset"), "annotators": counts})
     facts = baseline_facts(record, plan, role="experts")
-    return [joined([*_conditions(facts), *_exclusion(facts)]), joined(_results(facts)), *paid]
+    conditions = _told(_CONDITIONS, _condition_facts(facts))
+    people, excluded = record.annotators.total, record.annotators.excluded
+    if people is not None and excluded:
+        conditions.append(
+            Text(
+                "By the control items, {excluded} of {people} {role:experts=expert|annotator}{people:|s} "
+                "{excluded:was|were} excluded.",
+                excluded=excluded,
+                people=people,
+                role=facts.role,
+            )
+        )
+    return [joined(conditions), joined(_results(facts)), *paid]
 
 
 def comparison(study: Mapping[str, Json]) -> list[Text]:
@@ -754,7 +702,7 @@ def comparison(study: Mapping[str, Json]) -> list[Text]:
             "people without training. The difference is {difference:.3f}{details}.",
             n=n,
             metric=metric_title(metric) if metric else Text("mean score"),
-            details=_in_brackets([sure, tested]),
+            details=_in_brackets(sure, tested),
             **values,
         )
     ]
@@ -779,36 +727,7 @@ def _out_of_bag(experts: Mapping[str, Json]) -> list[Text]:
         experts: the object `experts` of the JSON of `merilo experts baseline`, with the protocol `out-of-bag`.
     """
     total, decided = count_at(experts, "items", "total"), count_at(experts, "items", "decided")
-    told = [_who(experts), *_asked_experts(experts)]
-    if limit := number_at(experts, "design", "time_limit_seconds"):
-        told.append(_time_limit(limit))
-    used = count_at(experts, "answers", "counted")
-    if used is not None:
-        told.append(
-            Text(
-                "The consensus is based on {n:# answer|# answers}{left_out}.",
-                n=used,
-                left_out=joined(_left_out(experts), ""),
-            )
-        )
-    least = count_at(experts, "design", "min_answers")
-    told.append(
-        Text(
-            "The consensus is the answer of {decision:majority=more than half|most} of the experts "
-            "who answered the item{least}.",
-            decision=text_at(experts, "design", "decision"),
-            least=Text("; at least {n:# answer is|# answers are} required", n=least) if least else "",
-        )
-    )
-    if total is not None and decided is not None:
-        told.append(
-            Text(
-                "In this way {decided} of {total:# item|# items} {decided:was|were} decided.",
-                decided=decided,
-                total=total,
-            )
-        )
-        told += _kept(experts, total - decided)
+    told = _told(_OUT_OF_BAG, _out_of_bag_facts(experts, total, decided))
     share = number_at(experts, "items", "decided_share")
     ruled = Text("this rule decided {share:%} of the items", share=share) if share is not None else ""
     told += [
@@ -817,7 +736,7 @@ def _out_of_bag(experts: Mapping[str, Json]) -> list[Text]:
             metric=metric_title(name),
             value=one.value,
             n=one.n,
-            details=_in_brackets([_named_interval(one.interval, one.over_both, "experts"), ruled]),
+            details=_in_brackets(_named_interval(one.interval, one.over_both, "experts"), ruled),
         )
         for name, one in metrics_at(experts, "metrics").items()
     ]
@@ -830,121 +749,81 @@ def _out_of_bag(experts: Mapping[str, Json]) -> list[Text]:
                 value=value,
             )
         )
-    return told + _domains(experts)
+    domains = [
+        Text("{domain} {value:.3f} ({n:# item|# items})", domain=one_line(name), value=one.value, n=one.n)
+        for name, one in metrics_at(experts, "by_domain").items()
+    ]
+    return [*told, Text("By domain: {domains}.", domains=joined(domains, ", "))] if len(domains) > 1 else told
 
 
-def _experts(experts: Mapping[str, Json]) -> dict[str, int]:
-    counts = mapping_at(experts, "experts")
-    return {one_line(name): n for name, n in counts.items() if isinstance(n, int)}
+def _out_of_bag_facts(experts: Mapping[str, Json], total: int | None, decided: int | None) -> Facts:
+    """Return what the sentences about experts need.
 
-
-def _who(experts: Mapping[str, Json]) -> Text:
-    counts = _experts(experts)
-    if not counts:
-        return Text("Experts answered the items.")
-    if len(counts) == 1:
-        return Text("The items were answered by {n:# expert|# experts}.", n=next(iter(counts.values())))
-    shown = joined((Text("{n} for {domain}", n=n, domain=name) for name, n in counts.items()), ", ")
-    return Text("Experts of each domain answered its items ({experts}).", experts=shown)
-
-
-def _asked_experts(experts: Mapping[str, Json]) -> list[Text]:
-    """Say which items experts were asked, and whether all of them answered all of these."""
-    counts = _experts(experts)
+    Args:
+        experts: as of `_out_of_bag`.
+        total: the number of items.
+        decided: the number of items that the rule of votes decided.
+    """
+    counts = {one_line(name): n for name, n in mapping_at(experts, "experts").items() if isinstance(n, int)}
     people, complete = count_at(experts, "people", "total"), count_at(experts, "people", "answered_all")
-    domains = 0 if len(counts) < 2 else 1 if sum(counts.values()) <= (people or 0) else 2
-    if people is not None and people == complete:
-        return [
-            Text(
-                "Each expert answered all items{domains:0=|1= of their domain|2= of their domains} "
-                "except those that they might "
-                "have written, for which there was an option to skip.",
-                domains=domains,
-            )
-        ]
-    told = [
-        Text(
-            "Experts were asked to answer all items{domains:0=|1= of their domain|2= of their "
-            "domains} except those that they "
-            "might have written, for which there was an option to skip.",
-            domains=domains,
-        )
-    ]
-    if people is None or complete is None:
-        return told
-    values: dict[str, Any] = {
-        "complete": complete,
+    by_domain = (Text("{n} for {domain}", n=n, domain=name) for name, n in counts.items())
+    limit, least = (number_at(experts, "design", key) for key in ("time_limit_seconds", "min_answers"))
+    rest = (total or 0) - (decided or 0) if total is not None and decided is not None else 0
+    kept = joined(_by_count(_KEPT, _kept_counts(experts)), ", ")
+    return {
+        "uncounted": not counts,
+        "of_one_domain": next(iter(counts.values())) if len(counts) == 1 else None,
+        "of_domains": joined(by_domain, ", ") if len(counts) > 1 else None,
+        "domains": 0 if len(counts) < 2 else 1 if sum(counts.values()) <= (people or 0) else 2,
         "people": people,
+        "complete": complete,
         "lack": count_at(experts, "people", "unanswered") or 0,
+        "all_complete": people is not None and people == complete,
+        "asked": people is None or people != complete,
+        "some_complete": people is not None and complete and people != complete,
+        "none_complete": people and complete == 0,
+        "time_limit": limit and round(limit),
+        "used": count_at(experts, "answers", "counted"),
+        "left_out": joined(_left_out(experts), ""),
+        "decision": text_at(experts, "design", "decision") or "plurality",
+        "least": Text("; at least {n:# answer is|# answers are} required", n=int(least)) if least else "",
+        "total": total if decided is not None else None,
+        "decided": decided,
+        "rest": rest,
+        "kept": kept if rest and kept.english else None,
     }
-    told.append(
-        Text(
-            "{complete} of {people:# expert|# experts} answered all of these items; "
-            "{lack:# answer is|# answers are} missing.",
-            **values,
-        )
-        if complete
-        else Text(
-            "None of {people:# expert|# experts} answered all of these items; {lack:# answer is|# "
-            "answers are} missing.",
-            **values,
-        )
-    )
-    return told
 
 
-def _kept(experts: Mapping[str, Json], rest: int) -> list[Text]:
-    """Say how the items were decided that the rule did not decide."""
-    votes, late, skill = (
-        len(list_at(experts, "items", "fallback", name)) for name in ("votes", "late", "skill")
-    )
-    wrong = len(list_at(experts, "items", "counted_as_wrong"))
-    parts = [
-        Text("{n} {n:was|were} decided by the most votes", n=votes) if votes else "",
-        Text("{n} {n:was|were} decided with the answers after the time limit", n=late) if late else "",
-        Text("{n} {n:was|were} decided by the accuracy of the experts who answered", n=skill)
-        if skill
-        else "",
-        Text("{n} {n:counts|count} as wrong", n=wrong) if wrong else "",
-    ]
-    if not rest or not any(parts):
-        return []
-    return [
-        Text(
-            "The {n:item|items} that this rule did not decide {n:was|were} kept: {how}.",
-            n=rest,
-            how=joined(parts, ", "),
-        )
-    ]
+#: What decided the items that the rule did not decide, by the key of their list in the JSON.
+_KEPT: Final = {
+    "votes": Text("{n} {n:was|were} decided by the most votes"),
+    "late": Text("{n} {n:was|were} decided with the answers after the time limit"),
+    "skill": Text("{n} {n:was|were} decided by the accuracy of the experts who answered"),
+    "wrong": Text("{n} {n:counts|count} as wrong"),
+}
+
+
+def _kept_counts(experts: Mapping[str, Json]) -> dict[str, int]:
+    """Return how many items each way decided that the rule of votes did not decide."""
+    counts = {name: len(list_at(experts, "items", "fallback", name)) for name in ("votes", "late", "skill")}
+    return {**counts, "wrong": len(list_at(experts, "items", "counted_as_wrong"))}
 
 
 def _left_out(experts: Mapping[str, Json]) -> list[Text]:
     """Say which answers the consensus does not count; each phrase continues a sentence."""
     hidden, late = (count_at(experts, "answers", name) or 0 for name in ("not_shown", "late"))
     mine = (count_at(experts, "answers", "may_be_mine") or 0) - hidden
-    told = []
-    if mine:
-        told.append(Text("; experts skipped an item as possibly their own {n:# time|# times}", n=mine))
-    if hidden:
-        told.append(Text("; an item was not shown to the expert who wrote it {n:# time|# times}", n=hidden))
-    if late:
-        told.append(
-            Text(
-                "; answers after the time limit ({n}) {late:keep=count too|wrong=count as wrong|do not count}",
-                n=late,
-                late=text_at(experts, "design", "late"),
-            )
-        )
-    return told
+    phrases = {
+        "mine": Text("; experts skipped an item as possibly their own {n:# time|# times}"),
+        "hidden": Text("; an item was not shown to the expert who wrote it {n:# time|# times}"),
+        "late": Text(
+            "; answers after the time limit ({n}) {late:keep=count too|wrong=count as wrong|do not count}"
+        ),
+    }
+    counts = {"mine": mine, "hidden": hidden, "late": late}
+    return _by_count(phrases, counts, late=text_at(experts, "design", "late"))
 
 
-def _domains(experts: Mapping[str, Json]) -> list[Text]:
-    """Return the score of each domain with its number of items, if there are several domains."""
-    scores = metrics_at(experts, "by_domain")
-    if len(scores) < 2:
-        return []
-    shown = (
-        Text("{domain} {value:.3f} ({n:# item|# items})", domain=one_line(name), value=one.value, n=one.n)
-        for name, one in scores.items()
-    )
-    return [Text("By domain: {domains}.", domains=joined(shown, ", "))]
+def _by_count(phrases: Mapping[str, Text], counts: Mapping[str, int], **more: Any) -> list[Text]:
+    """Return the phrases whose count is not 0, with it."""
+    return [Text(text.english, n=counts[name], **more) for name, text in phrases.items() if counts[name]]
