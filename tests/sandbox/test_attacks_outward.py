@@ -256,6 +256,7 @@ def test_processes_are_out_of_reach(attack: Attack, pool: Pool, arena: Arena) ->
     assert is_healthy(pool)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("attack", PROCESSES, ids=names(PROCESSES))
 def test_processes_are_out_of_reach_of_a_program_that_may_be_several(
     attack: Attack, roomy_pool: Pool, arena: Arena

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from sandbox_arena import is_healthy, jail_or_skip, jailed, only
+from sandbox_arena import jail_or_skip, jailed, only
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox import seccomp
 from merilo.sandbox.backends import PACKAGES, Bubblewrap, Docker, NoJail, backend, container_arguments
-from merilo.sandbox.interpreter import Interpreter, available, interpreter
+from merilo.sandbox.interpreter import available, interpreter
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 
@@ -79,7 +79,15 @@ def test_outcomes_are_what_they_should_be(
     assert expected["surrogate"][1] == ("ё\ud800",)
 
 
-@pytest.mark.parametrize("python", [one.version for one in available()])
+@pytest.mark.parametrize(
+    "python",
+    [
+        pytest.param(
+            found.version, marks=() if found in (available()[0], available()[-1]) else pytest.mark.thorough
+        )
+        for found in available()
+    ],
+)
 def test_verdicts_are_the_same_on_every_python(
     python: str, expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]]
 ) -> None:
@@ -87,36 +95,6 @@ def test_verdicts_are_the_same_on_every_python(
         got = verdicts(pool)
         assert pool.python == python
     assert got == expected
-
-
-RUNNER = """
-from merilo.sandbox.backends import backend
-from merilo.sandbox.pool import Pool
-from merilo.sandbox.program import Check, Limits, Program
-with Pool(1, backend=backend(python={python!r}), limits=Limits(wall_seconds=2)) as pool:
-    print(ascii({{one.id: (one.outcome.value, one.texts, one.error) for one in pool.run({programs!r})}}))
-"""
-
-
-@pytest.mark.parametrize(
-    "host",
-    [one for one in available() if tuple(map(int, one.version.split("."))) >= (3, 11)],
-    ids=lambda one: one.version,
-)
-def test_verdicts_do_not_depend_on_the_python_that_runs_merilo(
-    host: Interpreter, expected: dict[str, tuple[Outcome, tuple[str | None, ...], str]]
-) -> None:
-    """The pool needs nothing but the standard library; the Python of the jail stays the same."""
-    done = subprocess.run(
-        [host.executable, "-c", RUNNER.format(python=str(interpreter().executable), programs=PROGRAMS)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    got = ast.literal_eval(done.stdout)
-    assert got == {name: (outcome.value, texts, error) for name, (outcome, texts, error) in expected.items()}
 
 
 class AsInAContainer(Bubblewrap):
@@ -216,6 +194,7 @@ def test_what_an_ordinary_users_program_does_to_its_folders_does_not_reach_the_n
     assert set(ast.literal_eval(said_to_nobody(code))) == {("None", 1), (seen, 1)}
 
 
+@pytest.mark.thorough
 def test_what_an_ordinary_users_program_signals_to_its_group_reaches_no_worker() -> None:
     """That user's worker has the program's user id, and Python handles interrupts: an interrupt would end the worker."""
     code = (
@@ -240,6 +219,7 @@ def test_an_ordinary_users_jail_forbids_user_namespaces_even_without_the_filter(
     assert ast.literal_eval(said_to_nobody(code)) == [("(-1, [])",)]
 
 
+@pytest.mark.thorough
 def test_bounds_that_are_lower_already_are_kept() -> None:
     """The scoring process may have low limits itself; programs cannot get higher limits."""
     jail_or_skip()
@@ -260,6 +240,7 @@ def test_bounds_that_are_lower_already_are_kept() -> None:
     assert done.stdout == f"{[(40, 40), (2**20, 2**20)]}\n"
 
 
+@pytest.mark.thorough
 def test_no_group_of_roots_is_a_programs() -> None:
     jail_or_skip()
     if os.geteuid() != 0:
@@ -392,11 +373,6 @@ def test_only_the_full_spelling_runs_without_a_jail(tmp_path: Path, monkeypatch:
     assert isinstance(backend(unsafe_no_sandbox=True), NoJail)
 
 
-def test_a_packages_folder_must_be_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not a folder"):
-        backend(packages=tmp_path / "missing")
-
-
 def test_a_version_finds_its_python_and_a_path_is_taken(tmp_path: Path) -> None:
     own = interpreter()
     minor = ".".join(own.version.split(".")[:2])
@@ -441,11 +417,6 @@ def test_what_is_loaded_into_every_process_here_opens_no_folder_to_programs(
     assert home not in interpreter(str(tmp_path / "python")).needs
 
 
-def test_a_version_that_is_not_here_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 on this machine: install it"):
-        interpreter("3.12.99")
-
-
 def test_a_place_for_pythons_that_cannot_be_looked_into_holds_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYENV_ROOT", "/" + "x" * 5000)
     with pytest.raises(MissingPartError, match=r"no Python 3\.12\.99 on this machine"):
@@ -457,21 +428,6 @@ def test_a_virtual_environment_stands_for_the_python_below_it() -> None:
     assert own.executable == own.executable.resolve()
     if sys.prefix != sys.base_prefix:
         assert not own.executable.is_relative_to(sys.prefix)
-
-
-def test_the_jail_works_where_the_pool_is_told_nothing() -> None:
-    jail_or_skip()
-    with Pool(backend=backend()) as pool:
-        assert is_healthy(pool)
-
-
-def test_who_lacks_a_python_is_not_told_to_install_what_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    jail_or_skip()
-    monkeypatch.setattr("merilo.sandbox.interpreter._candidates", lambda version: iter(()))
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
-    with pytest.raises(MissingPartError, match=r"no Python 3\.12 on this machine") as refused:
-        backend(python="3.12")
-    assert "install bubblewrap" not in str(refused.value)
 
 
 def test_where_only_the_python_is_missing_nothing_is_said_about_jails(tmp_path, monkeypatch) -> None:

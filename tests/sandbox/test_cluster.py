@@ -19,6 +19,7 @@ from merilo.sandbox.program import Limits, Outcome, Program
 from merilo.settings import ProgramSettings
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),  # Ray's
 ]  # fmt: skip

@@ -21,6 +21,8 @@ from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 from merilo.settings import ProgramSettings
 
+pytestmark = pytest.mark.thorough
+
 SOURCES = Path(merilo.__file__).parent.parent
 PATIENCE = 30.0
 

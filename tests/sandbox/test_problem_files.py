@@ -78,28 +78,15 @@ def test_human_evals_own_lines_are_read_plain_and_compressed(tmp_path):
     assert not problem.is_closed
 
 
-def test_one_row_alone_is_json_lines_too(tmp_path):
-    assert list(read_problems(written(tmp_path, json.dumps(row()), "one.jsonl"))) == ["HumanEval/0"]
-
-
-def test_tests_may_be_a_list_of_json(tmp_path):
-    path = written(tmp_path, {"data": [item(tests=[{"x": 1}, {"x": [2]}], outputs=("2", "[2, 2]"))]})
-    assert read_problems(path)["1"].tests == ({"x": 1}, {"x": [2]})
-
-
-def test_a_literal_may_hold_what_json_cannot(tmp_path):
-    path = written(tmp_path, {"data": [item(tests="[{'x': (1, 2)}, {'x': {3}}]")]})
-    assert read_problems(path)["1"].tests == ({"x": (1, 2)}, {"x": {3}})
-
-
-def test_gold_that_stands_once_a_generation_is_read_once(tmp_path):
-    path = written(tmp_path, {"data": [item(outputs=[["2", "abab"]] * 10)]})
-    assert read_problems(path)["1"].gold == ("2", "abab")
-
-
-def test_gold_that_is_no_text_is_compared_as_its_text(tmp_path):
-    path = written(tmp_path, {"data": [item(outputs=[2, None])]})
-    assert read_problems(path)["1"].gold == ("2", "None")
+@pytest.mark.parametrize(("changed", "tests", "gold"), [
+    ({"tests": [{"x": 1}, {"x": [2]}]}, ({"x": 1}, {"x": [2]}), ("2", "abab")),
+    ({"tests": "[{'x': (1, 2)}, {'x': {3}}]"}, ({"x": (1, 2)}, {"x": {3}}), ("2", "abab")),
+    ({"outputs": [["2", "abab"]] * 10}, ({"x": 1}, {"x": "ab"}), ("2", "abab")),
+    ({"outputs": [2, None]}, ({"x": 1}, {"x": "ab"}), ("2", "None")),
+], ids=["JSON", "what JSON cannot hold", "gold once a generation", "gold as text"])  # fmt: skip
+def test_tests_and_gold_have_several_forms(tmp_path, changed, tests, gold):
+    problem = read_problems(written(tmp_path, {"data": [item(**changed)]}))["1"]
+    assert (problem.tests, problem.gold) == (tests, gold)
 
 
 @pytest.mark.parametrize("outputs", [None, "", []])

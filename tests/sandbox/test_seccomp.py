@@ -46,11 +46,6 @@ def ask(machine: str, number: int, *arguments: int, several: bool = False) -> in
     return run(program, number, ARCHITECTURES[machine], *arguments)
 
 
-def test_reading_and_writing_are_allowed(machine: str) -> None:
-    read, write = {"x86_64": (0, 1), "aarch64": (63, 64)}[machine]
-    assert ask(machine, read) == ask(machine, write) == ALLOW
-
-
 @pytest.mark.parametrize(
     "name", ["socket", "ptrace", "bpf", "unshare", "setns", "memfd_create", "keyctl", "execve"]
 )
@@ -81,17 +76,6 @@ def test_no_form_of_clone_makes_a_namespace_but_the_workers_own(flags: int, seve
     namespaces = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
     if flags & namespaces and flags != 0x20000000 | 17:
         assert ask("x86_64", 56, flags, several=several) == ERRNO | errno.EPERM
-
-
-@pytest.mark.parametrize("several", [True, False])
-@pytest.mark.parametrize("bit", [17, *range(25, 31)])
-def test_no_single_flag_of_clone_makes_a_namespace(machine: str, bit: int, several: bool) -> None:
-    """CLONE_NEWNS, and from CLONE_NEWCGROUP to CLONE_NEWNET: alone, with a signal, with the flags of a thread."""
-    for flags in (0, 17, 0x3D0F00):
-        asked = flags | 1 << bit
-        allowed = asked == 0x20000000 | 17
-        answer = ask(machine, CLONE[machine], asked, several=several)
-        assert answer == (ALLOW if allowed else ERRNO | errno.EPERM)
 
 
 @given(number=st.integers(463, 2**32 - 1))

@@ -84,14 +84,6 @@ def test_a_program_imports_from_the_standard_library_alone(jail: bool) -> None:
         assert only(pool, source).texts == ("[]",)
 
 
-def test_sets_have_one_order_whatever_worker_shows_them() -> None:
-    answers = set()
-    for _ in range(3):
-        with jailed() as pool:
-            answers.add(only(pool, "def attack():\n    return list(set(map(str, range(50))))").texts)
-    assert len(answers) == 1
-
-
 @pytest.mark.parametrize("jail", [True, False], ids=["jailed", "without a jail"])
 def test_nothing_of_merilos_environment_reaches_a_program(
     jail: bool, monkeypatch: pytest.MonkeyPatch

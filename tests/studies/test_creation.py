@@ -44,6 +44,7 @@ def pairs(folder: Path, outputs: Sequence[str | None]) -> Path:
     return folder / "rudetox.json"
 
 
+@pytest.mark.thorough
 def test_people_judge_pairs_of_rudetox_in_three_studies_and_a_sentence_once(tmp_path: Path) -> None:
     data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти.", "Уйди, пожалуйста."])
     shots = pairs(tmp_path / "known", ["Просим вас уйти отсюда.", "Сядьте, пожалуйста, в кресло."])
@@ -190,6 +191,7 @@ def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_pa
     assert "80\u00a0%" in made.folder.instruction("ru")
 
 
+@pytest.mark.thorough
 def test_a_plan_of_any_wishes_can_be_frozen(lcs_file: Path, create) -> None:
     values: dict[str, tuple[object, ...]] = {
         "control_share": (0.001, 0.02, 0.07, 0.13, 0.15, 0.22, 0.29, 0.3, 0.35, 0.4, 0.45, 0.5),

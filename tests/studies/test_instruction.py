@@ -3,6 +3,7 @@ from ast import literal_eval
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from every import every
 
 from merilo.datasets import CATALOGUE, dataset
@@ -55,6 +56,12 @@ def instruction(language: str, name: str = "rummlu", **other: object) -> str:
     return write_instruction(language, declared, replace(plan, **other), task=None, examples=solved)
 
 
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the studies of this module, each of which is made once."""
+    return tmp_path_factory.mktemp("instructions")
+
+
 def created_instruction(folder: Path, name: str, language: str) -> str:
     """The instruction of a study made of the bundled items."""
     declared = dataset(name)
@@ -82,9 +89,9 @@ def test_every_dataset_of_the_catalogue_says_what_to_do_in_both_languages(name: 
 
 @every("language", ["ru", "en"])
 @every("name", ASKED)
-def test_every_label_has_its_meaning_and_an_example(tmp_path: Path, name: str, language: str) -> None:
+def test_every_label_has_its_meaning_and_an_example(room: Path, name: str, language: str) -> None:
     declared = dataset(name)
-    text = created_instruction(tmp_path, name, language)
+    text = created_instruction(room, name, language)
     meant = [label for group in task_descriptions()[name].labels for label in group.split(", ")]
     if declared.answer.labels:
         assert sorted(meant) == sorted(declared.answer.labels)
@@ -96,8 +103,8 @@ def test_every_label_has_its_meaning_and_an_example(tmp_path: Path, name: str, l
 
 @every("language", ["ru", "en"])
 @every("name", ASKED)
-def test_at_most_eight_examples_are_unfolded(tmp_path: Path, name: str, language: str) -> None:
-    text = created_instruction(tmp_path, name, language)
+def test_at_most_eight_examples_are_unfolded(room: Path, name: str, language: str) -> None:
+    text = created_instruction(room, name, language)
     at_first = text.split(MORE[language])[0]
     assert 2 <= at_first.count(RIGHT[language]) <= UNFOLDED == 8
     page = html_of(text)
@@ -119,8 +126,8 @@ def test_the_projects_of_rudetox_ask_for_judgements_and_not_for_sentences(tmp_pa
             assert not re.search("модел|model|[Пп]ерепиш|[Rr]ewrite", text)
 
 
-def test_the_exam_unfolds_one_short_example_of_every_form(tmp_path: Path) -> None:
-    text = created_instruction(tmp_path, "use", "ru")
+def test_the_exam_unfolds_one_short_example_of_every_form(room: Path) -> None:
+    text = created_instruction(room, "use", "ru")
     first, _, more = text.partition(MORE["ru"])
     assert text.count(RIGHT["ru"]) > 20
     assert len(first) < 5_000, "a few screens of a phone"
@@ -183,13 +190,13 @@ def test_programmers_are_told_how_much_to_write_and_not_to_run_it(name: str) -> 
     assert "Do not run the program" in instruction("en", name)
 
 
-def test_examples_of_programs_show_a_body_and_a_whole_function(tmp_path: Path) -> None:
-    answers = shown_answers(created_instruction(tmp_path, "ruhumaneval", "ru"), "ru")
+def test_examples_of_programs_show_a_body_and_a_whole_function(room: Path) -> None:
+    answers = shown_answers(created_instruction(room, "ruhumaneval", "ru"), "ru")
     assert {answer.startswith("def ") for answer in answers} == {True, False}
 
 
-def test_a_dialogue_shows_its_beginning(tmp_path: Path) -> None:
-    text = created_instruction(tmp_path, "rutie", "ru")
+def test_a_dialogue_shows_its_beginning(room: Path) -> None:
+    text = created_instruction(room, "rutie", "ru")
     turns = [str(item.inputs["question"]) for item in examples(dataset("rutie"))["shots"]]
     shown = [turn for turn in turns if turn in text]
     assert shown == turns[: len(shown)]

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 from every import every
 
 from merilo.datasets import dataset
@@ -67,12 +65,6 @@ def test_controls_are_drawn_again_by_the_same_seed() -> None:
     )
     assert one != other
     assert one == choose_controls(shots.items, test.items, dataset("bps"), wanted=10, seed=1).items
-
-
-def test_a_closed_test_has_no_classes_but_controls_are_chosen() -> None:
-    test, shots = generate_splits("bps", 60, seed=2, shots=60)
-    closed = [replace(item, outputs=None) for item in test]
-    assert len(choose_controls(shots.items, closed, dataset("bps"), wanted=10, seed=1).items) == 10
 
 
 @every("share", [0.05, 0.1, 0.2, 1 / 3, 0.5])

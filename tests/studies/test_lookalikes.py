@@ -26,6 +26,7 @@ def questions(n: int, seed: int, words: str = "река город гора по
     ]
 
 
+@pytest.mark.thorough
 def test_controls_of_the_same_kind_are_seldom_told_apart() -> None:
     alarms = [
         not check_lookalikes(questions(150, seed), questions(24, 1000 + seed), seed=seed).alike
@@ -53,13 +54,6 @@ def test_controls_that_look_different_are_found_by_what_tells_them(
     assert any(f"can be distinguished from test items by {feature}: AUC" in text for text in check.warnings)
     if feature == "words":
         assert "звезда" in check.words
-
-
-def test_an_unbalanced_answer_is_found() -> None:
-    controls = [LookalikeItem(one.prompt, one.domain, "A") for one in questions(40, 2)]
-    items = [LookalikeItem(one.prompt, one.domain, "AB"[at % 2]) for at, one in enumerate(questions(200, 3))]
-    check = check_lookalikes(items, controls, seed=0)
-    assert {found.name for found in check.features if found.telling} >= {"answer"}
 
 
 def test_too_few_controls_are_not_judged() -> None:

@@ -146,7 +146,3 @@ def test_without_named_authors_the_planned_number_of_experts_counts(
 ) -> None:
     found = [*overlap_shortfalls(experts_plan(replace(EXPERTS, people=people)), items(None, None))]
     assert (not found) == enough
-
-
-def test_people_who_wrote_no_items_are_never_short() -> None:
-    assert not [*overlap_shortfalls(experts_plan(Arm(kind="basic", overlap=9)), items("ann", "bob"))]

@@ -70,7 +70,7 @@ def test_importing_again_changes_nothing(platform: str, tmp_path: Path) -> None:
 def test_files_merge_in_any_order_and_with_overlapping_rows(platform: str, tmp_path: Path) -> None:
     whole = Room(tmp_path / platform / "whole", platform)
     import_files(whole.folder, [whole.file()])
-    for number, order in enumerate(permutations([slice(0, 15), slice(10, 25), slice(25, None)])):
+    for number, order in enumerate(list(permutations([slice(0, 15), slice(10, 25), slice(25, None)]))[::3]):
         room = Room(tmp_path / platform / str(number), platform)
         parts = [room.file(room.people[part], f"{part.start}-") for part in order]
         import_files(room.folder, parts[:2])
@@ -113,18 +113,6 @@ def test_rows_of_another_study_are_refused_and_leave_the_study_as_it_was(
     with pytest.raises(DataError, match=r"row \d+, study: belongs to study-\w+, not to this study \(study-"):
         import_files(room.folder, [room.file(), foreign])
     assert room.everything == before
-
-
-def test_a_file_of_two_studies_is_refused_at_the_first_foreign_row(tmp_path: Path) -> None:
-    room = Room(tmp_path)
-    text = room.file().read_text("utf-8")
-    own = study_tasks(room.folder).ids.study("people")
-    lines = text.replace(own, "study-0123456789", 0).splitlines(keepends=True)
-    path = tmp_path / "mixed.tsv"
-    path.write_text(text.replace(own, "study-0123456789").replace("study-0123456789", own, 5), "utf-8")
-    assert len(lines) > 5
-    with pytest.raises(DataError, match="belongs to study-0123456789"):
-        import_files(room.folder, [path])
 
 
 def test_a_changed_item_is_no_task_of_the_study_any_more(tmp_path: Path) -> None:
@@ -258,12 +246,6 @@ def test_an_import_that_was_interrupted_is_repaired_by_the_next(
     import_files(other.folder, [other.file()])
     assert room.answers == other.answers
     assert len(read_imports(room.folder).files) == 2
-
-
-def test_an_arm_without_answers_says_what_to_do(tmp_path: Path) -> None:
-    room = Room(tmp_path)
-    with pytest.raises(DataError, match="no answers of the arm 'people' yet: import"):
-        study_responses(room.folder)
 
 
 @every("form", ["label", "options"])
