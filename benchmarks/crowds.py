@@ -41,6 +41,7 @@ from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from open_pools import open_pool
+from simulated_votes import shared_majority
 
 CROWDS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "crowds"
 
@@ -249,15 +250,6 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
         if not met:
             missed.append(text)
     return missed
-
-
-def shared_majority(votes: Votes, truth: np.ndarray) -> float:
-    """Accuracy of the most frequent answer over items with a known truth; answers that tie share the item."""
-    counts = votes.counts()
-    best = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
-    share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
-    known = np.flatnonzero(truth != -1)
-    return float(np.where(truth[known] >= 0, share[known, np.maximum(truth[known], 0)], 0.0).mean())
 
 
 def small_pools(folder: Path, pools: int = 20) -> None:

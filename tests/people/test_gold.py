@@ -18,7 +18,6 @@ from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import read_split
 from merilo.metrics.scoring import score
 from merilo.people.gold import normalise_gold, read_gold, solved_gold
-from merilo.people.gold_file import records
 from merilo.people.spelling import classes
 
 # The dataset's own split file
@@ -260,13 +259,6 @@ def test_a_huge_cell_is_cut_in_a_message(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_gold(path, pool(question=["q1"]))
     assert len(str(caught.value)) < 500
-
-
-def test_records_lay_a_split_open(tmp_path: Path) -> None:
-    path = split(tmp_path / "t.json", [entry(1, {"virtue": 1}, {"domain": "sea"}, question=" q  1 ")])
-    row = records(path).row(0, named=True)
-    assert row["row"] == 1
-    assert (row["question"], row["outputs.virtue"], row["id"], row["meta.domain"]) == ("q 1", "1", "1", "sea")
 
 
 # By id
@@ -575,11 +567,6 @@ def test_a_column_of_ids_is_no_part_of_the_question() -> None:
     assert golds(solved_gold(items, solver("lcs"), "lcs")) == ["2", "0"]
 
 
-def test_typographic_signs_are_those_of_arithmetic() -> None:
-    items = pool(inputs=["7 − 9 =", "2 × 3 =", "8 ÷ 2 =", "(−3)\u00a0* 2 = "])
-    assert golds(solved_gold(items, solver("rumultiar"), "rumultiar")) == ["-2", "6", "4", "-6"]
-
-
 def test_a_baseline_leaves_out_what_the_solver_cannot_answer(tmp_path: Path) -> None:
     sums = {"2 + 2 = ": "4", "1 / 2 = ": "0.5"}
     rows = [row(text, answer, f"w{n}") for text, answer in sums.items() for n in range(3)]
@@ -602,12 +589,3 @@ def test_the_column_of_the_right_answers_stands_in_the_json(tmp_path: Path) -> N
     assert outcome.json["gold"]["column"] == "gold"
     assert outcome.json["metrics"]["acc"]["value"] == 1.0
     assert "taken from the column 'gold', not from 'answer'" in outcome.err
-
-
-def test_the_terminal_says_where_the_right_answers_come_from(tmp_path: Path) -> None:
-    rows = [row(f"q{n}", "A", f"w{person}") for n in range(3) for person in range(3)]
-    path = written(tmp_path / "pool.tsv", toloka(rows))
-    gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,A\n")
-    shown = merilo("baseline", path, "--gold", gold, "--details").out
-    assert "2 of 3 items, from column 'gold' of gold.csv" in shown
-    assert "no gold answers, so no accuracy: add --gold FILE" in merilo("baseline", path, "--details").out

@@ -31,6 +31,15 @@ def glad_votes(
     )
 
 
+def shared_majority(votes: Votes, truth: np.ndarray) -> float:
+    """Accuracy of the most frequent answer over items with a known truth; answers that tie share the item."""
+    counts = votes.counts()
+    best = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
+    share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    known = np.flatnonzero(truth != -1)
+    return float(np.where(truth[known] >= 0, share[known, np.maximum(truth[known], 0)], 0.0).mean())
+
+
 @st.composite
 def small_votes(draw: st.DrawFn, min_labels: int = 1) -> Votes:
     """Anything at all: items, annotators and labels without votes, one of each, none."""

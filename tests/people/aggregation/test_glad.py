@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from crowdkit.aggregation import GLAD
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from simulated_votes import glad_votes, small_votes
 
@@ -74,7 +74,6 @@ def test_the_gradient_is_the_slope_of_the_objective(votes: Votes, seed: int) -> 
 
 
 @given(votes=small_votes(min_labels=2))
-@settings(max_examples=50)
 def test_no_small_step_away_from_the_fit_gains_anything(votes: Votes) -> None:
     """To first order: where votes are tied in a perfect symmetry, the fit may stop between two equal maxima, and gives no label."""
     fit = fit_glad(votes, tolerance=1e-12)
@@ -86,7 +85,7 @@ def test_no_small_step_away_from_the_fit_gains_anything(votes: Votes) -> None:
         assert objective(votes, ability, beta) <= fit.log_likelihood[-1] + 1e-8
 
 
-@pytest.mark.parametrize(("seed", "guessing"), [(0, 0.0), (1, 0.7), (2, 0.0)])
+@pytest.mark.parametrize(("seed", "guessing"), [(0, 0.0), (1, 0.7)])
 def test_the_objective_is_at_least_as_good_as_crowd_kits(seed: int, guessing: float) -> None:
     votes, *_ = glad_votes(
         seed, items=40 + seed, annotators=6 + seed, labels=2 + seed % 3, overlap=4, guessing=guessing
@@ -98,25 +97,6 @@ def test_the_objective_is_at_least_as_good_as_crowd_kits(seed: int, guessing: fl
     beta = np.exp(theirs.betas_.sort_index().to_numpy())
     assert frame["label"].nunique() == votes.labels
     assert fit_glad(votes).log_likelihood[-1] >= objective(votes, ability, beta) - 1e-9
-
-
-def test_labels_are_crowd_kits_where_its_own_fit_is_as_good() -> None:
-    votes, truth, *_ = glad_votes(3, items=150, annotators=20, labels=4, overlap=5)
-    frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
-    theirs = GLAD(n_iter=100).fit(frame)
-    ours = glad(votes)
-    sure = theirs.probas_.max(axis=1).to_numpy() > 0.9
-    assert sure.sum() > 100
-    assert (theirs.probas_.to_numpy().argmax(1)[sure] == ours.label[sure]).mean() > 0.99
-    assert (ours.label == truth).mean() > 0.85
-
-
-def test_abilities_and_difficulties_are_found_again() -> None:
-    votes, truth, ability, beta = glad_votes(1, items=2000, annotators=40, labels=3, overlap=10)
-    consensus = glad(votes)
-    assert (consensus.label == truth).mean() > 0.95
-    assert np.corrcoef(consensus.fit.quality, ability)[0, 1] > 0.95
-    assert np.corrcoef(np.log(consensus.fit.difficulty), -np.log(beta))[0, 1] > 0.5
 
 
 def test_who_answers_against_the_truth_still_tells_it() -> None:

@@ -1,10 +1,8 @@
 """Confidences are calibrated without gold answers: held-out answers show how strongly errors on an item are correlated."""
 
-import gzip
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from simulated_votes import small_votes
 
 from merilo.people.aggregation import NO_LABEL, Consensus, candidates, glad, one_coin, pooled_dawid_skene
 from merilo.people.aggregation.candidates import Candidates, HeldOutEvidence, error_correlation
-from merilo.people.votes import Votes, encode
+from merilo.people.votes import Votes
 
 MODELS = [pooled_dawid_skene, one_coin, glad]
 CROWDS = Path(__file__).resolve().parents[4] / "shared" / "data" / "crowds"
@@ -212,28 +210,3 @@ def test_a_sample_of_a_large_pool_gives_the_same_estimate(monkeypatch: pytest.Mo
     assert sampled != whole
     assert sampled == correlation(votes, accuracy)
     assert np.log(sampled) == pytest.approx(np.log(whole), abs=0.4)
-
-
-@pytest.mark.skipif(not CROWDS.exists(), reason="the public crowds are not on this machine")
-def test_on_public_crowds_the_mean_confidence_is_near_the_accuracy() -> None:
-    gaps: dict[str, list[float]] = {model.__name__: [] for model in MODELS}
-    before: dict[str, list[float]] = {model.__name__: [] for model in MODELS}
-    for path in sorted(CROWDS.glob("*.csv.gz")):
-        with gzip.open(path) as stream:
-            table = pl.read_csv(stream.read(), infer_schema=False).unique(
-                ["task", "worker"], keep="last", maintain_order=True
-            )
-        encoding = encode(table["task"], table["worker"], table["label"])
-        codes = {label: code for code, label in enumerate(encoding.labels)}
-        known = dict(table.filter(pl.col("truth").fill_null("") != "").select("task", "truth").iter_rows())
-        truth = np.array([codes.get(known[task], -2) if task in known else -1 for task in encoding.items])
-        judged = truth != -1
-        for model in MODELS:
-            found = model(encoding.votes)
-            gaps[model.__name__].append(surplus(found.confidence[judged], found.label[judged], truth[judged]))
-            before[model.__name__].append(
-                surplus(found.fit.posterior.max(axis=1)[judged], found.label[judged], truth[judged])
-            )
-    for name, values in gaps.items():
-        assert abs(np.mean(values)) < 0.05
-        assert np.mean(np.abs(values)) < 0.7 * np.mean(np.abs(before[name]))

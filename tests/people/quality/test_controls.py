@@ -11,17 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.cli import main
-from merilo.people import platforms
 from merilo.people.quality.controls import (
     ControlHealth,
     ExclusionRule,
-    control_accuracy,
     control_health,
     judged_annotators,
     without_controls,
 )
-from merilo.people.quality.work import work_of
-from merilo.people.votes import encode
 from merilo.responses import SCHEMA, Responses
 
 counts = st.tuples(st.integers(0, 8), st.integers(0, 8)).map(lambda pair: (min(pair), max(pair)))
@@ -34,13 +30,6 @@ def test_an_annotator_below_the_threshold_with_enough_controls_is_excluded(
     rule = ExclusionRule(threshold, least)
     found = rule.excluded([right for right, _ in people], [n for _, n in people]).tolist()
     assert found == [n >= max(least, 1) and right / n < threshold for right, n in people]
-
-
-def test_the_rule_for_one_person_is_the_rule_for_all() -> None:
-    encoding = encode([1, 2, 3], ["ann"] * 3, ["a", "a", "b"])
-    (ann,) = control_accuracy(work_of(encoding.votes, correct={0: True, 1: False, 2: False}), guess=0.5)
-    assert ExclusionRule(0.5, 3).excluded(ann.right, ann.answers)
-    assert not ExclusionRule(0.5, 4).excluded(ann.right, ann.answers)
 
 
 def test_people_with_too_few_controls_are_told_apart_from_people_without(
@@ -212,10 +201,3 @@ def test_without_controls_nothing_is_judged() -> None:
     health = health_of(responses_of([(1, "ann", "a", None), (1, "bob", "b", None)]), ExclusionRule(0.5))
     assert health.controls == ()
     assert (health.annotators, health.without_controls, health.unjudged, health.judged_differently) == (2, 2, 2, 0)  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "excluded"), [("bps", 3), ("lcs", 3), ("ruworldtree", 41)])
-def test_real_pools_have_the_published_exclusions(pools: Path, name: str, excluded: int) -> None:
-    health = health_of(platforms.read(sorted((pools / name).glob("*.tsv"))), ExclusionRule(0.5))
-    assert health.excluded == excluded
-    assert health.newly_excluded == () or health.suspects

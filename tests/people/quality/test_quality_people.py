@@ -16,7 +16,7 @@ from merilo.people import platforms
 from merilo.people.aggregation import Consensus, majority
 from merilo.people.decision import PoolVotes
 from merilo.people.quality.annotators import longest_run, pace, people_quality, repetition, run_probability
-from merilo.people.quality.controls import ExclusionRule, control_accuracy, judged_annotators
+from merilo.people.quality.controls import control_accuracy, judged_annotators
 from merilo.people.quality.peers import _doubled_ranks, _exact, drift, holm_of_tested, peer_agreement, sharing
 from merilo.people.quality.work import StudyWork, Work, study_work, work_of
 from merilo.people.votes import Votes, encode
@@ -102,24 +102,6 @@ def test_controls_say_how_little_they_say() -> None:
     assert six.can_tell
     assert six.guessing_p == pytest.approx(stats.binomtest(5, 6, 0.5, alternative="greater").pvalue)
     assert six.below_p == pytest.approx(stats.binomtest(5, 6, 0.9, alternative="less").pvalue)
-
-
-@pytest.mark.parametrize(
-    ("right", "answers", "left_out"), [(1, 3, True), (2, 4, False), (0, 1, True), (3, 3, False)]
-)
-def test_an_annotator_below_half_on_controls_is_excluded(right: int, answers: int, left_out: bool) -> None:
-    votes = votes_of([(i, 0, 0) for i in range(answers)], labels=2)
-    work = work_of(votes, correct={i: i < right for i in range(answers)})
-    quality = people_quality(work, ["anna"], rule=ExclusionRule(0.5))
-    assert (quality.annotators[0].excluded_by is not None) == left_out
-
-
-def test_people_with_too_few_controls_are_not_judged_by_them() -> None:
-    votes = votes_of([(0, 0, 0), (0, 1, 0)], labels=2)
-    work = work_of(votes, correct={0: False})
-    strict, lenient = ExclusionRule(0.5, 1), ExclusionRule(0.5, 2)
-    assert [a.excluded_by for a in people_quality(work, "ab", rule=strict).annotators] == [str(strict), None]
-    assert [a.excluded_by for a in people_quality(work, "ab", rule=lenient).annotators] == [None, None]
 
 
 def with_pages(seconds: list[list[float]], characters: float = 60.0) -> Work:

@@ -261,12 +261,12 @@ def read_skills(path: Path, encoding: str | None = None) -> pl.DataFrame:
         (skill.is_null() | ~skill.is_finite(), "is not a number", names[1]),
         (
             skill != skill.first().over("annotator"),
-            "has another skill than a row of the same annotator",
+            "annotator {annotator} has two different skills",
             None,
         ),
     ):
-        for row in data.filter(wrong)["row"][:1]:
-            raise InputError(message, file=path, row=row, field=field)
+        for row in data.filter(wrong).head(1).iter_rows(named=True):
+            raise InputError(message.format(**row), file=path, row=row["row"], field=field)
     return data.unique("annotator", maintain_order=True).select("annotator", "skill")
 
 
