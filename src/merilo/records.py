@@ -96,6 +96,12 @@ class Record(BaseModel):
         protected_namespaces=(),
     )
 
+    @classmethod
+    def of(cls, source: object, /, **more: object) -> Self:
+        """Return the record of the attributes of `source` that bear the names of fields, and of other values."""
+        names = [name for name in cls.model_fields if name not in more and hasattr(source, name)]
+        return cls(**{name: getattr(source, name) for name in names}, **more)
+
     def to_json(self) -> dict[str, Json]:
         """Return the record as JSON, with the keys that were given, in the order of the fields."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -713,10 +713,9 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
 def population_record(whole: DatasetEstimates) -> PopulationRecord:
     """Return the dataset, its strata and the weights of their items."""
     weights = [one.weight for one in whole.strata if one.weight is not None]
-    return PopulationRecord(
+    return PopulationRecord.of(
+        whole.population,
         source=PurePath(whole.population.source).name,
-        fields=whole.population.fields,
-        items=whole.population.items,
         items_of_estimate=whole.items,
         sampled=len(whole.population.of),
         used=int(whole.sample.stratum.shape[0]),
@@ -724,12 +723,7 @@ def population_record(whole: DatasetEstimates) -> PopulationRecord:
         largest_weight=max(weights),
         design_effect_of_weights=whole.sample.design_effect,
         effective_items=whole.sample.effective_items,
-        strata=tuple(
-            StratumRecord(
-                stratum=one.name, items=one.items, sampled=one.asked, used=one.used, weight=one.weight
-            )
-            for one in whole.strata
-        ),
+        strata=tuple(StratumRecord.of(one, stratum=one.name, sampled=one.asked) for one in whole.strata),
         without_responses=tuple(one.name for one in whole.empty),
     )
 
@@ -737,10 +731,9 @@ def population_record(whole: DatasetEstimates) -> PopulationRecord:
 def estimate_on_dataset(one: DatasetEstimate, whole: DatasetEstimates) -> OnDataset:
     """Return a metric on the whole dataset."""
     crowd, single = one.crowd, one.single
-    return OnDataset(
-        value=crowd.value,
+    return OnDataset.of(
+        crowd,
         items=whole.items,
-        n=crowd.n,
         over_items=Span.of(crowd.interval),
         method=crowd.interval.method if crowd.interval else None,
         over_both=Span.of(crowd.both),
@@ -772,65 +765,68 @@ def ends_over_both(crowd: TwoWay | None) -> Span | None:
 
 def cost_record(cost: Cost) -> CostRecord:
     """Return the cost of a group of annotators."""
-    return CostRecord(
-        total=cost.total,
-        pages=cost.pages,
-        answers=cost.answers,
-        hours=cost.hours,
-        hourly=cost.hourly,
-        currency=cost.currency,
+    return CostRecord.of(
+        cost,
         median_seconds_per_answer=cost.median_seconds,
         published_way=PublishedCost(total=cost.published_total, hourly=cost.published_hourly),
     )
 
 
+def _same(*names: str) -> dict[str, str]:
+    """Return a mapping of attributes to keys of the same names."""
+    return {name: name for name in names}
+
+
+def _values(source: object, attributes: Mapping[str, str]) -> Object:
+    """Return attributes by their keys in JSON, with numbers and intervals rounded."""
+    values = {key: getattr(source, name) for key, name in attributes.items()}
+    return {
+        key: value
+        if value is None or isinstance(value, int)
+        else rounded(value)
+        if isinstance(value, float)
+        else [*(Span.of(value) or ())] or None
+        for key, value in values.items()
+    }
+
+
+#: Part of an annotator's record -> its attribute, and key in JSON -> attribute of the part.
+_PARTS_OF_WORK: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "controls": (
+        "controls",
+        {
+            **_same("answers", "distinct", "right", "accuracy"),
+            "ci95": "interval",
+            **_same("guessing_odds", "guessing_p"),
+            "below_threshold_p": "below_p",
+        },
+    ),
+    "agreement": ("peers", {"items": "items", "value": "agreement", **_same("expected", "p")}),
+    "pace": (
+        "pace",
+        {
+            "pages": "pages",
+            "median_seconds": "seconds",
+            **_same("times_faster", "z", "fast_pages", "characters_per_second"),
+        },
+    ),
+    "repetition": (
+        "repetition",
+        {
+            "favourite_share": "share",
+            "favourite_p": "share_p",
+            "longest_run": "run",
+            "longest_run_p": "run_p",
+        },
+    ),
+    "drift": ("drift", _same("answers", "early", "late", "z", "p")),
+}
+
+
 def annotator_record(one: AnnotatorQuality) -> AnnotatorRecord:
     """Return the quality of one annotator's work."""
-    controls, peers, pace, drift = one.controls, one.peers, one.pace, one.drift
-    interval = Span.of(controls.interval)
-    return AnnotatorRecord(
-        annotator=one.annotator,
-        answers=one.answers,
-        controls={
-            "answers": controls.answers,
-            "distinct": controls.distinct,
-            "right": controls.right,
-            "accuracy": rounded(controls.accuracy),
-            "ci95": [*interval] if interval else None,
-            "guessing_odds": rounded(controls.guessing_odds),
-            "guessing_p": rounded(controls.guessing_p),
-            "below_threshold_p": rounded(controls.below_p),
-        },
-        agreement={
-            "items": peers.items,
-            "value": rounded(peers.agreement),
-            "expected": rounded(peers.expected),
-            "p": rounded(peers.p),
-        },
-        pace={
-            "pages": pace.pages,
-            "median_seconds": rounded(pace.seconds),
-            "times_faster": rounded(pace.times_faster),
-            "z": rounded(pace.z),
-            "fast_pages": rounded(pace.fast_pages),
-            "characters_per_second": rounded(pace.characters_per_second),
-        },
-        repetition={
-            "favourite_share": rounded(one.repetition.share),
-            "favourite_p": rounded(one.repetition.share_p),
-            "longest_run": one.repetition.run,
-            "longest_run_p": rounded(one.repetition.run_p),
-        },
-        drift={
-            "answers": drift.answers,
-            "early": rounded(drift.early),
-            "late": rounded(drift.late),
-            "z": rounded(drift.z),
-            "p": rounded(drift.p),
-        },
-        ability=dict(one.ability),
-        flags=one.flags,
-        excluded_by=one.excluded_by,
+    return AnnotatorRecord.of(
+        one, **{part: _values(getattr(one, source), keys) for part, (source, keys) in _PARTS_OF_WORK.items()}
     )
 
 
@@ -852,20 +848,13 @@ def _control_health(baseline: Baseline) -> ControlHealthRecord:
         baseline.without_suspects,
         baseline.control_check.two_way,
     )
-    return ControlHealthRecord(
+    return ControlHealthRecord.of(
+        health,
         controls=len(health.controls),
         suspects=tuple(map(_suspect, baseline.suspects)),
-        annotators=health.annotators,
-        without_controls=health.without_controls,
-        unjudged=health.unjudged,
         few_controls=FEW_CONTROLS,
-        judged_on_few=health.judged_on_few,
-        excluded=health.excluded,
-        excluded_on_few=health.excluded_on_few,
-        without_suspects=WithoutSuspects(
-            judged_differently=health.judged_differently,
-            newly_kept=health.newly_kept,
-            newly_excluded=health.newly_excluded,
+        without_suspects=WithoutSuspects.of(
+            health,
             metric=score.name if score else None,
             value=score.value if score else None,
             over_items=Span.of(score.interval if score else None),
@@ -877,14 +866,9 @@ def _control_health(baseline: Baseline) -> ControlHealthRecord:
 
 def _suspect(one: SuspectControl) -> SuspectRecord:
     control = one.control
-    return SuspectRecord(
-        item=control.item,
+    return SuspectRecord.of(
+        control,
         inputs=one.inputs,
-        known=control.known,
-        answers=control.answers,
-        correct=control.correct,
-        most_common=control.most_common,
-        most_common_answers=control.most_common_answers,
         good_annotators_answers=control.good_answers,
         good_annotators_correct=control.good_correct,
     )
@@ -894,12 +878,10 @@ def _adaptive(collected: CollectedDesign | None) -> AdaptiveRecord | None:
     if collected is None:
         return None
     overlap = collected.design.overlap
-    return AdaptiveRecord(
-        start=overlap.start,
-        limit=overlap.limit,
-        fixed_share=overlap.fixed_share,
+    return AdaptiveRecord.of(
+        overlap,
         seed=collected.design.seed,
-        items=WidenedItems(fixed=collected.fixed, agreed=collected.agreed, widened=collected.widened),
+        items=WidenedItems.of(collected),
         answers_per_item=collected.answers_per_item,
         answers_by_design=collected.by_design,
         fewer_answers=collected.fewer,
@@ -948,9 +930,8 @@ def _metric(estimate: Estimate, estimates: Estimates) -> MetricRecord:
         other = estimate.published_two_way
         more["by_majority"] = _scored(published, over_both=ends_over_both(other))
     if bounds:
-        more["with_dropped"] = DroppedItems(
-            n=bounds.n,
-            dropped=bounds.dropped,
+        more["with_dropped"] = DroppedItems.of(
+            bounds,
             dropped_counted_as_wrong=bounds.dropped_wrong,
             dropped_resolved_by_plurality=bounds.plurality,
         )
@@ -976,16 +957,11 @@ def _single(estimate: Estimate, estimates: Estimates) -> SinglePerson:
     single = estimate.single
     if single is None:
         return SinglePerson(value=None, reason=estimate.no_single)
-    return SinglePerson(
-        mean=single.mean,
+    return SinglePerson.of(
+        single,
         ci95=Span.of(single.interval),
         method=single.interval.method,
-        spread=single.spread,
         spread_ci95=Span.of(single.spread_interval),
-        annotators=single.annotators,
-        answers=single.answers,
-        items=single.items,
-        min_answers=single.min_answers,
         with_min_answers=len(single.people),
         best=_person(estimates, single.best),
         worst=_person(estimates, single.worst),
@@ -995,13 +971,11 @@ def _single(estimate: Estimate, estimates: Estimates) -> SinglePerson:
 def _person(estimates: Estimates, person: Person | None) -> PersonRecord | None:
     if person is None:
         return None
-    return PersonRecord(
+    return PersonRecord.of(
+        person,
         annotator=estimates.name(person.annotator),
-        value=person.value,
-        n=person.n,
         over_items=Span.of(person.interval),
         ci95_chosen_among_all=Span.of(person.simultaneous),
-        shrunk=person.shrunk,
     )
 
 
@@ -1031,15 +1005,7 @@ def _model(baseline: Baseline) -> ModelOfAnnotators | None:
     fit = baseline.model
     if fit is None:
         return None
-    return ModelOfAnnotators(
-        name=fit.model,
-        converged=fit.converged,
-        iterations=fit.iterations,
-        tolerance=fit.tolerance,
-        log_likelihood=tuple(fit.log_likelihood),
-        anchored_items=fit.anchored,
-        error_correlation=fit.error_correlation,
-    )
+    return ModelOfAnnotators.of(fit, name=fit.model, anchored_items=fit.anchored)
 
 
 def _agreement(baseline: Baseline) -> AgreementRecord:
@@ -1058,15 +1024,11 @@ def _agreement(baseline: Baseline) -> AgreementRecord:
 
 def _coefficients(agreement: Agreement) -> AgreementRecord:
     alpha = agreement.intervals.get("krippendorff_alpha")
-    return AgreementRecord(
-        krippendorff_alpha=agreement.krippendorff_alpha,
-        krippendorff_alpha_ci95=Span.of(alpha),
-        fleiss_kappa=agreement.fleiss_kappa,
-        fleiss_kappa_ci95=Span.of(agreement.intervals.get("fleiss_kappa")),
-        gwet_ac1=agreement.gwet_ac1,
-        gwet_ac1_ci95=Span.of(agreement.intervals.get("gwet_ac1")),
+    names = "krippendorff_alpha", "fleiss_kappa", "gwet_ac1"
+    return AgreementRecord.of(
+        agreement,
+        **{f"{name}_ci95": Span.of(agreement.intervals.get(name)) for name in names},
         method=alpha.method if alpha else None,
-        majority_sizes=agreement.majority_sizes,
     )
 
 
@@ -1106,31 +1068,17 @@ def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecor
     more: dict[str, object] = {
         "quality": QualityRecord(
             annotators=tuple(map(annotator_record, people.annotators)),
-            tests=tuple(
-                ScreeningRecord(
-                    test=test.flag,
-                    tested=test.tested,
-                    below_level=test.below_level,
-                    expected_by_chance=test.expected_by_chance,
-                    flagged=test.flagged,
-                )
-                for test in people.tests
-            ),
+            tests=tuple(ScreeningRecord.of(test, test=test.flag) for test in people.tests),
             level=people.level,
             correction="Holm, over the people of one test",
             guess=people.guess,
-            drift_of_all=DriftOfAll(
-                annotators=people.pooled_drift.annotators, z=people.pooled_drift.z, p=people.pooled_drift.p
-            ),
+            drift_of_all=DriftOfAll.of(people.pooled_drift),
         ),
         "sensitivity": SensitivityRecord(
             rows=tuple(
-                SensitivityValue(
+                SensitivityValue.of(
+                    row,
                     min_control_accuracy=row.threshold,
-                    aggregator=row.aggregator,
-                    annotators=row.annotators,
-                    answers=row.answers,
-                    consensus=row.consensus,
                     metric=row.score.name if row.score else None,
                     value=row.score.value if row.score else None,
                     n=row.score.n if row.score else 0,
