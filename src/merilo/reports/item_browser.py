@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import repeat
 from typing import Final
 
 import polars as pl
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from merilo.baselines.baseline_reader import StoredBaseline, responses_with_fate
 from merilo.baselines.consensus_table import shown_fields
@@ -28,8 +29,8 @@ from merilo.baselines.model_comparison import earned
 from merilo.baselines.model_disagreement import OppositeOutcomes, Side, in_order, opposite_outcomes
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
-from merilo.reports.charts import number, page_environment
-from merilo.text import Text, both_languages
+from merilo.reports.charts import page_environment
+from merilo.text import Text
 
 #: The largest number of items on the page: a browser opens so many from a file in about a second.
 MOST_ITEMS: Final = 5000
@@ -128,7 +129,6 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
     facets = _facets(baseline, shown)
     script = (files("merilo.reports") / "templates" / "items.js").read_text("utf-8")
     template = page_environment().get_template("items.html.j2")
-    answers = _answers(baseline, shown["item"])
     sides = [model.opposite.sides() for model in models]
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
@@ -142,10 +142,10 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
         opposites=[model.opposite for model in models],
         script=Markup(script),  # noqa: S704 - a file of this package
         script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        articles=Markup("\n").join(
-            _article(row, fields, answers.get(row["item"], ()), facets, models, sides=sides)
-            for row in shown.iter_rows(named=True)
-        ),
+        articles=(_article(row, fields, facets, models, sides=sides) for row in shown.iter_rows(named=True)),
+        answers=_answers(baseline, shown["item"]),
+        fates=_FATES,
+        mark=_mark,
     )
 
 
@@ -163,11 +163,11 @@ def _answers(baseline: Baseline, items: pl.Series) -> dict[int, list[_Answer]]:
         (pl.col("became") != "control") & pl.col("item").is_in(items.implode())
     )
     scored = _points(baseline, table)
-    found: dict[int, list[_Answer]] = {}
+    found: dict[int, list[_Answer]] = {item: [] for item in items}
     columns = table.select("item", "respondent", "answer", "page_seconds", "became")
     for item, respondent, answer, seconds, fate in columns.iter_rows():
         text = "" if answer is None else str(answer)
-        found.setdefault(item, []).append(_Answer(respondent, text, seconds, fate, scored.get((item, text))))
+        found[item].append(_Answer(respondent, text, seconds, fate, scored.get((item, text))))
     return found
 
 
@@ -223,99 +223,41 @@ def _outcome(row: Mapping[str, object]) -> str:
 def _article(
     row: Mapping[str, object],
     fields: Sequence[str],
-    answers: Sequence[_Answer],
     facets: Mapping[str, Mapping[int, str]],
     models: Sequence[ModelAnswers],
     *,
     sides: Sequence[Mapping[str, Side]],
-) -> Markup:
-    """Render one item; `sides` gives, for each model, who alone is right on an item."""
-    item = row["item"]
+) -> dict[str, object]:
+    """Return what the page says of one item; `sides` gives, for each model, who alone is right on an item."""
+    item, agreement, outcome = row["item"], row["agreement"], _outcome(row)
     assert isinstance(item, int)  # noqa: S101 - the column's type
-    outcome, agreement = _outcome(row), row["agreement"]
     kind, title = _OUTCOMES[outcome]
-    if row["resolved_by"] == "each_answer":
+    alone = row["resolved_by"] == "each_answer"
+    if alone:
         share = row["points"] if isinstance(row["points"], float) else 0.0
         title = Text("{share:.0%} of the programs pass", share=share)
     name = str(item if row["id"] is None else row["id"])
-    data = {
-        "outcome": outcome,
-        "agreement": "" if agreement is None else f"{agreement:.4f}",
-        "item": str(item),
-    }
+    data = {"outcome": outcome, "agreement": "" if agreement is None else f"{agreement:.4f}", "item": item}
     data |= {f"facet-{at}": values.get(item, "") for at, values in enumerate(facets.values())}
-    if models:
-        data |= {
-            f"only-{side}": " ".join(str(at) for at, one in enumerate(sides) if one.get(name) == side)
-            for side in ("people", "model")
-        }
-    attributes = Markup(" ").join(Markup('data-{}="{}"').format(key, value) for key, value in data.items())
-    inputs = Markup("").join(
-        Markup("<dt>{}</dt><dd>{}</dd>").format(field, row[field])
-        for field in fields
-        if row[field] not in {None, ""}
-    )
-    body = Markup("").join(
-        [
-            Markup('<dl class="inputs">{}</dl>').format(inputs),
-            _verdict(row),
-            _people(answers),
-            *(_model(model, name) for model in models if name in model.answers),
-        ]
-    )
-    return Markup(
-        '<article id="item-{}" {}><h2><a href="#item-{}">№ {}</a> <small>id {}</small> <i '
-        'class="badge {}">{}</i></h2>{}</article>'
-    ).format(item, attributes, item, item, name, kind, both_languages(title), body)
-
-
-def _verdict(row: Mapping[str, object]) -> Markup:
-    """Render the consensus, the gold answer and the agreement."""
-    label, gold, agreement = row["label"], row["gold"], row["agreement"]
-    parts = [
-        (both_languages(Text("consensus")), escape("—" if label is None else label)),
-        (both_languages(Text("gold answer")), escape("—" if gold is None else gold)),
-    ]
-    if row["resolved_by"] == "each_answer":
-        parts = parts[1:]
-    elif isinstance(agreement, float):
-        parts.append((both_languages(Text("agreement")), number(agreement, 2)))
-    return Markup('<dl class="verdict">{}</dl>').format(
-        Markup("").join(Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(*part) for part in parts)
-    )
-
-
-def _people(answers: Sequence[_Answer]) -> Markup:
-    """Render everybody's answers with their time."""
-    if not answers:
-        return Markup("")
-    return Markup('<ul class="answers">{}</ul>').format(Markup("").join(map(_person, answers)))
-
-
-def _person(answer: _Answer) -> Markup:
-    time = Markup("")
-    if answer.seconds is not None:
-        time = both_languages(Text(" · {seconds:.0f} s on the page", seconds=answer.seconds))
-    fate = (
-        Markup(" · {}").format(both_languages(_FATES[answer.fate])) if answer.fate in _FATES else Markup("")
-    )
-    return Markup('<li class="{}{}"><b>{}</b> <code>{}</code><small>{}{}</small></li>').format(
-        _mark(answer.points), " out" if fate else "", _text(answer.text), answer.annotator, time, fate
-    )
-
-
-def _model(model: ModelAnswers, name: str) -> Markup:
-    scored = model.points.get(name, ())
-    given = model.answers[name]
-    listed = Markup("").join(
-        Markup('<li class="{}"><b>{}</b></li>').format(_mark(scored[at] if scored else None), _text(text))
-        for at, text in enumerate(given)
-    )
-    return Markup('<p class="model">{}</p><ul class="answers">{}</ul>').format(model.model, listed)
-
-
-def _text(answer: str) -> Markup:
-    return escape(answer) if answer else both_languages(Text("(empty)"))
+    for side in ("people", "model") if models else ():
+        data[f"only-{side}"] = " ".join(str(at) for at, one in enumerate(sides) if one.get(name) == side)
+    return {
+        "item": item,
+        "name": name,
+        "kind": kind,
+        "title": title,
+        "data": data,
+        "inputs": [(field, row[field]) for field in fields if row[field] not in {None, ""}],
+        "alone": alone,
+        "consensus": row["label"],
+        "gold": row["gold"],
+        "agreement": agreement,
+        "models": [
+            (model.model, zip(model.answers[name], model.points.get(name, repeat(None)), strict=False))
+            for model in models
+            if name in model.answers
+        ],
+    }
 
 
 def _mark(points: float | None) -> str:

@@ -824,6 +824,8 @@ def _left_out(experts: Mapping[str, Json]) -> list[Text]:
     return _by_count(phrases, counts, late=text_at(experts, "design", "late"))
 
 
-def _by_count(phrases: Mapping[str, Text], counts: Mapping[str, int], **more: Any) -> list[Text]:
+def _by_count(
+    phrases: Mapping[str, Text], counts: Mapping[str, int], *, late: str | None = None
+) -> list[Text]:
     """Return the phrases whose count is not 0, with it."""
-    return [Text(text.english, n=counts[name], **more) for name, text in phrases.items() if counts[name]]
+    return [Text(text.english, n=counts[name], late=late) for name, text in phrases.items() if counts[name]]

@@ -18,11 +18,11 @@ files.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
-from typing import Final, TypeVar, cast
+from typing import Any, Final
 
 import polars as pl
 import yaml
@@ -39,10 +39,11 @@ from merilo.errors import InputError, UsageError
 from merilo.items import Item
 from merilo.people import pseudonyms
 from merilo.people.gold import Gold
+from merilo.records import Object, Record
 from merilo.responses import SCHEMA, Recoded, Responses, Unread
 from merilo.settings import Settings
-from merilo.strict_json import Json, indented, json_lines, read_json
-from merilo.text import Given
+from merilo.strict_json import Json, indented, json_lines
+from merilo.text import Given, Language
 
 #: The subfolder of a baseline's folder, and of `hb/`, that holds these files.
 RAW: Final = "raw"
@@ -59,7 +60,77 @@ FORMAT: Final = 1
 _WRITTEN_TIME: Final = "%Y-%m-%dT%H:%M:%S%.3f"
 _TIME: Final = "%Y-%m-%dT%H:%M:%S%.f"
 
-T = TypeVar("T")
+
+class _GoldReading(Record):
+    """What is known about the gold answers beside the lines of their file."""
+
+    source: str
+    column: str | None
+    without_gold: tuple[int, ...]
+    unused: tuple[int, ...]
+    unsolved: tuple[int, ...]
+    withheld: bool = False  # earlier versions withheld nothing
+    warnings: tuple[dict[Language, str], ...]
+    fields: tuple[str, ...] | None
+
+
+class _GoldLine(Record):
+    """One line of the gold answers: the pool's number, the answer, the id, the other fields, the whole item."""
+
+    item: int
+    gold: str | None = None
+    id: str | int | None = None
+    fields: Object | None = None
+    asked: _AskedItem | None = None
+
+
+class _AskedItem(Record):
+    """An item's fields as they are; `entry_of` would add the id to `meta`."""
+
+    id: int | str
+    instruction: str | int
+    inputs: str | Object
+    outputs: Any = None
+    meta: Object
+
+
+class _PopulationReading(Record):
+    """Where the sizes of the strata come from, and the fields that define them."""
+
+    source: str
+    fields: tuple[str, ...]
+
+
+class _ProvenanceReading(Record):
+    """How the baseline was first computed; see `Provenance`."""
+
+    command: str
+    inputs: tuple[Object, ...]
+    parameters: Object
+    versions: dict[str, str]
+
+
+class _Reading(Record):
+    """The content of `reading.json`. Earlier versions did not record the platform, margin and population."""
+
+    format: int
+    rows_read: int
+    dropped: dict[str, int]
+    currency: str | None
+    answer_field: str | None
+    platform: str | None = None
+    renamed: dict[str, str] | None
+    absent: tuple[str, ...]
+    unread: tuple[Unread, ...]
+    recoded: tuple[Recoded, ...]
+    lost_pages: tuple[tuple[float | None, float | None], ...] | None
+    gold: _GoldReading | None
+    dataset: str | None
+    common_items: bool
+    margin: Margin | None = None
+    population: _PopulationReading | None = None
+    settings: Object
+    provenance: _ProvenanceReading | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +189,7 @@ class RawStudy:
         files = {
             "responses.csv": _csv(responses.table),
             "items.csv": _csv(responses.items),
-            "reading.json": f"{indented(self._reading())}\n".encode(),
+            "reading.json": f"{indented(self._reading().to_json())}\n".encode(),
         }
         if self.gold:
             files[IDS_FILE if self.gold.withheld else GOLD_FILE] = _gold_lines(self.gold)
@@ -132,46 +203,43 @@ class RawStudy:
             files[f"models/{number}/{model_file_name(path)}"] = path.read_bytes()
         return files
 
-    def _reading(self) -> dict[str, Json]:
-        responses, gold, dataset = self.responses, self.gold, self.dataset
-        lost = responses.lost_pages
-        return {
-            "format": FORMAT,
-            "rows_read": responses.rows_read,
-            "dropped": {**responses.dropped},
-            "currency": responses.currency,
-            "answer_field": responses.answer_field,
-            "platform": self.platform,
-            "renamed": None if responses.renamed is None else {**responses.renamed},
-            "absent": [*responses.absent],
-            "unread": [asdict(one) for one in responses.unread],
-            "recoded": [asdict(one) for one in responses.recoded],
-            "lost_pages": None if lost is None else [list(row) for row in lost.iter_rows()],
-            "gold": None
-            if gold is None
-            else {
-                "source": gold.source,
-                "column": gold.column,
-                "without_gold": [*gold.without_gold],
-                "unused": [*gold.unused],
-                "unsolved": [*gold.unsolved],
-                "withheld": gold.withheld,
-                "warnings": [{"en": one.en, "ru": one.ru} for one in gold.warnings],
-                "fields": None
-                if gold.fields is None
-                else [name for name in gold.fields.columns if name != "item"],
-            },
-            "dataset": None if dataset is None else dataset.name if _is_bundled(dataset) else "dataset.yaml",
-            "common_items": self.common_items,
-            "margin": None
-            if self.margin is None
-            else {"value": self.margin.value, "planned": self.margin.planned},
-            "population": None
-            if self.population is None
-            else {"source": PurePath(self.population.source).name, "fields": [*self.population.fields]},
-            "settings": {**self.keywords},
-            "provenance": self.provenance.to_json() if self.provenance else None,
-        }
+    def _reading(self) -> _Reading:
+        responses, gold, dataset, population = self.responses, self.gold, self.dataset, self.population
+        return _Reading(
+            format=FORMAT,
+            rows_read=responses.rows_read,
+            dropped=responses.dropped,
+            currency=responses.currency,
+            answer_field=responses.answer_field,
+            platform=self.platform,
+            renamed=responses.renamed,
+            absent=responses.absent,
+            unread=responses.unread,
+            recoded=responses.recoded,
+            lost_pages=None if responses.lost_pages is None else tuple(responses.lost_pages.iter_rows()),
+            gold=_GoldReading(
+                source=gold.source,
+                column=gold.column,
+                without_gold=gold.without_gold,
+                unused=gold.unused,
+                unsolved=gold.unsolved,
+                withheld=gold.withheld,
+                warnings=tuple({"en": one.en, "ru": one.ru} for one in gold.warnings),
+                fields=None if gold.fields is None else tuple(gold.fields.drop("item").columns),
+            )
+            if gold
+            else None,
+            dataset=None if dataset is None else dataset.name if _is_bundled(dataset) else "dataset.yaml",
+            common_items=self.common_items,
+            margin=self.margin,
+            population=_PopulationReading(source=PurePath(population.source).name, fields=population.fields)
+            if population
+            else None,
+            settings=self.keywords,
+            provenance=_ProvenanceReading.model_validate(self.provenance.to_json())
+            if self.provenance
+            else None,
+        )
 
 
 def without_folders(provenance: Provenance) -> Provenance:
@@ -222,33 +290,17 @@ def _csv(table: pl.DataFrame) -> bytes:
 
 
 def _gold_lines(gold: Gold) -> bytes:
-    """Write the gold answers as JSON Lines: the pool's number, the answer, the id, the other fields, the whole item."""
+    """Write the gold answers as JSON Lines."""
     others: dict[int, dict[str, Json]] = {}
     if gold.fields is not None:
         others = {row.pop("item"): row for row in gold.fields.to_dicts()}
     lines = []
     for number, text, identity in gold.answers.select("item", "gold", "id").iter_rows():
         item = gold.items.get(number)
-        line: dict[str, Json] = {
-            "item": number,
-            "gold": text,
-            "id": identity,
-            "fields": others.get(number),
-            "asked": None if item is None else _asked(item),
-        }
-        lines.append(json.dumps(line, ensure_ascii=False))
+        asked = _AskedItem.model_validate(asdict(item)) if item else None
+        line = _GoldLine(item=number, gold=text, id=identity, fields=others.get(number), asked=asked)
+        lines.append(json.dumps(line.to_json(), ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _asked(item: Item) -> dict[str, Json]:
-    """Return an item's fields as they are; `entry_of` would add the id to `meta`."""
-    return {
-        "id": item.id,
-        "instruction": item.instruction,
-        "inputs": item.inputs if isinstance(item.inputs, str) else {**item.inputs},
-        "outputs": item.outputs,
-        "meta": {**item.meta},
-    }
 
 
 def _declaration(dataset: Dataset) -> bytes:
@@ -274,74 +326,47 @@ def read_raw(folder: str | Path) -> RawStudy:
     path = place / "reading.json"
     if not path.is_file():
         raise InputError("has no raw answers of a baseline: reading.json is missing", file=place)
-    reading = _Reading(path)
-    if (number := reading.value("format")) != FORMAT:
+    reading = _Reading.read(path)
+    if reading.format != FORMAT:
         raise InputError(
-            f"has the format {number}; this version of Merilo reads {FORMAT}", file=path, field="format"
+            f"has the format {reading.format}; this version of Merilo reads {FORMAT}",
+            file=path,
+            field="format",
         )
-    dataset = _dataset(place, reading)
-    items = _items(place / "items.csv")
+    dataset = None
+    if reading.dataset is not None:
+        dataset = CATALOGUE.get(reading.dataset) or read_declaration(place / "dataset.yaml")
+    items, lost = _items(place / "items.csv"), reading.lost_pages
+    schema = {"page_reward": pl.Float64(), "page_seconds": pl.Float64()}
     responses = Responses(
         table=_responses(place / "responses.csv", items),
         items=items,
-        rows_read=reading.number("rows_read"),
-        dropped=reading.made("dropped", lambda found: {str(name): int(n) for name, n in found.items()}),
-        currency=reading.text("currency"),
-        answer_field=reading.text("answer_field"),
-        renamed=reading.made("renamed", lambda found: None if found is None else {**found}),
-        unread=reading.made("unread", lambda found: tuple(Unread(**one) for one in found)),
-        lost_pages=reading.made("lost_pages", _lost_pages),
-        absent=reading.made("absent", tuple),
-        recoded=reading.made("recoded", lambda found: tuple(Recoded(**one) for one in found)),
+        rows_read=reading.rows_read,
+        dropped=reading.dropped,
+        currency=reading.currency,
+        answer_field=reading.answer_field,
+        renamed=reading.renamed,
+        unread=reading.unread,
+        lost_pages=None if lost is None else pl.DataFrame(lost, schema=schema, orient="row"),
+        absent=reading.absent,
+        recoded=reading.recoded,
     )
+    skills = place / "skills.csv"
     return RawStudy(
         responses,
-        settings=reading.made("settings", lambda found: _settings(found, dataset)),
-        provenance=reading.made("provenance", _provenance),
-        gold=_gold(place, reading),
-        skills=_skills(place / "skills.csv"),
+        settings=_settings(reading.settings, dataset, path),
+        provenance=Provenance(**dict(reading.provenance)) if reading.provenance else None,
+        gold=_gold(place, reading.gold) if reading.gold else None,
+        skills=_typed(skills, {"annotator": pl.String(), "skill": pl.Float64()})
+        if skills.is_file()
+        else None,
         dataset=dataset,
         models=tuple(sorted(place.glob("models/*/*"), key=lambda one: (len(one.parent.name), str(one)))),
-        common_items=reading.value("common_items") is True,
-        # Earlier versions did not record the platform.
-        platform=reading.text("platform") if "platform" in reading.content else None,
-        population=_population(place, reading),
-        margin=reading.made("margin", _margin) if "margin" in reading.content else None,
+        common_items=reading.common_items,
+        platform=reading.platform,
+        population=_population(place, reading.population) if reading.population else None,
+        margin=reading.margin,
     )
-
-
-class _Reading:
-    """The content of `reading.json`; a wrong value becomes an `InputError` that names its key."""
-
-    def __init__(self, path: Path) -> None:
-        content = read_json(path)
-        if not isinstance(content, dict):
-            raise InputError("is not an object", file=path)
-        self.path, self.content = path, content
-
-    def value(self, key: str) -> Json:
-        if key not in self.content:
-            raise InputError("is missing", file=self.path, field=key)
-        return self.content[key]
-
-    def made(self, key: str, make: Callable[..., T]) -> T:
-        value = self.value(key)
-        try:
-            return make(value)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise InputError("is not as Merilo writes it", file=self.path, field=key) from error
-
-    def number(self, key: str) -> int:
-        value = self.value(key)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise InputError("must be a whole number", file=self.path, field=key)
-        return value
-
-    def text(self, key: str) -> str | None:
-        value = self.value(key)
-        if value is not None and not isinstance(value, str):
-            raise InputError("must be a text", file=self.path, field=key)
-        return value
 
 
 def _texts(path: Path) -> pl.DataFrame:
@@ -408,124 +433,57 @@ def _responses(path: Path, items: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
-def _lost_pages(rows: Sequence[Sequence[float | None]] | None) -> pl.DataFrame | None:
-    if rows is None:
-        return None
-    schema = {"page_reward": pl.Float64(), "page_seconds": pl.Float64()}
-    return pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
-
-
-def _settings(found: Mapping[str, Json], dataset: Dataset | None) -> Settings:
+def _settings(found: Mapping[str, Json], dataset: Dataset | None, path: Path) -> Settings:
     """Check the names and types of the settings, and add those that follow from the dataset."""
     # Earlier versions had no adaptive overlap, and no choice of items for human_benchmark.
     found = {"adaptive": None, "human_benchmark": "all", **found}
+    damaged = InputError("is not as Merilo writes it", file=path, field="settings")
     if set(found) != set(Settings().parameters()):
-        raise ValueError(found)
+        raise damaged
     try:
         return settings_for(dataset, Settings.of(found))
     except UsageError as error:
-        raise ValueError(found) from error
+        raise damaged from error
 
 
-def _provenance(found: Mapping[str, Json] | None) -> Provenance | None:
-    if found is None:
-        return None
-    return Provenance(
-        command=str(found["command"]),
-        inputs=tuple(cast("list[dict[str, Json]]", found["inputs"])),
-        parameters=cast("dict[str, Json]", found["parameters"]),
-        versions=cast("dict[str, str]", found["versions"]),
-    )
-
-
-def _skills(path: Path) -> pl.DataFrame | None:
-    return _typed(path, {"annotator": pl.String(), "skill": pl.Float64()}) if path.is_file() else None
-
-
-def _dataset(folder: Path, reading: _Reading) -> Dataset | None:
-    name = reading.text("dataset")
-    if name is None:
-        return None
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    return read_declaration(folder / "dataset.yaml")
-
-
-def _margin(said: Mapping[str, Json] | None) -> Margin | None:
-    if said is None:
-        return None
-    planned = said["planned"]
-    return Margin(float(cast("float", said["value"])), None if planned is None else str(planned))
-
-
-def _population(place: Path, reading: _Reading) -> Population | None:
-    """Read the dataset in strata; earlier versions did not record it."""
-    if reading.content.get("population") is None:
-        return None
+def _population(place: Path, reading: _PopulationReading) -> Population:
     sizes = _typed(place / "population.csv", {"stratum": pl.String(), "items": pl.Int64()})
     of = _typed(place / "strata.csv", {"item": pl.Int64(), "stratum": pl.String()})
-    return reading.made(
-        "population",
-        lambda said: Population(
-            str(said["source"]),
-            tuple(map(str, said["fields"])),
-            {str(name): int(n) for name, n in sizes.iter_rows()},
-            {int(item): str(name) for item, name in of.iter_rows()},
-        ),
-    )
+    return Population(reading.source, reading.fields, dict(sizes.iter_rows()), dict(of.iter_rows()))
 
 
-def _gold(place: Path, reading: _Reading) -> Gold | None:
+def _gold(place: Path, reading: _GoldReading) -> Gold:
     """Read the gold answers; `item` and, unless they are withheld, `gold` of every line are required."""
-    told = reading.value("gold")
-    if told is None:
-        return None
-    # Earlier versions withheld nothing.
-    withheld = isinstance(told, dict) and told.get("withheld") is True
-    path = place / (IDS_FILE if withheld else GOLD_FILE)
-    answers: list[tuple[int, str | None, str | None]] = []
-    others: list[dict[str, Json]] = []
-    asked: dict[int, Item] = {}
-    for row, line in json_lines(path):
-        if not isinstance(line, dict):
-            raise InputError("is not an object", file=path, row=row)
-        number, text, identity = line.get("item"), line.get("gold"), line.get("id")
-        text = None if withheld else text
-        if not isinstance(number, int) or not (withheld or isinstance(text, str)):
+    path = place / (IDS_FILE if reading.withheld else GOLD_FILE)
+    lines = []
+    for row, content in json_lines(path):
+        try:
+            lines.append(_GoldLine.of_json(content))
+        except InputError as error:
+            raise InputError(error.message, file=path, row=row, field=error.place.field) from error
+        if lines[-1].gold is None and not reading.withheld:
             raise InputError("needs item (a number) and gold (a text)", file=path, row=row)
-        answers.append((number, cast("str | None", text), None if identity is None else str(identity)))
-        if isinstance(fields_of := line.get("fields"), dict):
-            others.append({"item": number, **fields_of})
-        entry = line.get("asked")
-        if isinstance(entry, dict):
-            asked[number] = _item_as_asked(entry, path, row)
-    schema = {"item": pl.UInt32(), "gold": pl.String(), "id": pl.String()}
-    return reading.made(
-        "gold",
-        lambda said: Gold(
-            pl.DataFrame(answers, schema=schema, orient="row"),
-            source=said["source"],
-            without_gold=tuple(said["without_gold"]),
-            unused=tuple(said["unused"]),
-            warnings=tuple(Given(one) for one in said["warnings"]),
-            fields=None
-            if said["fields"] is None
-            else pl.DataFrame(
-                others, schema={"item": pl.UInt32(), **dict.fromkeys(said["fields"], pl.String())}
-            ),
-            items=asked,
-            column=said["column"],
-            unsolved=tuple(said["unsolved"]),
-            withheld=withheld,
+    answers = [
+        (one.item, None if reading.withheld else one.gold, None if one.id is None else str(one.id))
+        for one in lines
+    ]
+    fields = None
+    if reading.fields is not None:
+        schema = {"item": pl.UInt32(), **dict.fromkeys(reading.fields, pl.String())}
+        fields = pl.DataFrame(
+            [{"item": one.item, **one.fields} for one in lines if one.fields is not None], schema=schema
+        )
+    return Gold(
+        pl.DataFrame(
+            answers, schema={"item": pl.UInt32(), "gold": pl.String(), "id": pl.String()}, orient="row"
         ),
+        source=reading.source,
+        without_gold=reading.without_gold,
+        unused=reading.unused,
+        warnings=tuple(map(Given, reading.warnings)),
+        fields=fields,
+        items={one.item: Item(**dict(one.asked)) for one in lines if one.asked},
+        column=reading.column,
+        unsolved=reading.unsolved,
+        withheld=reading.withheld,
     )
-
-
-def _item_as_asked(entry: dict[str, Json], path: Path, row: int) -> Item:
-    """Read one item; its id need not be the one in `meta`."""
-    identity, instruction, inputs, meta = (entry.get(key) for key in ("id", "instruction", "inputs", "meta"))
-    if not isinstance(identity, int | str) or not isinstance(instruction, str | int):
-        raise InputError("must have an id and an instruction", file=path, row=row, field="asked")
-    if not isinstance(inputs, str | dict) or not isinstance(meta, dict):
-        raise InputError("must have inputs and meta", file=path, row=row, field="asked")
-    return Item(identity, instruction, inputs, entry.get("outputs"), meta)
