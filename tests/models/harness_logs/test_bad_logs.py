@@ -40,13 +40,6 @@ def test_a_log_cut_off_in_a_line_gives_its_complete_rows(tmp_path: Path) -> None
     assert found.answers.log.notes == ["line 8 is cut off and left out"]
 
 
-def test_a_log_cut_off_within_a_letter_gives_its_complete_rows(tmp_path: Path) -> None:
-    log = written(tmp_path / "s.jsonl", rows()[:2])
-    whole = log.read_bytes()
-    log.write_bytes(whole[: whole.rindex("Описана".encode()) + 1])
-    assert score(log, dataset="parus", data=data_of("parus", tmp_path)).answered == 1
-
-
 def test_a_broken_line_in_the_middle_is_an_error_with_its_number(tmp_path: Path) -> None:
     log = written(tmp_path / "s.jsonl", rows())
     lines = log.read_text(encoding="utf-8").split("\n")
@@ -110,13 +103,6 @@ def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     assert "nested too deeply" in refused(log)
 
 
-def test_samples_of_two_tasks_in_one_file_keep_those_of_the_dataset(tmp_path: Path) -> None:
-    both = [*rows(), *(lm_eval_choice(at, "rcb", item, "1") for at, item in enumerate(items_of("rcb")))]
-    found = score(written(tmp_path / "s.jsonl", both), dataset="parus", data=data_of("parus", tmp_path))
-    assert found.answered == 8
-    assert sum(found.answers.log.unmatched.values()) == 9
-
-
 def test_a_zip_that_is_no_log_of_inspect(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.eval", "w") as archive:
         archive.writestr("parus.json", "{}")
@@ -132,14 +118,6 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         archive.writestr("header.json", "{}")
         archive.writestr("samples/1_epoch_1.json", b"0" * (300 << 20))
     assert "is refused: unpacked" in refused(tmp_path / "a.eval")
-
-
-@pytest.mark.slow
-def test_an_archive_with_a_header_of_another_form_is_one_sentence(tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai")
-    with zipfile.ZipFile(tmp_path / "a.eval", "w") as archive:
-        archive.writestr("header.json", '{"version": "x"}')
-    assert "Inspect cannot read this log" in refused(tmp_path / "a.eval")
 
 
 def test_states_of_another_form_are_refused(tmp_path: Path) -> None:

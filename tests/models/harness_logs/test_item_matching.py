@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import merilo
 from harness_files import data_of, items_of, lm_eval_choice, lm_eval_text, openai_batch, written
 
 from merilo import score
@@ -13,16 +12,6 @@ from merilo.errors import DataError, InputError
 
 def scored(log: Path, name: str):
     return score(log, dataset=name, data=data_of(name, log.parent))
-
-
-def test_without_ids_the_inputs_name_the_item(tmp_path: Path) -> None:
-    rows = []
-    for at, item in enumerate(items_of("parus")):
-        row = lm_eval_choice(at, "parus", item, "1")
-        row["doc"] = {**row["doc"]["inputs"], "label": item.outputs}
-        rows.append(row)
-    found = scored(written(tmp_path / "s.jsonl", rows), "parus").answers.log
-    assert dict(found.matched) == {"inputs": len(rows)}
 
 
 @pytest.mark.parametrize(
@@ -76,15 +65,6 @@ def test_a_log_of_another_dataset_is_refused(tmp_path: Path) -> None:
         scored(log, "parus")
 
 
-def test_another_prompt_is_named(tmp_path: Path) -> None:
-    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
-    rows[3]["arguments"]["gen_args_0"]["arg_0"] = "Which is it?"
-    log = written(tmp_path / "s.jsonl", rows)
-    done = merilo("score", log, "--dataset", "parus", "--data", data_of("parus", tmp_path))
-    assert done.status == 0
-    assert "in 1 of 8 rows the prompt is not the dataset's (first: item 4)" in done.err
-
-
 def test_a_prompt_with_solved_items_before_it_is_the_datasets(tmp_path: Path) -> None:
     """After solved items the question stands in its bare form."""
     from merilo.datasets import dataset
@@ -128,13 +108,3 @@ def test_two_documents_of_one_id_are_refused(tmp_path: Path) -> None:
     rows = [lm_eval_choice(at, "parus", items_of("parus")[0], "1") for at in range(2)]
     with pytest.raises(InputError, match="row 2: item '1' is answered twice, here and in row 1"):
         scored(written(tmp_path / "s.jsonl", rows), "parus")
-
-
-def test_turns_of_a_dialogue_are_known_by_dialogue_and_question(tmp_path: Path) -> None:
-    items = items_of("rutie")
-    rows = [
-        lm_eval_text(at, "simplear", replace(item, instruction="x"), str(item.outputs))
-        for at, item in enumerate(items)
-    ]
-    found = scored(written(tmp_path / "s.jsonl", rows), "rutie")
-    assert found.metrics["acc"].value == 1

@@ -39,27 +39,6 @@ def test_a_log_gives_the_comparison_of_the_same_answers_in_a_table(tmp_path: Pat
     assert "40 of 40 rows belong to items" in log.err
 
 
-def test_samples_of_a_log_meet_the_majority_of_people(tmp_path: Path) -> None:
-    people, given = study(tmp_path), guesses(samples=3)
-    rows = [
-        openai_batch(f"{item}#{number}", answer)
-        for item, answers in given.items()
-        for number, answer in enumerate(answers, start=1)
-    ]
-    done = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-")
-    (one,) = done.json["models"]
-    assert one["samples"] == {"fewest": 3, "most": 3}
-    assert "majority" in one["comparisons"]
-
-
-def test_answers_that_cannot_be_read_count_as_wrong(tmp_path: Path) -> None:
-    people = study(tmp_path)
-    rows = [openai_batch(item, "") for item in guesses()]
-    (one,) = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-").json["models"]
-    assert one["comparisons"]["single"]["model"] == 0
-    assert one["log"]["outcomes"] == {"empty": 40}
-
-
 def test_failed_requests_leave_their_items_unanswered(tmp_path: Path) -> None:
     people = study(tmp_path)
     rows = [openai_batch(item, LABELS[0], status=500 if item == "q3" else 200) for item in guesses()]
@@ -111,20 +90,3 @@ def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(pool: Path, t
     assert merilo("report", tmp_path / "baseline", "--out", tmp_path / "hb").status == 0
     verified = merilo("report", "verify", tmp_path / "hb")
     assert verified.status == 0, verified.out + verified.err
-
-
-def test_a_log_of_another_dataset_is_refused(pool: Path, tmp_path: Path) -> None:
-    assert merilo(
-        "baseline",
-        pool / "export.tsv",
-        "--dataset",
-        "bps",
-        "--gold",
-        pool / "test.json",
-        "--out",
-        tmp_path / "b",
-    ).status in {0, 1}
-    rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
-    done = merilo("compare", tmp_path / "b", written(tmp_path / "s.jsonl", rows))
-    assert done.status == 1
-    assert "not one of 8 rows belongs to an item of BPS" in done.complaint

@@ -8,7 +8,7 @@ import pytest
 from harness_files import data_of, helm_log, helm_state, items_of, openai_batch, written
 
 from merilo import score
-from merilo.errors import DataError, MissingPartError
+from merilo.errors import DataError
 
 
 def scored(log: Path, name: str = "parus"):
@@ -67,15 +67,6 @@ def test_outcomes_of_a_batch_are_counted(tmp_path: Path) -> None:
         for told in log.sentences()
     )
     assert len(items) == 8
-
-
-def test_several_choices_of_a_request_are_samples(tmp_path: Path) -> None:
-    row = openai_batch("1", "1")
-    row["response"]["body"]["choices"].append(
-        {"index": 1, "message": {"content": "2"}, "finish_reason": "stop"}
-    )
-    log = scored(written(tmp_path / "batch.jsonl", [row])).answers.log
-    assert (log.rows, log.outcomes["answered"]) == (2, 2)
 
 
 def test_bodies_of_the_responses_api_are_read(tmp_path: Path) -> None:
@@ -204,16 +195,3 @@ def test_thought_and_epochs_of_inspect(tmp_path: Path) -> None:
     assert found.answers.matched.given == {1: "1"}
     assert found.answers.log.outcomes == {"answered": 1, "failed": 1}
     assert any("ended with the status 'error'" in note for note in found.answers.log.notes)
-
-
-def test_an_archive_without_inspect_names_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import zipfile
-
-    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
-        archive.writestr("header.json", "{}")
-    monkeypatch.setitem(__import__("sys").modules, "inspect_ai", None)
-    monkeypatch.setitem(__import__("sys").modules, "inspect_ai.log", None)
-    with pytest.raises(MissingPartError, match="pip install inspect-ai"):
-        scored(tmp_path / "log.eval")

@@ -1,4 +1,7 @@
-"""The logs of other harnesses: lm-eval's samples, Inspect's logs, HELM's states and the outputs of batch APIs."""
+"""The logs of other harnesses: lm-eval's samples, Inspect's logs, HELM's states and the outputs of batch APIs.
+
+Each format is a generator of rows, which also names the task and the model in the mapping and adds notes to it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import struct
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -15,21 +17,24 @@ from typing import Final, Literal, TypeAlias
 from merilo.errors import InputError, MissingPartError
 from merilo.models.asking import FINISHES, Finish, ModelReply
 from merilo.models.harness_logs.log_rows import (
-    HarnessLog,
-    LogLines,
+    LogMapping,
     LogRow,
+    Row,
+    at,
+    dict_at,
+    dicts_at,
     first_line,
     head_of,
     ids_of,
-    list_in,
-    mapping_in,
+    list_at,
+    log_lines,
     read_log,
-    text_in,
+    text_at,
     texts_of,
 )
 from merilo.strict_json import Json
 from merilo.text import Text
-from merilo.wording import shortened
+from merilo.wording import shortened, shown
 
 #: `samples_TASK_DATE.jsonl`; the date is that of `results_DATE.json` in the same folder.
 FILE_NAME: Final = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT[\d.\-]+)\.jsonl")
@@ -38,28 +43,8 @@ FILE_NAME: Final = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT[
 _LARGEST_RESULTS: Final = 1 << 26
 
 
-def is_lm_eval_row(row: Mapping[str, Json]) -> bool:
-    """Check whether a JSON object is a row of lm-eval's samples."""
+def _is_lm_eval_row(row: Row) -> bool:
     return "doc" in row and ("resps" in row or "filtered_resps" in row)
-
-
-def open_lm_eval_samples(path: Path) -> HarnessLog:
-    """Open a file of lm-eval's samples.
-
-    Raises:
-        InputError: as the rows are read: a row is not one of lm-eval's samples, or holds no answer.
-    """
-    named = FILE_NAME.fullmatch(path.name)
-    log = HarnessLog(
-        "lm-eval",
-        str(path),
-        iter(()),
-        "resps",
-        named and named["task"],
-        _model(path, named and named["date"]),
-    )
-    log.rows = _lm_eval_rows(path, log)
-    return log
 
 
 def copied_name(path: Path) -> str:
@@ -67,85 +52,90 @@ def copied_name(path: Path) -> str:
 
     Lm-eval's samples, whose model is named beside them, are named after it.
     """
-    named = FILE_NAME.fullmatch(path.name)
-    model = _model(path, named["date"]) if named else None
+    model = _model_beside(path)
     return re.sub(r"[^\w.-]+", "__", model) + ".jsonl" if model else path.name
 
 
-def _lm_eval_rows(path: Path, log: HarnessLog) -> Iterator[LogRow]:
-    lines = LogLines(path)
-    filters: dict[str, None] = {}
-    for number, row in lines:
-        if not is_lm_eval_row(row):
+def _model_beside(path: Path) -> str | None:
+    """Return the model's name from the results that lm-eval writes beside the samples."""
+    if (named := FILE_NAME.fullmatch(path.name)) is None:
+        return None
+    results = path.with_name(f"results_{named['date']}.json")
+    try:
+        content = read_log(results) if results.stat().st_size <= _LARGEST_RESULTS else None
+    except (OSError, InputError):
+        return None
+    return text_at(content, "model_name") or text_at(content, "config", "model") or None
+
+
+def _lm_eval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    named = FILE_NAME.fullmatch(path.name)
+    mapping.task, mapping.model = named and named["task"], _model_beside(path)
+    first: str | None = None
+    for number, row in log_lines(path, mapping.notes):
+        if not _is_lm_eval_row(row):
             raise InputError("is not a sample of lm-eval: 'doc' or 'resps' is missing", file=path, row=number)
-        name = text_in(row.get("filter"))
-        filters.setdefault(name)
+        name = text_at(row, "filter")
+        first = name if first is None else first
         # Each filter repeats all documents; the raw answers are the same.
-        if name == next(iter(filters)):
-            yield from _answers(row, number, path)
-    if lines.cut_off:
-        log.notes.append(f"line {lines.cut_off} is cut off and left out")
+        if name == first:
+            yield from _lm_eval_answers(row, number, path)
 
 
-def _answers(row: Mapping[str, Json], number: int, path: Path) -> Iterator[LogRow]:
+def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
     """Yield the answers of a row: one, or one for each repeat."""
-    document = mapping_in(row["doc"]) or {"text": row["doc"]}
+    document = dict_at(row, "doc") or {"text": row["doc"]}
     asked = _asked(row.get("arguments"))
-    prompt = asked[0][0] if asked else None
     replies = _by_request(row)
-    ids, texts = ids_of(document, "doc"), tuple(texts_of(dict(document)))
+
+    def answer(reply: ModelReply, sample: int = 1, choices: tuple[str, ...] = ()) -> LogRow:
+        return LogRow(
+            row=number,
+            ids=ids_of(document, "doc"),
+            texts=tuple(texts_of(dict(document))),
+            prompt=asked[0][0] if asked else None,
+            reply=reply,
+            choices=choices,
+            sample=sample,
+        )
+
     scores = [_loglikelihood(one[0]) if one else None for one in replies]
-    if replies and all(score is not None for score in scores):
-        values = tuple(score for score in scores if score is not None)
-        choices = tuple(text_in(continuation) for _, continuation in asked) or ("",) * len(values)
-        if len(values) == 1 or len(choices) != len(values):
-            raise InputError(
-                "has one log-likelihood and no choices, which give no answer"
-                if len(values) == 1
-                else "has log-likelihoods and choices of different number",
-                file=path,
-                row=number,
-            )
+    values = tuple(score for score in scores if score is not None)
+    if replies and len(values) == len(scores):
+        choices = tuple(text_at(continuation) for _, continuation in asked) or ("",) * len(values)
+        if len(values) == 1:
+            raise InputError("has one log-likelihood, which gives no answer", file=path, row=number)
+        if len(choices) != len(values):
+            raise InputError("has log-likelihoods and choices of different number", file=path, row=number)
         kept = _conditional(asked)
-        yield LogRow(
-            row=number, ids=ids, texts=texts, prompt=prompt, choices=choices[:kept],
-            reply=ModelReply(loglikelihoods=values[:kept]),
-        )  # fmt: skip
+        yield answer(ModelReply(loglikelihoods=values[:kept]), choices=choices[:kept])
         return
     if len(replies) != 1:
-        raise InputError(
-            f"has {len(replies)} requests without log-likelihoods, which give no answer",
-            file=path,
-            row=number,
-        )
+        several = f"has {len(replies)} requests without log-likelihoods, which give no answer"
+        raise InputError(several, file=path, row=number)
     for sample, text in enumerate(replies[0], start=1):
         if not isinstance(text, str):
             raise InputError("the answer is not a text", file=path, row=number, field="resps")
-        yield LogRow(
-            row=number, ids=ids, texts=texts, prompt=prompt, sample=sample, reply=ModelReply(text=text)
-        )
+        yield answer(ModelReply(text=text), sample)
 
 
-def _asked(arguments: Json) -> list[tuple[str | None, Json]]:
+def _asked(arguments: Json) -> list[tuple[str, Json]]:
     """Return the context of each request, and its continuation or its parameters."""
-    if isinstance(arguments, dict):
-        pairs = [[*mapping_in(one).values()] for one in arguments.values()]
-    else:
-        pairs = [list_in(one) for one in list_in(arguments)]
-    return [(text_in(pair[0]), pair[1]) for pair in pairs if len(pair) > 1]
+    requests = arguments.values() if isinstance(arguments, dict) else list_at(arguments)
+    pairs = [[*one.values()] if isinstance(one, dict) else list_at(one) for one in requests]
+    return [(text_at(pair[0]), pair[1]) for pair in pairs if len(pair) > 1]
 
 
-def _by_request(row: Mapping[str, Json]) -> list[list[Json]]:
+def _by_request(row: Row) -> list[list[Json]]:
     """Return the replies to each request of a document, one for each repeat."""
-    if (raw := list_in(row.get("resps"))) and all(isinstance(one, list) for one in raw):
-        return [list_in(one) for one in raw]
+    if (raw := list_at(row, "resps")) and all(isinstance(one, list) for one in raw):
+        return [list_at(one) for one in raw]
     # Without raw answers, those after the filter are all that there is.
-    filtered = list_in(row.get("filtered_resps"))
     return [
         one
-        if isinstance(one, list) and one and isinstance(one[0], str) and _loglikelihood(one) is None
+        if isinstance(one, list) and isinstance(at(one, 0), str) and _loglikelihood(one) is None
         else [one]
-        for one in filtered
+        for one in list_at(row, "filtered_resps")
     ]
 
 
@@ -160,29 +150,16 @@ def _loglikelihood(reply: Json) -> float | None:
     return float("-inf") if isnan(value) else value
 
 
-def _conditional(asked: Sequence[tuple[str | None, Json]]) -> int:
+def _conditional(asked: Sequence[tuple[str, Json]]) -> int:
     """Return how many requests come first that have the prompt as context.
 
     For the metric `acc_mutual_info` the same continuations follow without the prompt.
     """
-    half, odd = divmod(len(asked), 2)
+    half = len(asked) // 2
     first, second = asked[:half], asked[half:]
-    repeated = half and not odd and all(one[1] == other[1] for one, other in zip(first, second, strict=True))
+    repeated = half > 1 and [more for _, more in first] == [more for _, more in second]
     alone = repeated and len({context for context, _ in second}) == 1 and second[0][0] != first[0][0]
-    return half if alone and half > 1 else len(asked)
-
-
-def _model(path: Path, date: str | None) -> str | None:
-    """Return the model's name from the results that lm-eval writes beside the samples."""
-    results = path.with_name(f"results_{date}.json")
-    try:
-        if date is None or results.stat().st_size > _LARGEST_RESULTS:
-            return None
-        content = mapping_in(read_log(results))
-    except (OSError, InputError):
-        return None
-    name = text_in(content.get("model_name")) or text_in(mapping_in(content.get("config")).get("model"))
-    return name or None
+    return half if alone else len(asked)
 
 
 #: Larger archives, and archives that were packed more tightly, are refused: each sample is unpacked in memory.
@@ -198,125 +175,87 @@ _VERSION: Final = 2
 _ATTACHMENT: Final = "attachment://"
 
 
-def open_inspect_log(path: Path, *, zipped: bool) -> HarnessLog:
-    """Open a log of Inspect.
-
-    Args:
-        path: the log.
-        zipped: whether it is a ZIP archive.
-
-    Raises:
-        InputError: the file is not a log of Inspect, or is too large.
-        MissingPartError: Inspect is not installed, and the log cannot be read without it.
-    """
-    if zipped:
-        _check_archive(path)
-        return _through_inspect(path)
-    content = mapping_in(read_log(path))
-    header = mapping_in(content.get("eval"))
-    if not header:
+def _inspect_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    """Yield the samples of a JSON log, read without Inspect if its form is known."""
+    content = read_log(path)
+    samples = dicts_at(content, "samples")
+    if not dict_at(content, "eval"):
         raise InputError("has no 'eval': it is not a log of Inspect", file=path)
-    samples = [mapping_in(one) for one in list_in(content.get("samples"))]
-    if content.get("version") != _VERSION or any(map(_refers, samples)):
-        return _through_inspect(path)
-    return _log(path, header, text_in(content.get("status")), iter(samples))
+    if at(content, "version") != _VERSION or any(map(_refers, samples)):
+        yield from _through_inspect(path, mapping)
+    else:
+        _name_inspect(mapping, dict_at(content, "eval"), text_at(content, "status"))
+        yield from map(_inspect_row, range(1, len(samples) + 1), samples)
 
 
-def _check_archive(path: Path) -> None:
-    """Refuse an archive that is not a log, or that would not fit into memory."""
+def _name_inspect(mapping: LogMapping, header: Row, status: str) -> None:
+    mapping.task, mapping.model = text_at(header, "task") or None, text_at(header, "model") or None
+    if status != "success":
+        ended = f"the evaluation ended with the status {status or 'unknown'!r}, so samples may be missing"
+        mapping.notes.append(ended)
+
+
+def _archive_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    """Yield the samples of a log that is a ZIP archive; one that would not fit into memory is refused."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=path) from None
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
-        raise InputError(
-            f"is not a log of Inspect: the ZIP archive is damaged or cut off ({error})", file=path
-        ) from None
-    names = {member.filename for member in members}
-    if not names & {"header.json", "_journal/start.json"}:
+        damaged = f"is not a log of Inspect: the ZIP archive is damaged or cut off ({error})"
+        raise InputError(damaged, file=path) from None
+    if not {member.filename for member in members} & {"header.json", "_journal/start.json"}:
         raise InputError("is not a log of Inspect: it is a ZIP archive without header.json", file=path)
     for member in members:
         ratio = member.file_size / max(member.compress_size, 1)
         if member.file_size > LARGEST_MEMBER or (member.file_size > RATIO_MATTERS_FROM and ratio > MAX_RATIO):
-            raise InputError(
-                f"is refused: unpacked, {shortened(ascii(member.filename))} has "
-                f"{member.file_size >> 20} MB, {ratio:.0f} times its packed size",
-                file=path,
-            )
+            size = f"{member.file_size >> 20} MB, {ratio:.0f} times its packed size"
+            name = shortened(ascii(member.filename))
+            raise InputError(f"is refused: unpacked, {name} has {size}", file=path)
     if sum(member.file_size for member in members) > LARGEST_LOG:
         raise InputError(f"is refused: unpacked, it is larger than {LARGEST_LOG >> 30} GB", file=path)
+    yield from _through_inspect(path, mapping)
 
 
-def _through_inspect(path: Path) -> HarnessLog:
+def _through_inspect(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples  # noqa: PLC0415 - heavy, optional
     except ImportError:
-        raise MissingPartError(
-            f"{path}: this log of Inspect is read by the package inspect-ai, which is not "
-            "installed: pip install inspect-ai"
-        ) from None
-
-    def samples() -> Iterator[Mapping[str, Json]]:
-        try:
-            for sample in read_eval_log_samples(
-                path, all_samples_required=False, resolve_attachments=True, exclude_fields=_UNREAD
-            ):
-                yield sample.model_dump(mode="json", exclude=_UNREAD)
-        except Exception as error:  # Inspect raises errors of many kinds for damaged logs
-            raise _unreadable(path, error) from error
-
+        needed = "this log of Inspect is read by the package inspect-ai, which is not installed"
+        raise MissingPartError(f"{path}: {needed}: pip install inspect-ai") from None
     try:
         header = read_eval_log(path, header_only=True)
-    except Exception as error:
-        raise _unreadable(path, error) from error
-    return _log(path, header.eval.model_dump(mode="json"), header.status, samples())
-
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    return InputError(
-        f"Inspect cannot read this log ({shortened(str(error) or type(error).__name__, 120)})", file=path
-    )
-
-
-def _log(
-    path: Path, header: Mapping[str, Json], status: str, samples: Iterator[Mapping[str, Json]]
-) -> HarnessLog:
-    task, model = text_in(header.get("task")) or None, text_in(header.get("model")) or None
-    log = HarnessLog("Inspect", str(path), iter(()), "output.completion", task, model)
-    if status != "success":
-        log.notes.append(
-            f"the evaluation ended with the status {status or 'unknown'!r}, so samples may be missing"
+        _name_inspect(mapping, header.eval.model_dump(mode="json"), header.status)
+        samples = read_eval_log_samples(
+            path, all_samples_required=False, resolve_attachments=True, exclude_fields=_UNREAD
         )
-    log.rows = chain.from_iterable(
-        _inspect_row(number, sample) for number, sample in enumerate(samples, start=1)
-    )
-    return log
+        for number, sample in enumerate(samples, start=1):
+            yield _inspect_row(number, sample.model_dump(mode="json", exclude=_UNREAD))
+    except Exception as error:  # Inspect raises errors of many kinds for damaged logs
+        what = shortened(str(error) or type(error).__name__, 120)
+        raise InputError(f"Inspect cannot read this log ({what})", file=path) from error
 
 
-def _inspect_row(number: int, sample: Mapping[str, Json]) -> Iterator[LogRow]:
-    metadata = mapping_in(sample.get("metadata"))
-    own = sample.get("id")
-    ids = (*ids_of(metadata, "metadata"), *((("id", str(own)),) if isinstance(own, str | int) else ()))
-    choices, epoch = list_in(sample.get("choices")), sample.get("epoch")
-    yield LogRow(
+def _inspect_row(number: int, sample: Row) -> LogRow:
+    metadata, own, epoch = dict_at(sample, "metadata"), sample.get("id"), sample.get("epoch")
+    choices = list_at(sample, "choices")
+    return LogRow(
         row=number,
-        ids=ids,
-        texts=tuple(texts_of([_contents(sample.get("input")), choices, dict(metadata)])),
+        ids=(*ids_of(metadata, "metadata"), *((("id", str(own)),) if isinstance(own, str | int) else ())),
+        texts=tuple(texts_of([_contents(sample.get("input")), choices, metadata])),
         prompt=_inspect_prompt(sample),
-        reply=_reply(sample),
-        letters=tuple(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", map(text_in, choices), strict=False)),
+        reply=_inspect_reply(sample),
+        letters=tuple(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", map(text_at, choices), strict=False)),
         sample=epoch if isinstance(epoch, int) else 1,
     )
 
 
-def _inspect_prompt(sample: Mapping[str, Json]) -> str | None:
+def _inspect_prompt(sample: Row) -> str | None:
     """Return what the model was asked: the messages before its last answer, or the input."""
-    messages = [mapping_in(one) for one in list_in(sample.get("messages"))]
+    messages = dicts_at(sample, "messages")
     while messages and messages[-1].get("role") == "assistant":
         messages.pop()
-    asked: Sequence[Json] = [dict(one) for one in messages] or [sample.get("input")]
-    return "\n".join(text for one in asked if (text := _contents(one))) or None
+    asked: Sequence[Json] = [*messages] or [sample.get("input")]
+    return "\n".join(filter(None, map(_contents, asked))) or None
 
 
 def _contents(value: Json) -> str:
@@ -326,82 +265,62 @@ def _contents(value: Json) -> str:
             return value
         case list():
             return "\n".join(filter(None, map(_contents, value)))
-        case dict() if value.get("type") == "reasoning":
-            return ""
-        case dict():
-            return _contents(value["content"]) if "content" in value else text_in(value.get("text"))
+        case dict() if value.get("type") != "reasoning":
+            return _contents(value["content"]) if "content" in value else text_at(value, "text")
         case _:
             return ""
 
 
-def _reply(sample: Mapping[str, Json]) -> ModelReply:
-    output = mapping_in(sample.get("output"))
-    choices = [mapping_in(one) for one in list_in(output.get("choices"))]
-    model = text_in(output.get("model")) or None
-    error = mapping_in(sample.get("error")).get("message") or output.get("error")
-    if not choices or sample.get("error"):
-        return ModelReply(finish="failed", error=shortened(text_in(error) or "no output"), model=model)
-    parts = [mapping_in(one) for one in list_in(mapping_in(choices[0].get("message")).get("content"))]
-    thought = "".join(text_in(part.get("reasoning")) for part in parts if part.get("type") == "reasoning")
-    # A solver may rewrite the completion: multiple_choice writes the letter before shuffling.
-    text = text_in(output.get("completion")) or _contents(
-        mapping_in(choices[0].get("message")).get("content")
+def _inspect_reply(sample: Row) -> ModelReply:
+    output = dict_at(sample, "output")
+    model = text_at(output, "model") or None
+    if sample.get("error") or not list_at(output, "choices"):
+        error = text_at(sample, "error", "message") or text_at(output, "error")
+        return ModelReply(finish="failed", error=shortened(error or "no output"), model=model)
+    content = at(output, "choices", 0, "message", "content")
+    thoughts = (text_at(part, "reasoning") for part in dicts_at(content) if part.get("type") == "reasoning")
+    return ModelReply(
+        # A solver may rewrite the completion: multiple_choice writes the letter before shuffling.
+        text=text_at(output, "completion") or _contents(content),
+        thought="".join(thoughts) or None,
+        finish=FINISHES.get(text_at(output, "choices", 0, "stop_reason"), "other"),
+        model=model,
     )
-    finish = FINISHES.get(text_in(choices[0].get("stop_reason")), "other")
-    return ModelReply(text=text, thought=thought or None, finish=finish, model=model)
 
 
-def _refers(sample: Mapping[str, Json]) -> bool:
+def _refers(sample: Row) -> bool:
     """Check whether the question or the answer of a sample is stored as an attachment."""
-    shown = (sample.get("input"), sample.get("messages"), sample.get("output"), sample.get("metadata"))
-    return any(text.startswith(_ATTACHMENT) for text in texts_of([*shown]))
+    shown = [sample.get(name) for name in ("input", "messages", "output", "metadata")]
+    return any(text.startswith(_ATTACHMENT) for text in texts_of(shown))
 
 
-_State: TypeAlias = Mapping[str, Json]
-
-
-def open_helm_states(path: Path) -> HarnessLog:
-    """Open a `scenario_state.json`.
-
-    Raises:
-        InputError: the file has no list of request states; or, as the rows are read, a state has no instance.
-    """
-    content = mapping_in(read_log(path))
-    states = content.get("request_states")
+def _helm_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    content = read_log(path)
+    states, spec = at(content, "request_states"), dict_at(content, "adapter_spec")
     if not isinstance(states, list):
         raise InputError("has no list 'request_states'", file=path)
-    spec = mapping_in(content.get("adapter_spec"))
-    model = text_in(spec.get("model")) or text_in(spec.get("model_deployment")) or None
-    log = HarnessLog("HELM", str(path), iter(()), "result.completions", model=model)
-    log.rows = _helm_rows(states, path, log)
-    return log
-
-
-def _helm_rows(states: Sequence[Json], path: Path, log: HarnessLog) -> Iterator[LogRow]:
+    mapping.model = text_at(spec, "model") or text_at(spec, "model_deployment") or None
     perturbed = 0
-    separate: dict[tuple[str, int], list[tuple[int, _State]]] = defaultdict(list)
+    separate: dict[tuple[str, str], list[tuple[int, Row]]] = defaultdict(list)
     completions: dict[str, int] = defaultdict(int)
-    for number, entry in enumerate(states, start=1):
-        state = mapping_in(entry)
-        instance = mapping_in(state.get("instance"))
+    for number, state in enumerate(map(dict_at, states), start=1):
+        instance = dict_at(state, "instance")
         if not instance:
             raise InputError("has no instance", file=path, row=number, field="request_states")
+        name = text_at(instance, "id") or text_at(instance, "input", "text")
         if instance.get("perturbation"):
             perturbed += 1
-            continue
-        name = text_in(instance.get("id")) or text_in(mapping_in(instance.get("input")).get("text"))
-        if state.get("reference_index") is not None:
-            trial = state.get("train_trial_index")
-            separate[name, trial if isinstance(trial, int) else 0].append((number, state))
-            continue
-        for reply in _replies(state):
-            completions[name] += 1
-            yield _helm_row(number, state, reply, completions[name])
+        elif state.get("reference_index") is not None:
+            separate[name, str(state.get("train_trial_index"))].append((number, state))
+        else:
+            for reply in _helm_replies(state):
+                completions[name] += 1
+                yield _helm_row(number, state, reply, completions[name])
     for (name, _), asked in separate.items():
         completions[name] += 1
         yield _of_references(asked, completions[name], path)
     if perturbed:
-        log.notes.append(
+        mapping.notes.append(
             Text(
                 "{count:# request with a perturbed instance is|# requests with perturbed instances are} left out",
                 count=perturbed,
@@ -410,67 +329,49 @@ def _helm_rows(states: Sequence[Json], path: Path, log: HarnessLog) -> Iterator[
 
 
 def _helm_row(
-    number: int, state: _State, reply: ModelReply, sample: int, choices: tuple[str, ...] = ()
+    number: int, state: Row, reply: ModelReply, sample: int, choices: tuple[str, ...] = ()
 ) -> LogRow:
-    instance = mapping_in(state["instance"])
-    letters = tuple((name, text_in(text)) for name, text in mapping_in(state.get("output_mapping")).items())
+    instance, extra = dict_at(state, "instance"), dict_at(state, "instance", "extra_data")
+    asked = [text_at(message, "content") for message in list_at(state, "request", "messages")]
     return LogRow(
         row=number,
-        ids=(
-            *ids_of(mapping_in(instance.get("extra_data")), "instance.extra_data"),
-            *ids_of(instance, "instance"),
-        ),
-        texts=tuple(
-            texts_of([instance.get("input"), instance.get("references"), instance.get("extra_data")])
-        ),
-        prompt=_helm_prompt(mapping_in(state.get("request"))),
+        ids=(*ids_of(extra, "instance.extra_data"), *ids_of(instance, "instance")),
+        texts=tuple(texts_of([instance.get(name) for name in ("input", "references", "extra_data")])),
+        prompt=text_at(state, "request", "prompt") or "\n".join(asked) or None,
         reply=reply,
         choices=choices,
-        letters=letters,
+        letters=tuple((name, text_at(text)) for name, text in dict_at(state, "output_mapping").items()),
         sample=sample,
     )
 
 
-def _helm_prompt(request: _State) -> str | None:
-    messages = [text_in(mapping_in(one).get("content")) for one in list_in(request.get("messages"))]
-    return text_in(request.get("prompt")) or "\n".join(messages) or None
-
-
-def _replies(state: _State) -> list[ModelReply]:
-    result = mapping_in(state.get("result"))
-    completions = [mapping_in(one) for one in list_in(result.get("completions"))]
-    if result.get("success") is False or not completions:
-        return [ModelReply(finish="failed", error=shortened(text_in(result.get("error")) or "no completion"))]
-    echoed = (
-        text_in(mapping_in(state.get("request")).get("prompt"))
-        if mapping_in(state.get("request")).get("echo_prompt")
-        else ""
-    )
+def _helm_replies(state: Row) -> list[ModelReply]:
+    completions = dicts_at(state, "result", "completions")
+    if at(state, "result", "success") is False or not completions:
+        error = text_at(state, "result", "error") or "no completion"
+        return [ModelReply(finish="failed", error=shortened(error))]
+    echoed = text_at(state, "request", "prompt") if at(state, "request", "echo_prompt") else ""
     return [
         ModelReply(
-            text=text_in(one.get("text")).removeprefix(echoed),
-            thought=text_in(mapping_in(one.get("thinking")).get("text")) or None,
-            finish=FINISHES.get(text_in(mapping_in(one.get("finish_reason")).get("reason")), "stop"),
+            text=text_at(one, "text").removeprefix(echoed),
+            thought=text_at(one, "thinking", "text") or None,
+            finish=FINISHES.get(text_at(one, "finish_reason", "reason"), "stop"),
         )
         for one in completions
     ]
 
 
-def _of_references(asked: Sequence[tuple[int, _State]], sample: int, path: Path) -> LogRow:
+def _of_references(asked: Sequence[tuple[int, Row]], sample: int, path: Path) -> LogRow:
     """Build the row of an instance whose references were asked for separately."""
     number, first = asked[0]
-    references = [_reference(one) for one in list_in(mapping_in(first["instance"]).get("references"))]
+    references = [text_at(one, "output", "text") for one in list_at(first, "instance", "references")]
     scores: dict[tuple[int, str], float] = {}
     for row, state in asked:
         place = state.get("reference_index")
         if not isinstance(place, int) or not 0 <= place < len(references):
-            raise InputError(
-                "names a reference that the instance does not have",
-                file=path,
-                row=row,
-                field="reference_index",
-            )
-        scores[place, text_in(state.get("request_mode")) or "original"] = _per_token(state, references[place])
+            unknown = "names a reference that the instance does not have"
+            raise InputError(unknown, file=path, row=row, field="reference_index")
+        scores[place, text_at(state, "request_mode") or "original"] = _per_token(state, references[place])
     values = tuple(
         scores.get((place, "original"), float("-inf")) - scores.get((place, "calibration"), 0.0)
         for place in range(len(references))
@@ -478,117 +379,97 @@ def _of_references(asked: Sequence[tuple[int, _State]], sample: int, path: Path)
     return _helm_row(number, first, ModelReply(loglikelihoods=values), sample, tuple(references))
 
 
-def _reference(entry: Json) -> str:
-    return text_in(mapping_in(mapping_in(entry).get("output")).get("text"))
-
-
-def _per_token(state: _State, reference: str) -> float:
+def _per_token(state: Row, reference: str) -> float:
     """Return the mean log-likelihood of the tokens at the end of the completion that hold the reference."""
-    completions = list_in(mapping_in(state.get("result")).get("completions"))
-    tokens = list_in(mapping_in(completions[0]).get("tokens")) if completions else []
-    text, total, count = "", 0.0, 0
-    for token in map(mapping_in, reversed(tokens)):
+    text, total = "", 0.0
+    tokens = reversed(dicts_at(state, "result", "completions", 0, "tokens"))
+    for count, token in enumerate(tokens, start=1):
         value = token.get("logprob")
-        text, count = text_in(token.get("text")) + text, count + 1
+        text = text_at(token, "text") + text
         total += value if isinstance(value, int | float) else 0.0
         if len(text.lstrip()) >= len(reference.strip()):
             return total / count
     return float("-inf")
 
 
-def is_batch_row(row: Mapping[str, Json]) -> bool:
-    """Check whether a JSON object is a row of a batch's output."""
+def _is_batch_row(row: Row) -> bool:
     return "custom_id" in row and bool({"response", "result", "error"} & row.keys()) and "doc" not in row
 
 
-def open_batch_output(path: Path) -> HarnessLog:
-    """Open the output file of a batch.
-
-    Raises:
-        InputError: as the rows are read: a row has no `custom_id`, or neither a response nor an error.
-    """
-    log = HarnessLog("a batch", str(path), iter(()), "response")
-    log.rows = _batch_rows(path, log)
-    return log
-
-
-def _batch_rows(path: Path, log: HarnessLog) -> Iterator[LogRow]:
-    lines = LogLines(path)
-    for number, row in lines:
+def _batch_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    for number, row in log_lines(path, mapping.notes):
         name = row.get("custom_id")
-        if not isinstance(name, str | int) or isinstance(name, bool) or not is_batch_row(row):
-            raise InputError(
-                "is not a row of a batch's output: 'custom_id' or 'response' is missing",
-                file=path,
-                row=number,
-            )
-        anthropic = "result" in row
-        log.harness = "Anthropic's Message Batches" if anthropic else "OpenAI's Batch API"
-        log.answer_field = "result.message" if anthropic else "response.body"
-        for sample, reply in enumerate(_anthropic(row) if anthropic else _openai(row), start=1):
-            log.model = log.model or reply.model
+        if not isinstance(name, str | int) or isinstance(name, bool) or not _is_batch_row(row):
+            wrong = "is not a row of a batch's output: 'custom_id' or 'response' is missing"
+            raise InputError(wrong, file=path, row=number)
+        if "result" in row:
+            mapping.harness, mapping.answer_field = "Anthropic's Message Batches", "result.message"
+            replies = [_anthropic(row)]
+        else:
+            mapping.harness, mapping.answer_field = "OpenAI's Batch API", "response.body"
+            replies = _openai(row)
+        for sample, reply in enumerate(replies, start=1):
+            mapping.model = mapping.model or reply.model
             yield LogRow(row=number, ids=(("custom_id", str(name)),), reply=reply, sample=sample)
-    if lines.cut_off:
-        log.notes.append(f"line {lines.cut_off} is cut off and left out")
 
 
-def _openai(row: Mapping[str, Json]) -> list[ModelReply]:
-    response = mapping_in(row.get("response"))
-    body, status = mapping_in(response.get("body")), response.get("status_code", 200)
+def _openai(row: Row) -> list[ModelReply]:
+    body, status = dict_at(row, "response", "body"), at(row, "response", "status_code") or 200
     error = row.get("error") or body.get("error")
     if error or status != 200 or not body:
-        told = text_in(mapping_in(error).get("message")) or text_in(error) or f"status {status}"
+        told = text_at(error, "message") or text_at(error) or f"status {status}"
         return [ModelReply(finish="failed", error=shortened(told))]
-    model = text_in(body.get("model")) or None
-    if "output" in body:
-        return [_of_responses(body, model)]
-    choices = [mapping_in(one) for one in list_in(body.get("choices"))]
+    model = text_at(body, "model") or None
+    if "output" in body:  # the Responses API
+        messages = [one for one in dicts_at(body, "output") if one.get("type") == "message"]
+        parts = [part for message in messages for part in dicts_at(message, "content")]
+        reason = text_at(body, "incomplete_details", "reason") or text_at(body, "status")
+        return [_reply(parts, "".join(text_at(part, "refusal") for part in parts), reason, model)]
+    choices = dicts_at(body, "choices")
     return [_of_choice(one, model) for one in choices] or [
         ModelReply(finish="failed", error="no choices", model=model)
     ]
 
 
-def _of_choice(choice: Mapping[str, Json], model: str | None) -> ModelReply:
-    message = mapping_in(choice.get("message"))
-    refusal = text_in(message.get("refusal"))
-    finish: Finish = "refusal" if refusal else FINISHES.get(text_in(choice.get("finish_reason")), "other")
-    thought = text_in(message.get("reasoning_content")) or text_in(message.get("reasoning")) or None
-    text = _joined(message.get("content")) if message else text_in(choice.get("text"))
-    return ModelReply(text=text or refusal, thought=thought, finish=finish, model=model)
-
-
-def _of_responses(body: Mapping[str, Json], model: str | None) -> ModelReply:
-    """Read the body of the Responses API."""
-    messages = [one for one in map(mapping_in, list_in(body.get("output"))) if one.get("type") == "message"]
-    parts = [mapping_in(part) for message in messages for part in list_in(message.get("content"))]
-    refusal = "".join(text_in(part.get("refusal")) for part in parts)
-    reason = mapping_in(body.get("incomplete_details")).get("reason") or body.get("status")
-    finish: Finish = "refusal" if refusal else FINISHES.get(text_in(reason), "other")
-    return ModelReply(
-        text="".join(text_in(part.get("text")) for part in parts) or refusal, finish=finish, model=model
+def _of_choice(choice: Row, model: str | None) -> ModelReply:
+    message = dict_at(choice, "message")
+    thought = text_at(message, "reasoning_content") or text_at(message, "reasoning") or None
+    content = message.get("content") if message else choice.get("text")
+    parts: Json = content if isinstance(content, list) else [{"text": content}]
+    return _reply(
+        dicts_at(parts), text_at(message, "refusal"), text_at(choice, "finish_reason"), model, thought
     )
 
 
-def _anthropic(row: Mapping[str, Json]) -> list[ModelReply]:
-    result = mapping_in(row.get("result"))
-    message = mapping_in(result.get("message"))
+def _reply(
+    parts: Sequence[Row], refusal: str, reason: str, model: str | None, thought: str | None = None
+) -> ModelReply:
+    finish: Finish = "refusal" if refusal else FINISHES.get(reason, "other")
+    text = "".join(text_at(part, "text") for part in parts)
+    return ModelReply(text=text or refusal, thought=thought, finish=finish, model=model)
+
+
+def _anthropic(row: Row) -> ModelReply:
+    result = dict_at(row, "result")
+    message = dict_at(result, "message")
     if result.get("type") == "succeeded" and isinstance(message.get("content"), list):
         from merilo.models.backends.chats import read_message  # noqa: PLC0415 - loads the backends
 
-        return [read_message(message, ())]
-    error = mapping_in(mapping_in(result.get("error")).get("error")).get("message")
-    reason = text_in(error) or text_in(result.get("type")) or "no message"
-    return [ModelReply(finish="failed", error=shortened(reason))]
-
-
-def _joined(content: Json) -> str:
-    """Return the text of a message's content: a text, or a list of parts."""
-    if isinstance(content, list):
-        return "".join(text_in(mapping_in(part).get("text")) for part in content)
-    return text_in(content)
+        return read_message(message, ())
+    reason = text_at(result, "error", "error", "message") or text_at(result, "type") or "no message"
+    return ModelReply(finish="failed", error=shortened(reason))
 
 
 Harness: TypeAlias = Literal["lm-eval", "Inspect", "Inspect archive", "HELM", "batch"]
+
+#: For each format, the harness's name, the field that the answers come from, and the reader of the rows.
+_FORMATS: Final[Mapping[Harness, tuple[str, str, Callable[[Path, LogMapping], Iterator[LogRow]]]]] = {
+    "lm-eval": ("lm-eval", "resps", _lm_eval_rows),
+    "Inspect": ("Inspect", "output.completion", _inspect_rows),
+    "Inspect archive": ("Inspect", "output.completion", _archive_rows),
+    "HELM": ("HELM", "result.completions", _helm_rows),
+    "batch": ("a batch", "response", _batch_rows),
+}
 
 _ZIP: Final = b"PK\x03\x04"
 
@@ -623,40 +504,30 @@ def harness_of(path: Path) -> Harness | None:
     if suffix == ".eval" and not head.startswith(_ZIP):
         raise InputError("is not a log of Inspect: a .eval file is a ZIP archive", file=path)
     if suffix == ".json" and _RESULTS.match(head) and b'"n-shot"' in head:
-        raise InputError(
-            "holds lm-eval's results without the answers: run it with --log_samples and give samples_*.jsonl",
-            file=path,
+        results = (
+            "holds lm-eval's results without the answers: run it with --log_samples and give samples_*.jsonl"
         )
+        raise InputError(results, file=path)
     if head.startswith(_ZIP):
         return "Inspect archive" if suffix in {".eval", ".zip"} else None
     known = next((harness for harness, matches in _DOCUMENTS if matches(head)), None)
-    return known if known or suffix == ".json" or not head.startswith(b"{") else _harness_of_lines(path)
-
-
-def _harness_of_lines(path: Path) -> Harness | None:
-    """Return the harness that wrote a file of JSON lines."""
+    if known or suffix == ".json" or not head.startswith(b"{"):
+        return known
     row = first_line(path)
-    if row is None:
-        return None
-    return "lm-eval" if is_lm_eval_row(row) else "batch" if is_batch_row(row) else None
+    return "lm-eval" if _is_lm_eval_row(row) else "batch" if _is_batch_row(row) else None
 
 
-def open_log(path: Path, harness: Harness) -> HarnessLog:
-    """Open a log; its rows are read as they are asked for.
+def open_log(path: Path, harness: Harness) -> tuple[LogMapping, Iterator[LogRow]]:
+    """Open a log.
 
-    Raises:
-        InputError: the file cannot be read as a log of this harness.
-        MissingPartError: the log needs a package that is not installed.
+    Returns:
+        What is known of the log, complete after the rows were read; and its rows. Reading them raises `InputError`
+        if the file cannot be read as a log of this harness, and `MissingPartError` if it needs a package that
+        is not installed.
     """
-    match harness:
-        case "lm-eval":
-            return open_lm_eval_samples(path)
-        case "HELM":
-            return open_helm_states(path)
-        case "batch":
-            return open_batch_output(path)
-        case _:
-            return open_inspect_log(path, zipped=harness == "Inspect archive")
+    name, answer_field, read = _FORMATS[harness]
+    mapping = LogMapping(name, shown(path.name), answer_field=answer_field)
+    return mapping, read(path, mapping)
 
 
 def logs_in(folder: Path) -> Iterator[tuple[Path, Harness]]:
