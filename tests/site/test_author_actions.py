@@ -26,7 +26,7 @@ from merilo.site.annotator_steps import (
 from merilo.site.audit_log import Actor, Deed, LoggedEvent, events, record, record_failed_sign_in
 from merilo.site.author_actions import (
     AuthorActions,
-    Exclusion,
+    Change,
     comments_table,
     listed_invitations,
     person_details,
@@ -120,14 +120,14 @@ def test_an_excluded_person_gets_no_tasks_and_their_items_go_to_others(
     shown = next_task(connection, study, person, 20)
     assert isinstance(shown, ShownTask)
     held = len(done) + (shown.number < study.rules.tests)
-    assert by_author(connection, study).exclude(name(connection, person), " too\nfast ") == Exclusion(
-        True, held
+    assert by_author(connection, study).exclude(name(connection, person), " too\nfast ") == Change(
+        True, places=held
     )
     assert places_fit(connection, study)
     assert again(connection, study, person).stage == "excluded"
     late = save_answer(connection, study, person, shown.number, "1", now=21)
     assert late == "passed_on", "the open task was taken away"
-    assert by_author(connection, study).exclude(name(connection, person), "again") == Exclusion(False, 0)
+    assert by_author(connection, study).exclude(name(connection, person), "again") == Change(False)
     (logged,) = events(connection, study.rules.study)
     assert (logged.what, logged.pseudonym, logged.reason) == (
         "excluded",
@@ -158,13 +158,13 @@ def test_a_reinstated_person_counts_where_the_items_are_free_and_goes_on(
         taken |= set(answer(connection, study, second))
     back = by_author(connection, study).reinstate(name(connection, first))
     assert back is not None
-    assert (back.again, back.over) == (len(done) - 1, 1)
+    assert (back.answers, back.places) == (len(done) - 1, 1)
     assert places_fit(connection, study)
     assert answer(connection, study, again(connection, study, first), 2), "they go on"
-    assert by_author(connection, study).reinstate(name(connection, first)) == (False, 0, 0)
+    assert by_author(connection, study).reinstate(name(connection, first)) == Change(False)
     details = person_details(connection, study, name(connection, first))
     assert details is not None
-    assert details.answers == details.counting + 1
+    assert len(details.tests) == sum(row.counts for row in details.tests) + 1
     assert [one.what for one in details.log] == ["reinstated", "excluded"]
 
 
@@ -193,10 +193,10 @@ def test_a_stopped_person_who_was_excluded_is_stopped_again(connection: Connecti
         save_answer(connection, study, person, shown.number, "wrong", now=11)
         person = again(connection, study, person)
     by_author(connection, study).exclude(name(connection, person), "test")
-    assert by_author(connection, study).reinstate(name(connection, person)) == (True, 0, 0)
+    assert by_author(connection, study).reinstate(name(connection, person)) == Change(True)
     details = person_details(connection, study, name(connection, person))
     assert details is not None
-    assert (details.stage, details.reason) == ("stopped", "0 of 1 control items right")
+    assert (details.person.stage, details.person.reason) == ("stopped", "0 of 1 control items right")
     assert [one.what for one in details.log] == ["reinstated", "excluded", "stopped"]
     assert details.log[-1].facts == {"right": 0, "controls": 1}
     assert places_fit(connection, study)
@@ -213,8 +213,8 @@ def test_a_dialogue_counts_again_only_as_a_whole(connection: Connection, frozen:
     by_author(connection, study).exclude(name(connection, first), "test")
     back = by_author(connection, study).reinstate(name(connection, first))
     assert back is not None
-    assert back.over == 1, "the begun dialogue does not count"
-    assert back.again == length
+    assert back.places == 1, "the begun dialogue does not count"
+    assert back.answers == length
     assert places_fit(connection, study)
     shown = next_task(connection, study, second, 50)
     assert isinstance(shown, ShownTask)
@@ -232,9 +232,7 @@ def test_nothing_of_an_erased_person_is_left(frozen: Frozen) -> None:
         done = answer(connection, study, person, 3, secrets[3], secrets[1])
         answer(connection, study, other, 3)
         pseudonym = name(connection, person)
-        connection.execute(
-            PERSON.update().where(PERSON.c.id == person.id).values(completion="CODE77CODE", flagged="fast")
-        )
+        connection.execute(PERSON.update().where(PERSON.c.id == person.id).values(completion="CODE77CODE"))
         by_author(connection, study).exclude(pseudonym, secrets[2])
         by_author(connection, study).reinstate(pseudonym)
     with writing(engine) as connection:
@@ -248,7 +246,7 @@ def test_nothing_of_an_erased_person_is_left(frozen: Frozen) -> None:
         assert person_details(connection, study, name(connection, person)) is None
         details = person_details(connection, study, name(connection, other))
         assert details is not None
-        assert details.answers > 0, "others keep their answers"
+        assert details.tests, "others keep their answers"
         logged = [(one.what, one.pseudonym, one.reason) for one in events(connection, study.rules.study)]
         assert logged == [("erased", None, ""), ("reinstated", None, ""), ("excluded", None, "")]
     drop_remnants(engine)

@@ -151,7 +151,7 @@ def test_many_wrong_passwords_are_refused_before_they_are_compared(frozen: Froze
         assert statuses == [403] * 5 + [429] * 2
         answer = sign_in(client)
         assert answer.status_code == 429
-        assert 0 < int(answer.headers["retry-after"]) <= 2
+        assert 0 < int(answer.headers["retry-after"]) <= 60
     assert said(folder) == ["password_set", "sign_in_failed"], "the log counts them in one event"
 
 

@@ -9,7 +9,8 @@ import httpx
 from command import merilo
 from site_process import running_site
 
-from merilo.site.serving import ServedArm, serve_study
+from merilo.site.served_study import ServedStudy
+from merilo.site.serving import serve_study
 from merilo.studies.study_folder import StudyFolder
 
 
@@ -48,7 +49,7 @@ def test_an_interrupt_stops_the_server_from_the_moment_that_it_says_it_runs(
 ) -> None:
     folder = frozen()
 
-    def interrupted(address: str, arms: list[ServedArm]) -> None:
+    def interrupted(address: str, arms: list[ServedStudy]) -> None:
         said.extend(arm.folder for arm in arms)
         addresses.append(address)
         # With Python's own handler an interrupt is lost if it comes while a module is imported.

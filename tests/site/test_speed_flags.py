@@ -1,24 +1,20 @@
 """Suspicious speed: crowds of honest people of differing speeds have few flags, guessers are found."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import inspect
 
 from merilo.people.quality.work import Work
 from merilo.people.votes import Votes
 from merilo.site.collected_figures import (
     ENOUGH_ANSWERS,
     ENOUGH_PEOPLE,
-    SpeedFlag,
-    parsed_flag,
     speed_flags,
-    store_flags,
 )
-from merilo.site.people_access import admit_from_platform
-from merilo.site.schema import PERSON
-from merilo.site.served_study import load_study, register
+from merilo.site.database import database_url, open_database, writing
 
 
 def crowd(
@@ -93,10 +89,13 @@ def test_answers_without_times_have_no_flags() -> None:
     assert speed_flags(work) == {}
 
 
-def test_a_flag_is_kept_in_the_database_and_taken_away_again(connection: Connection, frozen) -> None:
-    study = register(connection, load_study(frozen(), "people"), 1)
-    person = admit_from_platform(connection, study, "platform", "a", "ru", now=2).person
-    for flag in (SpeedFlag(3.5, None, 40), SpeedFlag(8.0, 120.0, 12), None):
-        store_flags(connection, {person: flag})
-        assert parsed_flag(connection.scalar(select(PERSON.c.flagged))) == flag
-    assert connection.scalar(select(PERSON.c.stage)) == "consent", "a flag changes nothing else"
+def test_a_database_that_kept_flags_is_opened_and_keeps_them_no_more(database: str) -> None:
+    url = database_url(Path(), database)
+    engine = open_database(url)
+    with writing(engine) as connection:
+        connection.exec_driver_sql("ALTER TABLE person ADD COLUMN flagged TEXT")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
+    engine.dispose()
+    engine = open_database(url)
+    assert "flagged" not in {column["name"] for column in inspect(engine).get_columns("person")}
+    engine.dispose()

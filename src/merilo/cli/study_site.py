@@ -18,7 +18,7 @@ from merilo.errors import UsageError
 from merilo.wording import counted_noun
 
 if TYPE_CHECKING:
-    from merilo.site.serving import ServedArm
+    from merilo.site.served_study import ServedStudy
 
 app = typer.Typer(add_completion=False)
 
@@ -174,9 +174,9 @@ def reinstate(study: StudyArgument, person: PersonArgument, *, database: Databas
 
     done = reinstate_on_site(study, person, database=database)
     if done.changed:
-        again = counted_noun(done.again, "answer counts", "answers count")
+        again = counted_noun(done.answers, "answer counts", "answers count")
         sys.stdout.write(
-            f"reinstated; {again} again, {done.over} do not, because the items were given to others\n"
+            f"reinstated; {again} again, {done.places} do not, because the items were given to others\n"
         )
     else:
         sys.stdout.write("nothing changed: the person is not excluded\n")
@@ -267,12 +267,12 @@ def _show_password(made: str) -> None:
     )
 
 
-def _show_addresses(address: str, arms: list[ServedArm]) -> None:
-    several = len({arm.folder for arm in arms}) > 1
-    for arm in arms:
-        page = f"{address}{arm.path}"
-        how = f"{page}, by invitation" if arm.by_invitation else f"{page}?worker_id=ID, or by invitation"
-        name = f"{arm.folder}, {arm.name}" if several else arm.name
+def _show_addresses(address: str, studies: list[ServedStudy]) -> None:
+    several = len({one.folder.path for one in studies}) > 1
+    for one in studies:
+        page = f"{address}{one.path}"
+        how = f"{page}, by invitation" if one.by_invitation else f"{page}?worker_id=ID, or by invitation"
+        name = f"{one.folder.path}, {one.arm_name}" if several else one.arm_name
         sys.stdout.write(f"{name}: {how} (merilo study invite)\n")
     sys.stdout.write(f"the author's pages: {address}/author/\n")
     sys.stdout.write(f"The site is running at {address}; Ctrl-C stops it.\n")

@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_high
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -19,7 +20,7 @@ from merilo.errors import UsageError
 from merilo.site.answer_export import moment
 from merilo.site.assignment import Allocation
 from merilo.site.audit_log import Actor, Deed, LoggedEvent, events, record
-from merilo.site.people_access import domains_of, new_invitation
+from merilo.site.people_access import new_invitation
 from merilo.site.schema import ANSWERED, ERASED, EVENT, INVITATION, OPEN, PERSON, RESPONSE, RETURNED, STUDY
 from merilo.site.served_study import ServedStudy
 
@@ -27,42 +28,19 @@ from merilo.site.served_study import ServedStudy
 LONGEST_REASON: Final = 1000
 
 
-class Exclusion(NamedTuple):
-    """What excluding a person did.
+class Change(NamedTuple):
+    """What excluding, reinstating or erasing a person did.
 
     Attributes:
-        changed: whether the person was not excluded before.
-        places: how many items are given to others.
+        changed: whether something changed.
+        answers: answers that count again after a reinstatement, or that were erased.
+        places: items that are given to others; after a reinstatement, answers that do not count again because
+            their items have been given to others.
     """
 
     changed: bool
-    places: int
-
-
-class Reinstatement(NamedTuple):
-    """What reinstating a person did.
-
-    Attributes:
-        changed: whether the person was excluded before.
-        again: how many of their answers count again.
-        over: how many do not, because the items have been given to others.
-    """
-
-    changed: bool
-    again: int
-    over: int
-
-
-class Erasure(NamedTuple):
-    """What was erased.
-
-    Attributes:
-        answers: answers of the person.
-        places: how many items are given to others.
-    """
-
-    answers: int
-    places: int
+    answers: int = 0
+    places: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +129,7 @@ class AuthorActions:
         self.record("name_erased")
         return True
 
-    def exclude(self, pseudonym: str, reason: str) -> Exclusion | None:
+    def exclude(self, pseudonym: str, reason: str) -> Change | None:
         """Exclude a person: they get no more tasks, their answers do not count, and their items are given to others.
 
         Args:
@@ -171,13 +149,13 @@ class AuthorActions:
         if person is None:
             return None
         if person.stage == "excluded":
-            return Exclusion(changed=False, places=0)
+            return Change(changed=False)
         self._change(person.id, stage="excluded", before=person.stage, reason=reason)
         places = self._allocation.release(person.id)
         self.record("excluded", person.id, reason=reason, places=places)
-        return Exclusion(changed=True, places=places)
+        return Change(changed=True, places=places)
 
-    def reinstate(self, pseudonym: str) -> Reinstatement | None:
+    def reinstate(self, pseudonym: str) -> Change | None:
         """Reinstate an excluded person.
 
         They continue from the same task, and their answers count where the items are still free.
@@ -194,7 +172,7 @@ class AuthorActions:
         if person is None:
             return None
         if person.stage != "excluded":
-            return Reinstatement(changed=False, again=0, over=0)
+            return Change(changed=False)
         stage = person.before or "working"
         stopped = stage == "stopped"
         reason = f"{person.controls_right} of {person.controls} control items right" if stopped else None
@@ -204,9 +182,9 @@ class AuthorActions:
         self.connection.execute(update(RESPONSE).where(self._of(person.id), training).values(state=OPEN))
         again, over = (0, 0) if stopped else self._allocation.reinstate(person.id)
         self.record("reinstated", person.id, again=again, over=over)
-        return Reinstatement(changed=True, again=again, over=over)
+        return Change(changed=True, answers=again, places=over)
 
-    def erase(self, pseudonym: str) -> Erasure | None:
+    def erase(self, pseudonym: str) -> Change | None:
         """Erase a person: id or name, links, answers, comments, completion code, and what the log says about them.
 
         A row remains that has nothing but its number, so that the number is not given again: a cookie of the
@@ -248,11 +226,10 @@ class AuthorActions:
             controls_right=0,
             trained=0,
             trained_right=0,
-            flagged=None,
             completion=None,
         )
         self.record("erased", answers=answers)
-        return Erasure(answers, places)
+        return Change(changed=True, answers=answers, places=places)
 
     @property
     def _allocation(self) -> Allocation:
@@ -311,85 +288,25 @@ def _name_in(detail: str) -> str:
 INVITATIONS_PAGE: Final = 100
 
 
-class Remark(NamedTuple):
-    """A comment on an item.
+class PersonDetails(NamedTuple):
+    """What the site knows about a person.
 
     Attributes:
-        item: the item's id in the dataset.
-        at: when it was sent, in milliseconds since 1970.
-        answer: the answer.
-        comment: the comment.
-    """
-
-    item: str
-    at: int
-    answer: str
-    comment: str
-
-
-@dataclass(frozen=True, slots=True)
-class PersonDetails:
-    """Everything that the site knows about a person.
-
-    Attributes:
-        pseudonym: the name in tables.
-        source: how they came in.
-        external: the platform's id, or the expert's name; `None` for personal links.
-        stage: what comes next for them.
-        reason: why they were stopped or excluded.
-        created: when they came in, in milliseconds since 1970.
-        latest: when they last answered; `None` if they have not.
-        answers: answers to items of the test.
-        counting: answers to items of the test that count.
-        controls: answered control items.
-        controls_right: correctly answered control items.
-        trained: answered training items.
-        trained_right: correctly answered training items.
-        seconds: the median time of an answer; `None` without answers.
-        flagged: a suspicion about their speed.
-        completion: the code for the platform.
-        remarks: their comments, the latest first.
+        person: the row of the table `person`.
+        tests: their answers to items of the test, the latest first.
+        remarks: the item, the time, the answer and the comment of their comments, the latest first.
         log: what was done about them, the latest first.
     """
 
-    pseudonym: str
-    source: str
-    external: str | None
-    stage: str
-    reason: str | None
-    created: int
-    latest: int | None
-    answers: int
-    counting: int
-    controls: int
-    controls_right: int
-    trained: int
-    trained_right: int
-    seconds: float | None
-    flagged: str | None
-    completion: str | None
-    remarks: Sequence[Remark]
+    person: Row[Any]
+    tests: Sequence[Row[Any]]
+    remarks: Sequence[tuple[str, int, str, str]]
     log: Sequence[LoggedEvent]
 
-
-class ListedInvitation(NamedTuple):
-    """An invitation in the list.
-
-    Attributes:
-        hash: the hash of its code, by which it is revoked.
-        name: the expert whom it is for.
-        domains: the domains that they are invited for; empty for all.
-        created: when it was made, in milliseconds since 1970.
-        revoked: whether it was revoked.
-        pseudonym: who came in with it.
-    """
-
-    hash: str
-    name: str | None
-    domains: tuple[str, ...]
-    created: int
-    revoked: bool
-    pseudonym: str | None
+    @property
+    def seconds(self) -> float | None:
+        """The median time of an answer; `None` without answers."""
+        return median_high(row.seconds for row in self.tests) if self.tests else None
 
 
 def person_details(connection: Connection, study: ServedStudy, pseudonym: str) -> PersonDetails | None:
@@ -400,42 +317,19 @@ def person_details(connection: Connection, study: ServedStudy, pseudonym: str) -
     person = connection.execute(select(PERSON).where(here)).first()
     if person is None:
         return None
-    query = select(
-        RESPONSE.c.task,
-        RESPONSE.c.answered,
-        RESPONSE.c.seconds,
-        RESPONSE.c.counts,
-        RESPONSE.c.answer,
-        RESPONSE.c.comment,
-    ).where(
+    answered = and_(
         RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id, RESPONSE.c.state == ANSWERED
     )
-    rows = connection.execute(query.order_by(RESPONSE.c.answered.desc())).all()
-    tests = [row for row in rows if row.task < study.rules.tests]
-    times = sorted(row.seconds for row in tests)
-    remarks = [
-        Remark(str(study.tasks[row.task].item), row.answered, row.answer or "", row.comment)
-        for row in rows
-        if row.comment
-    ]
+    query = select(RESPONSE).where(answered).order_by(RESPONSE.c.answered.desc())
+    rows = connection.execute(query).all()
     return PersonDetails(
-        person.pseudonym,
-        person.source,
-        None if person.source == "link" else person.external,
-        person.stage,
-        person.reason,
-        person.created,
-        rows[0].answered if rows else None,
-        len(tests),
-        sum(row.counts for row in tests),
-        person.controls,
-        person.controls_right,
-        person.trained,
-        person.trained_right,
-        times[len(times) // 2] if times else None,
-        person.flagged,
-        person.completion,
-        remarks,
+        person,
+        [row for row in rows if row.task < study.rules.tests],
+        [
+            (str(study.tasks[row.task].item), row.answered, row.answer or "", row.comment)
+            for row in rows
+            if row.comment
+        ],
         events(connection, study.rules.study, person=person.id),
     )
 
@@ -449,30 +343,19 @@ def find_people(connection: Connection, study: ServedStudy, given: str) -> list[
 
 def listed_invitations(
     connection: Connection, study: ServedStudy, page: int
-) -> tuple[list[ListedInvitation], int]:
-    """Read a page of the invitations, the newest first, and the number of pages."""
+) -> tuple[Sequence[Row[Any]], int]:
+    """Read a page of the invitations with the pseudonyms of who came in, the newest first; and the number of pages."""
     of_study = INVITATION.c.study == study.rules.study
     number = connection.scalar(select(func.count()).select_from(INVITATION).where(of_study)) or 0
     query = (
-        select(
-            INVITATION.c.hash,
-            INVITATION.c.name,
-            INVITATION.c.domains,
-            INVITATION.c.created,
-            INVITATION.c.revoked,
-            PERSON.c.pseudonym,
-        )
+        select(INVITATION, PERSON.c.pseudonym)
         .join(PERSON, PERSON.c.id == INVITATION.c.person, isouter=True)
         .where(of_study)
         .order_by(INVITATION.c.created.desc(), INVITATION.c.name, INVITATION.c.hash)
         .limit(INVITATIONS_PAGE)
         .offset(INVITATIONS_PAGE * (page - 1))
     )
-    found = [
-        ListedInvitation(hashed, name, domains_of(domains), *rest)
-        for hashed, name, domains, *rest in connection.execute(query)
-    ]
-    return found, max(1, -(-number // INVITATIONS_PAGE))
+    return connection.execute(query).all(), max(1, -(-number // INVITATIONS_PAGE))
 
 
 def comments_table(connection: Connection, study: ServedStudy) -> str:
@@ -490,21 +373,11 @@ def comments_table(connection: Connection, study: ServedStudy) -> str:
         .where(RESPONSE.c.study == study.rules.study, RESPONSE.c.comment.is_not(None))
         .order_by(RESPONSE.c.answered, PERSON.c.pseudonym, RESPONSE.c.task)
     )
-    rows = connection.execute(query).all()
-    tasks = [study.tasks[row.task] for row in rows]
-    table = pl.DataFrame(
-        {
-            "study": [study.key] * len(rows),
-            "task": [task.id for task in tasks],
-            "item": [str(task.item) for task in tasks],
-            "kind": [task.kind for task in tasks],
-            "respondent": [row.pseudonym for row in rows],
-            "submitted": [moment(row.answered) for row in rows],
-            "answer": [row.answer for row in rows],
-            "comment": [row.comment for row in rows],
-        },
-        schema=dict.fromkeys(
-            ("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment"), pl.String
-        ),
-    )
+    rows = []
+    for row in connection.execute(query):
+        task, submitted = study.tasks[row.task], moment(row.answered)
+        own = (str(task.item), task.kind, row.pseudonym, submitted, row.answer, row.comment)
+        rows.append((study.key, task.id, *own))
+    columns = ("study", "task", "item", "kind", "respondent", "submitted", "answer", "comment")
+    table = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
     return guarded(table).write_csv()

@@ -28,7 +28,7 @@ from merilo.site.author_session import HOME, AuthorViews, local_path, plain_name
 from merilo.site.collected_figures import estimate_so_far, sorted_people
 from merilo.site.database import drop_remnants
 from merilo.site.overview_texts import CHART, overview_texts, people_columns, person_cells
-from merilo.site.people_access import LONGEST_ID, new_code
+from merilo.site.people_access import LONGEST_ID, domains_of, new_code
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, field, form_of
 from merilo.text import Text
@@ -108,7 +108,7 @@ def author_study_routes(views: AuthorViews) -> APIRouter:
     @router.get("/log")
     async def log(request: Request, key: str) -> Response:
         study, before = site.study(key), _number(request, "before")
-        found = await views.read(
+        found = await site.read(
             lambda connection: events(connection, study.rules.study, before=before, most=PAGE + 1)
         )
         return await views.page(
@@ -127,7 +127,7 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
     @router.get("/export")
     async def export(request: Request, key: str) -> Response:
         study = site.study(key)
-        made = await views.read(lambda connection: collect_answers(connection, study))
+        made = await site.read(lambda connection: collect_answers(connection, study))
         return await views.page(request, "author_export.html.j2", study=study, current="export", made=made)
 
     async def table(study: ServedStudy, name: str, deed: Deed, text: str) -> Response:
@@ -138,13 +138,13 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
     @router.get("/answers.csv", response_class=Response)
     async def answers(request: Request, key: str) -> Response:
         study = site.study(key)
-        made = await views.read(lambda connection: collect_answers(connection, study))
+        made = await site.read(lambda connection: collect_answers(connection, study))
         return await table(study, "answers", "answers_exported", made.table)
 
     @router.get("/comments.csv", response_class=Response)
     async def comments(request: Request, key: str) -> Response:
         study = site.study(key)
-        made = await views.read(lambda connection: comments_table(connection, study))
+        made = await site.read(lambda connection: comments_table(connection, study))
         return await table(study, "comments", "comments_exported", made)
 
     return router
@@ -164,7 +164,7 @@ def author_invitation_routes(views: AuthorViews) -> APIRouter:
         ticked: Sequence[str] = (),
     ) -> Response:
         page = max(1, _number(request, "page") or 1)
-        listed, pages = await views.read(lambda connection: listed_invitations(connection, study, page))
+        listed, pages = await site.read(lambda connection: listed_invitations(connection, study, page))
         return await views.page(
             request,
             "author_invitations.html.j2",
@@ -175,6 +175,7 @@ def author_invitation_routes(views: AuthorViews) -> APIRouter:
             typed=typed,
             ticked=ticked,
             listed=listed,
+            domains_of=domains_of,
             page=page,
             pages=pages,
             once=secrets.token_urlsafe(24),
@@ -229,7 +230,7 @@ def author_invitation_routes(views: AuthorViews) -> APIRouter:
     @router.post("/erase")
     async def erased(request: Request, key: str) -> Response:
         response = await change(request, key, AuthorActions.erase_name)
-        await views.in_thread(lambda: drop_remnants(site.engine))
+        await asyncio.to_thread(drop_remnants, site.engine)
         return response
 
     return router
@@ -277,12 +278,14 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         typed: str = "",
     ) -> Response:
         study = site.study(key)
-        found = await views.read(lambda connection: person_details(connection, study, pseudonym))
+        found = await site.read(lambda connection: person_details(connection, study, pseudonym))
         if found is None:
             raise RefusedRequestError(404, "not_found")
+        people = (await site.live.figures(study)).collected.people
+        flag = next((one.flag for one in people if one.id == found.person.id), None)
         return await views.page(
-            request, template, study=study, current="people", status=422 if fault else 200, person=found,
-            fault=fault, typed=typed, longest=LONGEST_REASON,
+            request, template, study=study, current="people", status=422 if fault else 200, person=found.person,
+            found=found, flag=flag, fault=fault, typed=typed, longest=LONGEST_REASON,
         )  # fmt: skip
 
     async def change(
@@ -321,7 +324,7 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
     async def erased(request: Request, key: str, pseudonym: Pseudonym) -> Response:
         await form_of(request, site.cookies)
         response = await change(request, key, lambda author: author.erase(pseudonym), "log")
-        await views.in_thread(lambda: drop_remnants(site.engine))
+        await asyncio.to_thread(drop_remnants, site.engine)
         return response
 
     return router

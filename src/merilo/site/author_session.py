@@ -13,7 +13,6 @@ from urllib.parse import quote
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import Connection, select
 
@@ -35,7 +34,6 @@ from merilo.site.site_requests import (
     field,
     form_of,
 )
-from merilo.site.visitor_limits import TooManyRequestsError
 from merilo.text import Language, Text, formatted
 
 #: The fewest and the most characters of a password.
@@ -167,20 +165,12 @@ class AuthorViews:
     def __init__(self, site: AnnotationSite) -> None:
         self.site = site
 
-    async def read(self, look: Callable[[Connection], Result]) -> Result:
-        """Read from the database in a thread, beside the writer."""
-        return await self.site.read(look)
-
     async def act(self, study: ServedStudy, action: Callable[[AuthorActions], Result]) -> Result:
         """Do something with a study in one transaction, in the author's name."""
         now = self.site.clock.now()
         return await self.site.write(
             lambda connection: action(AuthorActions(connection, study, now, "author"))
         )
-
-    async def in_thread(self, call: Callable[[], Result]) -> Result:
-        """Run something that takes long in a thread."""
-        return await run_in_threadpool(call)
 
     async def signed_in(self, request: Request) -> None:
         """Refuse a request that does not come from an author; a dependency of routes.
@@ -196,7 +186,7 @@ class AuthorViews:
         cookie = request.cookies.get(VisitorCookies.AUTHOR)
         if not cookie:
             return False
-        stored = await self.read(stored_password)
+        stored = await self.site.read(stored_password)
         return stored is not None and self.site.cookies.is_author(cookie, stored.session)
 
     def begin_session(self, request: Request, response: Response, session: str) -> None:
@@ -241,7 +231,7 @@ class AuthorViews:
                 `token` (of forms).
         """
         language = self.language(request)
-        paused = study is not None and await self.read(lambda connection: _is_paused(connection, study))
+        paused = study is not None and await self.site.read(lambda connection: _is_paused(connection, study))
 
         def number(value: float | None, digits: int = 0) -> str:
             return "–" if value is None else formatted(float(value), f",.{digits}f", language)
@@ -336,34 +326,11 @@ def _is_paused(connection: Connection, study: ServedStudy) -> bool:
     return bool(connection.scalar(select(STUDY.c.paused).where(STUDY.c.id == study.rules.study)))
 
 
-#: Comparisons of passwords that wait for their turn; each takes 64 MiB, so only one runs at a time.
-_MOST_WAITING: Final = 20
-
-
-class _Comparisons:
-    """Compares passwords in a thread, one at a time."""
-
-    def __init__(self) -> None:
-        self._turn = asyncio.Semaphore(1)
-        self._waiting = 0
-
-    async def compare(self, stored: str, password: str) -> bool | None:
-        """Compare a password with its hash; `None` if too many others wait."""
-        if self._waiting >= _MOST_WAITING:
-            return None
-        self._waiting += 1
-        try:
-            async with self._turn:
-                return await run_in_threadpool(is_password, stored, password)
-        finally:
-            self._waiting -= 1
-
-
 def author_entry_routes(views: AuthorViews) -> APIRouter:
     """Return the routes that an author needs before they have a session, and the list of studies."""
     router = APIRouter(default_response_class=HTMLResponse)
     site = views.site
-    comparisons = _Comparisons()
+    one_at_a_time = asyncio.Lock()  # comparing passwords takes 64 MiB
 
     @router.get(HOME)
     async def home(request: Request) -> Response:
@@ -373,13 +340,13 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
         def look(connection: Connection) -> set[int]:
             return set(connection.scalars(select(STUDY.c.id).where(STUDY.c.paused)))
 
-        paused = await views.read(look)
+        paused = await views.site.read(look)
         studies = [(study, number in paused) for number, study in site.by_number.items()]
         return await views.page(request, "author_studies.html.j2", studies=studies)
 
     @router.post(f"{HOME}sign-in")
     async def sign_in(request: Request) -> Response:
-        return await _sign_in(views, request, comparisons)
+        return await _sign_in(views, request, one_at_a_time)
 
     @router.post(f"{HOME}sign-out")
     async def sign_out(request: Request) -> Response:
@@ -402,16 +369,17 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
     return router
 
 
-async def _sign_in(views: AuthorViews, request: Request, comparisons: _Comparisons) -> Response:
+async def _sign_in(views: AuthorViews, request: Request, one_at_a_time: asyncio.Lock) -> Response:
     site, form = views.site, await form_of(request, views.site.cookies)
     back = local_path(field(form, "next"))
     site.limits.before_sign_in(request)
-    stored = await views.read(stored_password)
-    right = stored and await comparisons.compare(stored.hash, field(form, "password"))
-    if stored is None or right is None:
-        raise TooManyRequestsError(seconds=5)
+    stored = await views.site.read(stored_password)
+    async with one_at_a_time:
+        right = stored is not None and await asyncio.to_thread(
+            is_password, stored.hash, field(form, "password")
+        )
     now = site.clock.now()
-    if not right:
+    if stored is None or not right:
         await site.write(lambda connection: record_failed_sign_in(connection, now))
         return await sign_in_page(views, request, back, fault=Text("The password is wrong."), status=403)
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, literal_column, select
 
 from merilo.baselines.declared import declared, settings_for
 from merilo.baselines.steps import agreement_of, comparable, without_majority
@@ -69,24 +69,6 @@ class SpeedFlag:
     characters_per_second: float | None
     answers: int
 
-    def __str__(self) -> str:
-        """Return the flag as the database keeps it."""
-        reading = "" if self.characters_per_second is None else f"{self.characters_per_second:.0f}"
-        return f"{self.times_faster:.3g};{reading};{self.answers}"
-
-
-def parsed_flag(text: str | None) -> SpeedFlag | None:
-    """Read a flag from the database.
-
-    Example:
-        >>> parsed_flag("3.5;;40"), parsed_flag(None)
-        (SpeedFlag(times_faster=3.5, characters_per_second=None, answers=40), None)
-    """
-    if not text:
-        return None
-    faster, reading, answers = text.split(";")
-    return SpeedFlag(float(faster), float(reading) if reading else None, int(answers))
-
 
 def speed_flags(work: Work) -> dict[int, SpeedFlag]:
     """Find people whose speed is suspicious.
@@ -126,19 +108,6 @@ def speed_flags(work: Work) -> dict[int, SpeedFlag]:
         if impossible or (compared and (found.too_fast or hasty)):
             flags[code] = SpeedFlag(found.times_faster, reads if impossible else None, found.pages)
     return flags
-
-
-def store_flags(connection: Connection, flags: Mapping[int, SpeedFlag | None]) -> None:
-    """Write the flags of people into the database; repeated, it changes nothing.
-
-    Args:
-        connection: an open transaction that writes.
-        flags: number of a person -> flag; `None` takes it away.
-    """
-    for person, flag in sorted(flags.items()):
-        connection.execute(
-            update(PERSON).where(PERSON.c.id == person).values(flagged=None if flag is None else str(flag))
-        )
 
 
 def _of_people(work: Work, wanted: NDArray[np.bool_]) -> Work:
@@ -221,7 +190,6 @@ class PersonFigures:
         agreement: the mean share of the others who gave the same answer; `None` if nobody else answered the same items.
         compared: the items that others answered too.
         flag: suspicious speed; `None` without it.
-        stored_flag: what the database says about it.
         earned: the pay of all answers; `None` while the pay is not decided.
         last_seen: when the person last got or answered a task, or came in, in milliseconds since 1970.
     """
@@ -239,7 +207,6 @@ class PersonFigures:
     agreement: float | None
     compared: int
     flag: SpeedFlag | None
-    stored_flag: str | None
     earned: float | None
     last_seen: int
 
@@ -411,7 +378,6 @@ def _people(
                 share,
                 compared,
                 flags.get(one.pseudonym),
-                one.flagged,
                 None if reward is None else round(rows * reward, 6),
                 max(one.created, latest or 0, opened.get(number) or 0),
             )

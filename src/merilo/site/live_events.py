@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from merilo.site.collected_figures import (
     CollectedFigures,
     collected_figures,
-    store_flags,
 )
 from merilo.site.database import snapshot
 from merilo.site.overview_texts import overview_texts
@@ -47,20 +46,10 @@ RETRY: Final = 5000
 
 
 @dataclass(eq=False)
-class _Rendered:
-    """The event of some figures in one language."""
-
-    figures: StudyFigures
-    texts: Mapping[str, str]
-    event: bytes
-
-
-@dataclass(eq=False)
 class _Watched:
     """One study: its latest figures, and who waits for the next."""
 
     study: ServedStudy
-    counts: SiteCounts | None = None
     collected: CollectedFigures | None = None
     figures: StudyFigures | None = None
     computed_for: SiteCounts | None = None
@@ -68,7 +57,6 @@ class _Watched:
     next_computation: float = 0.0
     watchers: int = 0
     computations: int = 0
-    rendered: dict[str, _Rendered] = field(default_factory=dict)
     loop: asyncio.Task[None] | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     one: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -137,10 +125,11 @@ class LiveFigures:
                 if not await allowed():
                     yield b"event: end\ndata: {}\n\n"
                     return
-                latest = _rendered(watched, language)
-                if latest is not None and latest.texts != sent:
-                    sent = latest.texts
-                    yield latest.event
+                texts = None if watched.figures is None else overview_texts(watched.figures, language)
+                if texts is not None and texts != sent:
+                    sent = texts
+                    data = json.dumps({"shown": texts}, ensure_ascii=False)
+                    yield f"event: figures\ndata: {data}\n\n".encode()
                 else:
                     yield b": still here\n\n"
                 with suppress(TimeoutError):
@@ -180,7 +169,6 @@ class LiveFigures:
                     raise RefusedRequestError(503, "not_saved") from error
                 raise
             watched.next_look = max(watched.next_look, time.monotonic() + EVERY / 2)
-            await self._store_flags(watched)
             assert watched.figures is not None  # noqa: S101 - `_read` has set it
             return watched.figures
 
@@ -196,28 +184,4 @@ class LiveFigures:
                 watched.computed_for = counts
                 watched.computations += 1
                 watched.next_computation = time.monotonic() + REST * (time.monotonic() - began)
-        watched.counts = counts
         watched.figures = figures_at(study, counts, watched.collected, self._site.clock.now())
-
-    async def _store_flags(self, watched: _Watched) -> None:
-        """Keep the flags of suspicious speed in the database, where they outlive the dashboard."""
-        people = watched.collected.people if watched.collected else ()
-        changed = {
-            one.id: one.flag for one in people if one.stored_flag != (str(one.flag) if one.flag else None)
-        }
-        if changed and self._site.writer is not None and watched.counts == watched.computed_for:
-            with suppress(RefusedRequestError):
-                await self._site.write(lambda connection: store_flags(connection, changed))
-
-
-def _rendered(watched: _Watched, language: Language) -> _Rendered | None:
-    """The event of the latest figures, made once for all dashboards of one language."""
-    figures, known = watched.figures, watched.rendered.get(language)
-    if figures is None:
-        return None
-    if known is None or known.figures is not figures:
-        texts = overview_texts(figures, language)
-        data = json.dumps({"shown": texts}, ensure_ascii=False)
-        known = _Rendered(figures, texts, f"event: figures\ndata: {data}\n\n".encode())
-        watched.rendered[language] = known
-    return known

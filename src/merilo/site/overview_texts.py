@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
-from merilo.site.collected_figures import PersonFigures, parsed_flag
+from merilo.site.collected_figures import PersonFigures, SpeedFlag
 from merilo.site.study_figures import StudyFigures
 from merilo.text import Language, Money, Text, formatted, joined
 
@@ -231,16 +231,13 @@ def person_cells(person: PersonFigures) -> dict[str, Text | str]:
         "controls": controls,
         "seconds": _UNKNOWN if seconds is None else Text("{value:,.1f}", value=seconds),
         "agreement": agreement,
-        "flag": "" if person.flag is None else flag_text(str(person.flag)),
+        "flag": "" if person.flag is None else flag_text(person.flag),
         "earned": _UNKNOWN if earned is None else Text("{value:,.2f}", value=earned),
     }
 
 
-def flag_text(stored: str) -> Text | str:
-    """Return what a flag of suspicious speed says that the database keeps."""
-    flag = parsed_flag(stored)
-    if flag is None:
-        return ""
+def flag_text(flag: SpeedFlag) -> Text:
+    """Return what a flag of suspicious speed says."""
     if flag.characters_per_second is not None:
         return Text("{n:,.0f} characters a second: nobody reads so fast", n=flag.characters_per_second)
     return Text("{times:,.1f} times faster than others", times=flag.times_faster)

@@ -90,7 +90,6 @@ PERSON: Final = Table(
     Column("controls_right", Integer, nullable=False, server_default=text("0")),
     Column("trained", Integer, nullable=False, server_default=text("0")),  # training items answered
     Column("trained_right", Integer, nullable=False, server_default=text("0")),
-    Column("flagged", Text),  # suspicious speed, for the author alone
     Column("completion", String(24)),  # the code that a platform pays for
     UniqueConstraint("study", "pseudonym"),
     UniqueConstraint("study", "source", "external", name="uq_person_external"),

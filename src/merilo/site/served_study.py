@@ -71,6 +71,11 @@ class ServedStudy:
     types: Mapping[int, str] = field(default_factory=dict)
 
     @property
+    def path(self) -> str:
+        """The path of its pages."""
+        return f"/s/{self.key}/"
+
+    @property
     def arm(self) -> Arm:
         """The group in the plan."""
         return self.folder.plan.arms[self.arm_name]

@@ -11,7 +11,6 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +22,7 @@ from merilo.errors import UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import CollectedAnswers, collect_answers
 from merilo.site.app import make_app
-from merilo.site.author_actions import AuthorActions, Erasure, Exclusion, Reinstatement, find_people
+from merilo.site.author_actions import AuthorActions, Change, find_people
 from merilo.site.author_session import ensure_password, set_password
 from merilo.site.bounded_http import BoundedHttp
 from merilo.site.database import (
@@ -48,23 +47,6 @@ from merilo.wording import listed, shortened
 Done = TypeVar("Done")
 
 
-@dataclass(frozen=True, slots=True)
-class ServedArm:
-    """A group of annotators on the site.
-
-    Attributes:
-        folder: the study's folder.
-        name: its name in the plan.
-        path: the path of its pages.
-        by_invitation: whether people need an invitation.
-    """
-
-    folder: Path
-    name: str
-    path: str
-    by_invitation: bool
-
-
 def serve_study(
     study: Path,
     *further: Path,
@@ -72,7 +54,7 @@ def serve_study(
     port: int = 8000,
     proxy: str = "127.0.0.1",
     database: str | None = None,
-    started: Callable[[str, list[ServedArm]], None] = lambda _address, _arms: None,
+    started: Callable[[str, list[ServedStudy]], None] = lambda _address, _studies: None,
     password_made: Callable[[str], None] = lambda _password: None,
 ) -> None:
     """Serve all groups of annotators of frozen studies until the process is interrupted.
@@ -111,9 +93,6 @@ def serve_study(
         with writing(engine) as connection:
             hold_settings(connection)
             keep_setting(connection, "address", address)
-        arms = [
-            ServedArm(one.folder.path, one.arm_name, f"/s/{one.key}/", one.by_invitation) for one in studies
-        ]
 
         class Server(uvicorn.Server):
             """A server that says when it runs, and that ends the authors' live figures, which have no end.
@@ -128,7 +107,7 @@ def serve_study(
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
                 if not self.should_exit:
-                    started(address, arms)
+                    started(address, studies)
 
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
                 site.live.stop()
@@ -212,7 +191,7 @@ def invite_to_site(
         return [(one, f"/i/{code}") for one, code in made]
 
 
-def exclude_from_site(study: Path, person: str, *, reason: str, database: str | None = None) -> Exclusion:
+def exclude_from_site(study: Path, person: str, *, reason: str, database: str | None = None) -> Change:
     """Exclude a person: their answers are not counted, and their items are given to others.
 
     Args:
@@ -227,7 +206,7 @@ def exclude_from_site(study: Path, person: str, *, reason: str, database: str | 
     return _with_person(study, person, database, lambda actions, name: actions.exclude(name, reason))
 
 
-def reinstate_on_site(study: Path, person: str, *, database: str | None = None) -> Reinstatement:
+def reinstate_on_site(study: Path, person: str, *, database: str | None = None) -> Change:
     """Reinstate an excluded person: their answers count again where the items have not been given to others.
 
     Args:
@@ -241,7 +220,7 @@ def reinstate_on_site(study: Path, person: str, *, database: str | None = None) 
     return _with_person(study, person, database, AuthorActions.reinstate)
 
 
-def erase_from_site(study: Path, person: str, *, database: str | None = None) -> Erasure:
+def erase_from_site(study: Path, person: str, *, database: str | None = None) -> Change:
     """Erase everything that the site knows about a person; their items are given to others.
 
     Args:

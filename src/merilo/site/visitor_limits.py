@@ -25,7 +25,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from merilo.site.site_requests import LARGEST_FORM, Refusal, RefusedRequestError
 
 Who = TypeVar("Who", bound=Hashable)
-Entry = TypeVar("Entry")
 
 #: The most addresses or people that a limit remembers; the one that was seen longest ago is forgotten first.
 LARGEST_TABLE: Final = 20_000
@@ -79,66 +78,13 @@ class SteadyLimit(Generic[Who]):
         """Count one."""
         now = self._clock()
         self._empty[who] = max(self._empty.get(who, now), now) + self._seconds
-        _keep_largest(self._empty, who, self._largest)
-
-
-class GrowingDelay(Generic[Who]):
-    """A delay that doubles with every failure after the first ones.
-
-    Args:
-        free: failures without a delay.
-        longest: the longest delay in seconds.
-        memory: seconds after the latest failure, or after its delay, when all are forgotten.
-        clock: the time in seconds, which never runs backwards.
-        largest: the most keys that are remembered.
-
-    Example:
-        >>> delay = GrowingDelay[str](free=2, clock=lambda: 0.0)
-        >>> def failed() -> float:
-        ...     delay.count("a")
-        ...     return delay.wait("a")
-        >>> [failed() for _ in range(5)]
-        [0.0, 2.0, 4.0, 8.0, 16.0]
-    """
-
-    def __init__(
-        self,
-        free: int = 5,
-        longest: float = 300.0,
-        memory: float = 3600.0,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        largest: int = LARGEST_TABLE,
-    ) -> None:
-        self._free = free
-        self._longest = longest
-        self._memory = memory
-        self._clock = clock
-        self._largest = largest
-        self._failures: OrderedDict[Who, tuple[int, float]] = (
-            OrderedDict()
-        )  # how many, and until when to wait
-
-    def __len__(self) -> int:
-        return len(self._failures)
-
-    def wait(self, who: Who) -> float:
-        """Return the seconds until the next try is allowed; 0 if it is allowed now."""
-        return max(0.0, self._failures.get(who, (0, 0.0))[1] - self._clock())
-
-    def count(self, who: Who) -> None:
-        """Count a try as a failure."""
-        now = self._clock()
-        number, until = self._failures.get(who, (0, now))
-        number = 1 if now - until > self._memory else number + 1
-        beyond = number - self._free + 1
-        delay = min(self._longest, 2.0 ** min(beyond, 30)) if beyond > 0 else 0.0
-        self._failures[who] = number, now + delay
-        _keep_largest(self._failures, who, self._largest)
+        self._empty.move_to_end(who)
+        while len(self._empty) > self._largest:
+            self._empty.popitem(last=False)
 
     def forget(self, who: Who) -> None:
-        """Forget the failures after a success."""
-        self._failures.pop(who, None)
+        """Forget what was counted."""
+        self._empty.pop(who, None)
 
 
 @dataclass(eq=False)
@@ -162,7 +108,7 @@ class VisitorLimits:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         #: Failed sign-ins of the author from one address.
-        self.sign_in: GrowingDelay[str] = GrowingDelay(free=5, clock=clock)
+        self.sign_in: SteadyLimit[str] = SteadyLimit(5, 60.0, clock=clock)
         #: Failed sign-ins from all addresses: guessing with many addresses stays slow, and so does the work of argon2.
         self.sign_in_everywhere: SteadyLimit[str] = SteadyLimit(60, 0.5, clock=clock)
         #: Wrong codes from one address. A code has 99 bits, so this limit is about load and not about guessing.
@@ -181,9 +127,7 @@ class VisitorLimits:
             TooManyRequestsError: too many tries failed.
         """
         address = address_of(request)
-        seconds = max(self.sign_in.wait(address), self.sign_in_everywhere.wait(""))
-        if seconds > 0:
-            raise TooManyRequestsError(seconds=ceil(seconds))
+        _refuse(max(self.sign_in.wait(address), self.sign_in_everywhere.wait("")))
         self.sign_in.count(address)
         self.sign_in_everywhere.count("")
 
@@ -265,12 +209,6 @@ def is_here(address: str) -> bool:
 def _refuse(seconds: float) -> None:
     if seconds > 0:
         raise TooManyRequestsError(seconds=ceil(seconds))
-
-
-def _keep_largest(table: OrderedDict[Who, Entry], who: Who, largest: int) -> None:
-    table.move_to_end(who)
-    while len(table) > largest:
-        table.popitem(last=False)
 
 
 #: The most bytes of all forms that are being read or saved.
