@@ -674,33 +674,35 @@ class ComparisonSettings(CheckedSettings):
 class PowerSettings(CheckedSettings):
     """What is assumed and wanted of a study in planning; `help_of` tells what each one means."""
 
-    metric: Annotated[str, Help("The metric: acc or em (both are shares of correct answers).", ESTIMATE)] = (
-        "acc"
-    )
-    expected: Annotated[float, Help("The expected score of the consensus.", ESTIMATE)] = 0.9
+    metric: Annotated[
+        Literal["acc", "em"], Help("The metric; both are shares of correct answers.", ESTIMATE)
+    ] = "acc"
+    expected: Annotated[Probability, Help("The expected score of the consensus.", ESTIMATE)] = 0.9
     half_width: Annotated[
-        float | None, Help("The wanted half-width of the confidence interval.", ESTIMATE)
+        Annotated[float, Strict(), Field(gt=0, lt=0.5, allow_inf_nan=False)] | None,
+        Help("The wanted half-width of the confidence interval.", ESTIMATE),
     ] = None
     difference: Annotated[
-        float | None, Help("The difference between people and a model that the study must detect.", ESTIMATE)
+        Probability | None,
+        Help("The difference between people and a model that the study must detect.", ESTIMATE),
     ] = None
     margin: Annotated[
-        float | None,
+        Probability | None,
         Help(
             "The margin within which the study must show that a model is at human level, if it is.", ESTIMATE
         ),
     ] = None
     discordant: Annotated[
-        float | None,
+        Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False)] | None,
         Help(
             "The share of items that only one of the two answers correctly. Default: as if errors were independent.",
             ESTIMATE,
         ),
     ] = None
     items: Annotated[Count | None, Help("Compute the precision for this number of items.", ESTIMATE)] = None
-    level: Annotated[float, Help("The intervals' nominal coverage.", ESTIMATE)] = 0.95
+    level: Annotated[Probability, Help("The intervals' nominal coverage.", ESTIMATE)] = 0.95
     power: Annotated[
-        float, Help("The probability of detecting the difference, or of showing equivalence.", ESTIMATE)
+        Probability, Help("The probability of detecting the difference, or of showing equivalence.", ESTIMATE)
     ] = 0.8
     overlap: Annotated[Count, Help("How many annotators answer an item.", PEOPLE)] = 5
     people: Annotated[
@@ -711,24 +713,29 @@ class PowerSettings(CheckedSettings):
         ),
     ] = None
     spread: Annotated[
-        float, Help("The standard deviation of accuracy between single annotators.", PEOPLE)
+        Annotated[float, Strict(), Field(ge=0, le=0.5, allow_inf_nan=False)],
+        Help("The standard deviation of accuracy between single annotators.", PEOPLE),
     ] = 0.1
     cluster_size: Annotated[
-        float, Help("How many items form a cluster, such as questions about one text.", ESTIMATE)
+        Annotated[float, Strict(), Field(ge=1, le=10_000_000, allow_inf_nan=False)],
+        Help("How many items form a cluster, such as questions about one text.", ESTIMATE),
     ] = 1.0
     icc: Annotated[
-        float, Help("The correlation of items' scores within a cluster, from 0 to 1.", ESTIMATE)
+        Share, Help("The correlation of items' scores within a cluster, from 0 to 1.", ESTIMATE)
     ] = 0.0
     each: Annotated[Count, Help("How many items one annotator answers.", PEOPLE)] = 50
     min_control_accuracy: Annotated[
-        float, Help("Exclude annotators whose accuracy on control items is lower.", CONTROLS)
+        Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False)],
+        Help("Exclude annotators whose accuracy on control items is lower.", CONTROLS),
     ] = DEFAULTS["min_control_accuracy"]
-    chance: Annotated[float, Help("The expected accuracy of random guessing.", CONTROLS)] = 0.25
+    chance: Annotated[Probability, Help("The expected accuracy of random guessing.", CONTROLS)] = 0.25
     skilled: Annotated[
-        float, Help("The accuracy on control items of an annotator who should be kept.", CONTROLS)
+        Probability, Help("The accuracy on control items of an annotator who should be kept.", CONTROLS)
     ] = 0.85
-    exclude: Annotated[float, Help("The probability of excluding an annotator who guesses.", CONTROLS)] = 0.95
-    keep: Annotated[float, Help("The probability of keeping a skilled annotator.", CONTROLS)] = 0.95
+    exclude: Annotated[
+        Probability, Help("The probability of excluding an annotator who guesses.", CONTROLS)
+    ] = 0.95
+    keep: Annotated[Probability, Help("The probability of keeping a skilled annotator.", CONTROLS)] = 0.95
 
 
 @cache

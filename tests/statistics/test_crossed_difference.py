@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from merilo.statistics.comparison_planning import size_for_difference, size_for_margin
 from merilo.statistics.crossed_difference import SharedPart, crossed_difference, heavy_tails
 from merilo.statistics.paired_tests import compare_scores, detectable_difference, tango, tango_statistic
+from merilo.statistics.planning import size_for_difference, size_for_margin
 
 #: Every item has annotators of its own.
 NOBODY = SharedPart(0.0, 0.0, 0.0, 1000)

@@ -8,9 +8,9 @@ from math import isfinite
 from typing import Final, Literal, TypeAlias
 
 from merilo.errors import DataError, UsageError, argument
-from merilo.statistics.comparison_planning import StudySize, size_for_difference, size_for_margin
 from merilo.statistics.crossed_difference import CrossedDifference
 from merilo.statistics.paired_tests import holm
+from merilo.statistics.planning import StudySize, size_for_difference, size_for_margin
 
 Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "untold"]
 

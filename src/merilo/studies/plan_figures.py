@@ -12,7 +12,7 @@ from merilo.errors import DataError, UsageError, for_command_line, for_library
 from merilo.statistics.crossed_difference import heavy_tails
 from merilo.statistics.distributions import quantile_of
 from merilo.statistics.paired_tests import detectable_difference
-from merilo.statistics.power import (
+from merilo.statistics.planning import (
     StudyPlan,
     controls,
     independent_discordance,
