@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -115,6 +116,22 @@ class Responses:
     def fields(self) -> list[str]:
         """The names of the items' input fields."""
         return [name for name in self.items.columns if name != "item"]
+
+    def with_spelling(self, spelling: Mapping[str, str]) -> Responses:
+        """Rewrite answers and known answers of control items, and record what each was written as.
+
+        Args:
+            spelling: mapping from answer to its new spelling; other answers stay.
+        """
+        changed = {written: kept for written, kept in spelling.items() if written != kept}
+        if not changed:
+            return self
+        earlier = {written: changed.get(kept, kept) for written, kept in (self.renamed or {}).items()}
+        return replace(
+            self,
+            table=self.table.with_columns(pl.col("answer", "control").replace(changed)),
+            renamed=dict(sorted({**earlier, **changed}.items())),
+        )
 
     def without(self, rows: pl.Expr, reason: str) -> Responses:
         """Drop the responses selected by an expression, and count them under a reason.

@@ -266,6 +266,7 @@ def test_many_items_are_deleted_in_groups(level: Level, monkeypatch: pytest.Monk
     assert jackknife_variance(grouped.items) == pytest.approx(one_at_a_time, rel=0.4)
 
 
+@pytest.mark.thorough
 def test_the_interval_covers_the_coefficient_of_other_annotators_and_items() -> None:
     def drawn(seed: int, items: int, annotators: int, overlap: int) -> Votes:
         """Answers of people of very different skill."""

@@ -34,9 +34,9 @@ from merilo.errors import DataError, InputError, UsageError, for_command_line
 from merilo.people import platforms
 from merilo.people.gold import Gold
 from merilo.people.gold_file import records
-from merilo.people.inspection import Inspection, inspect
 from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError, plain
 from merilo.people.quality.controls import read_skills
+from merilo.people.reading import Inspection, inspect
 from merilo.reports.estimates import counted
 from merilo.responses import Responses
 from merilo.strict_json import Json

@@ -219,15 +219,19 @@ def decide(
         UsageError: the aggregator is Dawid-Skene and the answers are open.
     """
     anchors = pool.anchors if anchor_controls else None
-    needed = pool.needed(min_votes)
     opened = is_open(pool.everyone.votes, open_answers)
+
+    def by_votes() -> Consensus:
+        decided = _by_votes(pool, resolve, anchors, pool.needed(min_votes), opened)
+        return with_medoids(decided, pool) if free_text and resolve != "none" else decided
+
     if aggregator == "majority":
-        return _by_votes(pool, resolve, anchors, needed, opened, free_text=free_text)
+        return by_votes()
     decided = _MODELS[aggregator](pool.everyone.votes.where(pool.kept), anchors=anchors, open_answers=opened)
-    if resolve == "none" or not _left_open(decided, pool).any():
-        return decided
-    breaking = _by_votes(pool, resolve, anchors, needed, opened, free_text=free_text)
     left = decided.label == NO_LABEL
+    if resolve == "none" or not left[pool.votes.item].any():
+        return decided
+    breaking = by_votes()
     return replace(
         decided,
         label=np.where(left, breaking.label, decided.label),
@@ -252,29 +256,16 @@ _MODELS: Final[Mapping[Aggregator, _Model]] = {
 }
 
 
-def _by_votes(
-    pool: PoolVotes,
-    resolve: Resolve,
-    anchors: IntArray | None,
-    min_votes: MinVotes,
-    opened: bool,
-    *,
-    free_text: bool,
-) -> Consensus:
-    """Compute the consensus by counting votes and the given resolution of ties."""
-    decided = _by_counting(pool, resolve, anchors, min_votes, opened)
-    return with_medoids(decided, pool) if free_text and resolve != "none" else decided
-
-
 def with_medoids(decided: Consensus, pool: PoolVotes) -> Consensus:
     """Resolve ties between free texts in favour of the answer with the largest token F1 to the others."""
     texts = pool.everyone.labels.cast(pl.String).to_list()
     return aggregation.break_ties_by_medoid(decided, pool.votes, texts, token_f1)
 
 
-def _by_counting(
+def _by_votes(
     pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: MinVotes, opened: bool
 ) -> Consensus:
+    """Compute the consensus by counting votes and the given resolution of ties."""
     votes = pool.votes
     skill = None if np.isnan(pool.skill).all() else pool.skill
     if resolve == "none":
@@ -289,13 +280,6 @@ def _by_counting(
         open_answers=opened,
         min_votes=min_votes,
     )
-
-
-def _left_open(decided: Consensus, pool: PoolVotes) -> NDArray[np.bool_]:
-    """Find the items that have answers that count but no label."""
-    answered = np.bincount(pool.votes.item, minlength=pool.everyone.votes.items) > 0
-    undecided: NDArray[np.bool_] = answered & (decided.label == NO_LABEL)
-    return undecided
 
 
 def _anchors(everyone: Encoding, known: pl.DataFrame) -> IntArray:

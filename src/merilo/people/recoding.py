@@ -127,19 +127,9 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
     responses = responses.without(pl.col("answer").is_in(gone), LEFT_OUT)
     if not responses.table.height:
         raise UsageError("no answers are left: all of them are recoded to an empty text", field=_OPTION)
-    changed = dict(mapping)
-    renamed = {written: changed.get(kept, kept) for written, kept in (responses.renamed or {}).items()}
-    return replace(
-        responses,
-        table=responses.table.with_columns(pl.col("answer", "control").replace(changed)),
-        renamed=dict(sorted({
-            **{written: kept for written, kept in renamed.items() if kept is not None},
-            **{written: kept for written, kept in mapping.items() if kept is not None},
-        }.items())),
-        recoded=tuple(
-            Recoded(written, kept, int(counts.get(written, 0))) for written, kept in mapping.items()
-        ),
-    )  # fmt: skip
+    responses = responses.with_spelling({text: kept for text, kept in mapping.items() if kept is not None})
+    recoded = (Recoded(written, kept, int(counts.get(written, 0))) for written, kept in mapping.items())
+    return replace(responses, recoded=tuple(recoded))
 
 
 def occurring(responses: Responses, mapping: Mapping[str, str | None]) -> dict[str, str | None]:

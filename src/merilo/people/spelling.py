@@ -277,14 +277,7 @@ def normalise(responses: Responses, rules: Sequence[str]) -> tuple[Responses, No
         counts.setdefault(text, 0)
     written = sorted(counts)
     made = classes(written, [counts[text] for text in written], rules)
-    old, new = list(made.classes), list(made.classes.values())
-    if not old:
-        return responses, made
-    rewritten = table.with_columns(pl.col(name).replace(old, new) for name in ("answer", "control"))
-    earlier = responses.renamed or {}
-    renamed = {text: made.classes.get(kept, kept) for text, kept in earlier.items()}
-    renamed |= {text: kept for text, kept in made.classes.items() if text != kept and text not in renamed}
-    return replace(responses, table=rewritten, renamed=renamed), made
+    return responses.with_spelling(made.classes), made
 
 
 _NUMBERS: Final = rules_of(["numbers"])

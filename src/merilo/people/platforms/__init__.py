@@ -132,7 +132,11 @@ def read(
         for source in sources
     ]
     responses = _joined(exports)
-    return responses if as_typed else _with_labels(responses, labels)
+    if as_typed:
+        return responses
+    table = responses.table
+    written = {*table["answer"].unique(), *table["control"].drop_nulls().unique()}
+    return responses.with_spelling(unify(sorted(written), labels))
 
 
 def export_of(table: Table, platform: Platform, columns: Columns) -> Export:
@@ -293,22 +297,6 @@ def _responses(
         unread=tuple(one for export in exports for one in export.unread),
         lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
         absent=tuple(what for what in first.absent if all(what in export.absent for export in exports)),
-    )
-
-
-def _with_labels(responses: Responses, labels: Sequence[str] | None) -> Responses:
-    """Unify the spelling of answers that mean the same label."""
-    table = responses.table
-    mapping = unify(
-        sorted(set(table["answer"].unique()) | set(table["control"].drop_nulls().unique())), labels
-    )
-    changed = {old: new for old, new in mapping.items() if old != new}
-    if not changed:
-        return responses
-    return replace(
-        responses,
-        table=table.with_columns(pl.col("answer", "control").replace(changed)),
-        renamed=dict(sorted({**(responses.renamed or {}), **changed}.items())),
     )
 
 
