@@ -223,7 +223,7 @@ class RootsNamespace:
 _COVERS: Final[dict[str, list[str]]] = {
     **{
         path: []
-        for path in ("/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/srv", "/sys", "/var")
+        for path in ["/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/srv", "/sys", "/var"]
     },
     "/dev": [*DEVICES, SCRATCH[1]],
     "/etc": ["/etc/ld.so.cache"],
@@ -297,26 +297,17 @@ def container_arguments(image: str, limits: Limits, profile: str, packages: Path
         packages: a folder to mount.
     """
     memory = limits.memory_bytes * limits.processes + 2 * limits.scratch_bytes + _WORKERS_MEMORY
-    words = ["run", "--rm", "--interactive", "--pull", "missing", "--log-driver", "none"]
-    words += [
-        "--network",
-        "none",
-        "--read-only",
-        "--cap-drop",
-        "ALL",
-        "--user",
-        "65534:65534",
-        "--ipc",
-        "private",
+    words = [
+        *_CONTAINER.split(),
+        "--security-opt",
+        f"seccomp={profile}",
+        "--pids-limit",
+        str(tasks(limits) + 4),
     ]
-    words += ["--security-opt", "no-new-privileges", "--security-opt", f"seccomp={profile}"]
-    words += ["--pids-limit", str(tasks(limits) + 4), "--memory", str(memory), "--memory-swap", str(memory)]
-    words += ["--hostname", "jail", "--workdir", "/"]
+    words += ["--memory", str(memory), "--memory-swap", str(memory)]
+    options = f"rw,nosuid,nodev,noexec,size={limits.scratch_bytes},nr_inodes=4096,mode=1777"
     for folder in SCRATCH:
-        words += [
-            "--tmpfs",
-            f"{folder}:rw,nosuid,nodev,noexec,size={limits.scratch_bytes},nr_inodes=4096,mode=1777",
-        ]
+        words += ["--tmpfs", f"{folder}:{options}"]
     words += ["--mount", f"type=bind,source={inside_folder()},target={HOME}/merilo/sandbox/inside,readonly"]
     if packages:
         words += ["--mount", f"type=bind,source={packages},target={PACKAGES},readonly"]
@@ -326,6 +317,12 @@ def container_arguments(image: str, limits: Limits, profile: str, packages: Path
 
 
 _WORKERS_MEMORY: Final = 128 * 2**20
+
+#: What every container is given, whatever the limits.
+_CONTAINER: Final = (
+    "run --rm --interactive --pull missing --log-driver none --network none --read-only --cap-drop ALL --ipc private "
+    "--user 65534:65534 --security-opt no-new-privileges --hostname jail --workdir /"
+)
 
 
 def image_of(python: str | None) -> str:
@@ -376,17 +373,10 @@ class Bubblewrap:
 
     def start(self, number: int, limits: Limits) -> Start:
         """See `Backend`."""
-        command = [
-            str(self._bwrap),
-            *self._namespaces(),
-            *self._files(),
-            "--",
-            str(self._python.executable),
-            *ARGUMENTS,
-        ]
+        inside = ["--", str(self._python.executable), *ARGUMENTS]
         user = self._users.user(number) if self._users else None
         return Start(
-            command,
+            [str(self._bwrap), *self._namespaces(), *self._files(), *inside],
             {**ENVIRONMENT, "PYTHONPATH": HOME},
             (self._users.descriptor,) if self._users else (),
             settings_for(limits, user=user, packages=PACKAGES if self._packages else None)
@@ -463,13 +453,8 @@ class NoJail:
             "home": str(folder),
             "remove": str(folder),
         }
-        environment = {
-            **ENVIRONMENT,
-            "PYTHONPATH": str(folder),
-            "HOME": str(scratch),
-            "TMPDIR": str(scratch),
-        }
-        return Start([str(self._python.executable), *ARGUMENTS], environment, (), settings)
+        own = {"PYTHONPATH": str(folder), "HOME": str(scratch), "TMPDIR": str(scratch)}
+        return Start([str(self._python.executable), *ARGUMENTS], ENVIRONMENT | own, (), settings)
 
     def close(self) -> None:
         """See `Backend`."""

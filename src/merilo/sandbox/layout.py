@@ -6,6 +6,7 @@ only characters, in time linear in the length of the text, and never fails.
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,47 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 #: The keywords of every version, including two that are no longer keywords.
-KEYWORDS: Final = frozenset(
-    {
-        "False",
-        "None",
-        "True",
-        "and",
-        "as",
-        "assert",
-        "async",
-        "await",
-        "break",
-        "class",
-        "continue",
-        "def",
-        "del",
-        "elif",
-        "else",
-        "except",
-        "exec",
-        "finally",
-        "for",
-        "from",
-        "global",
-        "if",
-        "import",
-        "in",
-        "is",
-        "lambda",
-        "nonlocal",
-        "not",
-        "or",
-        "pass",
-        "print",
-        "raise",
-        "return",
-        "try",
-        "while",
-        "with",
-        "yield",
-    }
-)
+KEYWORDS: Final = frozenset(keyword.kwlist) | {"exec", "print"}
 #: Words that are keywords only at the beginning of a statement.
 SOFT_KEYWORDS: Final = frozenset({"match", "case", "type"})
 STRING_PREFIXES: Final = frozenset({"r", "b", "f", "t", "u", "br", "rb", "fr", "rf", "tr", "rt"})

@@ -7,7 +7,7 @@ Scoring code and the pool exchange these types. They hold no gold answers: the p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from secrets import token_hex
 
@@ -89,19 +89,11 @@ class Limits:
     output_bytes: int = MEBIBYTE
 
     def __post_init__(self) -> None:
-        for name in (
-            "wall_seconds",
-            "memory_bytes",
-            "processes",
-            "open_files",
-            "file_bytes",
-            "scratch_bytes",
-            "output_bytes",
-        ):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"must be greater than 0, not {getattr(self, name)}", field=name)
-        if self.threads < 0 or (self.cpu_seconds is not None and self.cpu_seconds < 1):
-            raise UsageError("threads must be 0 or more, and cpu_seconds 1 or more")
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            bound = -1 if limit.name == "threads" else 0
+            if value is not None and not value > bound:
+                raise UsageError(f"must be greater than {bound}, not {value}", field=limit.name)
 
     @property
     def cpu_limit(self) -> int:

@@ -81,6 +81,9 @@ _IGNORED: Final = "fsync=74/82 fdatasync=75/83 msync=26/227"
 #: Allowed only for programs that may use several processes.
 _PROCESSES: Final = _ALLOWED.pop("processes")
 
+#: Calls whose arguments decide, and those with which a worker in a container makes its namespaces.
+_RULED: Final = "clone clone3 prctl ioctl fcntl mmap sendto sendmsg seccomp unshare setuid setgid"
+
 _CLONE: Final = (56, 220)
 _CLONE3: Final = (435, 435)
 _PRCTL: Final = (157, 167)
@@ -170,28 +173,14 @@ def docker_profile() -> dict[str, object]:
 
     It allows the calls with which the worker creates namespaces; the worker's own filter forbids them to programs.
     """
-    names = [
-        entry.partition("=")[0] for entry in " ".join([*_ALLOWED.values(), _PROCESSES, _IGNORED]).split()
-    ]
-    names += [
-        "clone",
-        "clone3",
-        "prctl",
-        "ioctl",
-        "fcntl",
-        "mmap",
-        "sendto",
-        "sendmsg",
-        "seccomp",
-        "unshare",
-        "setuid",
-        "setgid",
-    ]
+    table = " ".join([*_ALLOWED.values(), _PROCESSES, _IGNORED])
+    names = {entry.partition("=")[0] for entry in table.split()}
+    names.update(_RULED.split())
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": errno.EPERM,
         "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"],
-        "syscalls": [{"names": sorted(set(names)), "action": "SCMP_ACT_ALLOW"}],
+        "syscalls": [{"names": sorted(names), "action": "SCMP_ACT_ALLOW"}],
     }
 
 

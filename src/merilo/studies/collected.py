@@ -14,16 +14,15 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import polars as pl
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_jsonable_python
+from pydantic import Field
 
 from merilo.atomic_write import write_bytes, write_text
 from merilo.errors import DataError, InputError, OutputError
@@ -31,8 +30,9 @@ from merilo.files import opened
 from merilo.files import sha256 as file_sha256
 from merilo.people import platforms
 from merilo.people.platforms import Platform
+from merilo.records import Record
 from merilo.responses import INPUT_MARK
-from merilo.strict_json import Json, indented, read_json
+from merilo.strict_json import Json, indented
 from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import StudyTasks, study_tasks
@@ -56,8 +56,7 @@ COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedFile:
+class ImportedFile(Record):
     """A file that was imported.
 
     Attributes:
@@ -79,12 +78,11 @@ class ImportedFile:
     arm: str
     rows: int
     answers: int
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = Field(default_factory=dict)
     encoding: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnswersTable:
+class AnswersTable(Record):
     """The table of answers of one group.
 
     Attributes:
@@ -102,8 +100,7 @@ class AnswersTable:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Imports:
+class Imports(Record):
     """Everything that was imported into a study.
 
     Attributes:
@@ -112,7 +109,7 @@ class Imports:
     """
 
     files: tuple[ImportedFile, ...] = ()
-    tables: Mapping[str, AnswersTable] = field(default_factory=dict)
+    tables: dict[str, AnswersTable] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +128,10 @@ class ImportedStudy:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the result as JSON: the new files, those known before, and the tables of answers."""
-        tables = self.imports.tables
         return {
-            name: to_jsonable_python(value)
-            for name, value in (("added", self.added), ("known", self.known), ("tables", tables))
+            "added": [one.to_json() for one in self.added],
+            "known": [*self.known],
+            "tables": {arm: table.to_json() for arm, table in self.imports.tables.items()},
         }
 
 
@@ -145,16 +142,7 @@ def read_imports(folder: StudyFolder) -> Imports:
         InputError: the list cannot be read.
     """
     path = folder.path / IMPORTS_FILE
-    if not path.exists():
-        return Imports()
-    try:
-        return TypeAdapter(Imports).validate_python(read_json(path))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            f"is not a list of imported files: {first['msg'].lower()}", file=path, field=where
-        ) from None
+    return Imports.read(path) if path.exists() else Imports()
 
 
 def answers_file(folder: StudyFolder, arm: str) -> Path:
@@ -234,7 +222,7 @@ def import_files(
                 arm=held.arm,
                 rows=held.rows,
                 answers=held.replies.height,
-                left_out=held.left_out,
+                left_out=dict(held.left_out),
                 encoding=encoding,
             )
             fresh.append((path, described, held))
@@ -289,8 +277,8 @@ def _write_tables(
     for arm in sorted({known.arm for known, _ in files}):
         text, tables[arm] = answers_table(folder, arm, tasks, [held for _, held in files])
         write_text(answers_file(folder, arm), text)
-    made = Imports(tuple(known for known, _ in files), tables)
-    write_text(folder.path / IMPORTS_FILE, indented(to_jsonable_python(made)) + "\n")
+    made = Imports(files=tuple(known for known, _ in files), tables=tables)
+    write_text(folder.path / IMPORTS_FILE, indented(made.to_json()) + "\n")
     return made
 
 

@@ -12,7 +12,8 @@ from typing import Final, cast
 from merilo.atomic_write import write_text
 from merilo.errors import InputError, OutputError, UsageError, argument
 from merilo.files import sha256
-from merilo.strict_json import Json, indented, read_json
+from merilo.records import Object, Record
+from merilo.strict_json import Json, indented
 from merilo.studies.plan_file import read_lined_yaml
 from merilo.studies.plan_types import FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE
 from merilo.studies.study_folder import StudyFolder
@@ -22,21 +23,22 @@ from merilo.version import __version__
 OPEN_SECTIONS: Final = ("checklist", "publication")
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenPlan:
+class FrozenPlan(Record):
     """The record of a frozen plan.
 
     Attributes:
         date: the date, as given or of the day: `2026-11-22`.
         hash: the SHA-256 of all hashes below.
+        merilo: the version that wrote it.
         files: name of a file in the folder -> its SHA-256.
         plan: the content of `study.yaml`.
     """
 
     date: str
     hash: str
-    files: Mapping[str, str]
-    plan: Mapping[str, Json]
+    merilo: str = ""
+    files: dict[str, str]
+    plan: Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,10 @@ def freeze_plan(study: StudyFolder, *, day: str | None = None, force: bool = Fal
     except ValueError:
         raise UsageError(f"{argument('date')} takes a date such as 2026-11-22, not '{day}'") from None
     files = {name: sha256(study.path / name) for name in planned_files(study)}
-    frozen = FrozenPlan(stamped, combined_hash(files), files, _content(study.path))
-    content: dict[str, Json] = {
-        "date": frozen.date,
-        "hash": frozen.hash,
-        "merilo": __version__,
-        "files": dict(frozen.files),
-        "plan": dict(frozen.plan),
-    }
-    write_text(path, indented(content) + "\n")
+    frozen = FrozenPlan(
+        date=stamped, hash=combined_hash(files), merilo=__version__, files=files, plan=_content(study.path)
+    )
+    write_text(path, indented(frozen.to_json()) + "\n")
     return frozen
 
 
@@ -125,20 +122,12 @@ def read_frozen(folder: Path) -> FrozenPlan | None:
     path = folder / FROZEN_FILE
     if not path.exists():
         return None
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise InputError("is not a record of a frozen plan", file=path)
-    for key, kind in (("date", str), ("hash", str), ("files", dict), ("plan", dict)):
-        if not isinstance(content.get(key), kind):
-            raise InputError("is missing or has another type", file=path, field=key)
-    files = cast("dict[str, str]", content["files"])
-    if combined_hash({name: str(value) for name, value in files.items()}) != content["hash"]:
+    frozen = FrozenPlan.read(path)
+    if combined_hash(frozen.files) != frozen.hash:
         raise InputError(
             "the hash does not follow from the files' hashes: the record was edited", file=path, field="hash"
         )
-    return FrozenPlan(
-        str(content["date"]), str(content["hash"]), files, cast("dict[str, Json]", content["plan"])
-    )
+    return frozen
 
 
 def changes_since_freeze(folder: Path) -> list[PlanChange]:
@@ -152,7 +141,7 @@ def changes_since_freeze(folder: Path) -> list[PlanChange]:
         raise InputError(
             "is missing: the plan was not frozen (merilo study freeze)", file=folder / FROZEN_FILE
         )
-    before, now = dict(_leaves(dict(frozen.plan))), dict(_leaves(_content(folder)))
+    before, now = dict(_leaves(frozen.plan)), dict(_leaves(_content(folder)))
     found = [
         PlanChange(key, before.get(key), now.get(key), key.partition(".")[0] not in OPEN_SECTIONS)
         for key in {**before, **now}
