@@ -13,11 +13,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from itertools import groupby
-from typing import Final, Literal, TypeAlias
-from xml.sax.saxutils import quoteattr
+from typing import Any, Final, Literal, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from merilo.datasets.rendering import Media
 from merilo.people.platforms import Platform
@@ -113,9 +115,22 @@ class Outgoing:
             for one in task.media
         }
 
-    def html(self, text: Text) -> str:
-        """A sentence in the page's language as HTML."""
-        return escape(text.in_language(self.language))
+    @property
+    def untold_limit(self) -> str:
+        """The time limit, if the instruction does not state it; else empty."""
+        limit = "" if self.time_limit is None else f"{self.time_limit:g}"
+        told = re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", self.instruction)
+        return "" if told else limit
+
+    @property
+    def untold_option(self) -> bool:
+        """Whether there is an option to skip own items that the instruction does not state."""
+        return bool(self.mine) and self.mine.casefold() not in self.instruction.casefold()
+
+    def feedback(self, task: StudyTask) -> str:
+        """Return what is said after a wrong answer to a training item."""
+        answer = Text("The right answer: {answer}", answer=task.first_known or "")
+        return task.hint or answer.in_language(self.language)
 
     def shown(self, task: StudyTask) -> dict[str, str]:
         """The fields of a task that annotators see, by name: the ids, the prompt, the addresses of media."""
@@ -142,35 +157,25 @@ def media_kind(path: str) -> MediaKind:
     return next((kind for suffix, kind in _SUFFIXES.items() if path.lower().endswith(suffix)), "image")
 
 
-#: Fonts and colours of a page; no font or script is loaded from elsewhere.
-STYLE: Final = (
-    "body{font-family:sans-serif;max-width:50em;margin:1em auto;padding:0 1em;line-height:1.5}"
-    ".prompt{white-space:pre-wrap;overflow-wrap:anywhere}fieldset{margin:1em 0}"
-    "img,video{max-width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}pre,code.language-text{font:inherit}"
-    "table{border-collapse:collapse}td,th{border:1px solid;padding:.2em .6em}"
-)
-
-
-def page(title: str, language: str, body: str) -> str:
-    """Return an HTML page without scripts.
-
-    Args:
-        title: the title, as a text.
-        language: the page's language.
-        body: the content, as HTML.
-    """
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src * data:; media-src *"
-    return (
-        f'<!DOCTYPE html>\n<html lang="{language}"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("merilo.studies"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    made.filters["cell"] = lambda text: Markup(mturk_cell(text).replace("<br>", " "))  # noqa: S704 - escaped by it
+    return made
 
 
-def instruction_page(outgoing: Outgoing) -> str:
-    """Return the instruction as a page of its own."""
-    return page(outgoing.title, outgoing.language, instruction_body(outgoing))
+def _page(name: str, outgoing: Outgoing, **values: object) -> str:
+    def said(text: str, **fields: Any) -> str:  # noqa: ANN401 - whatever a sentence counts or names
+        return Text(text, **fields).in_language(outgoing.language)
+
+    return _templates().get_template(f"{name}.j2").render(outgoing=outgoing, _=said, **values)
 
 
 def instruction_body(outgoing: Outgoing) -> str:
@@ -178,36 +183,13 @@ def instruction_body(outgoing: Outgoing) -> str:
 
     With its time limit and its option to skip own items, unless stated.
     """
-    found = outgoing.instruction
-    if outgoing.time_limit is not None:
-        limit = f"{outgoing.time_limit:g}"
-        if not re.search(rf"(?<![\d.,]){re.escape(limit)}(?![\d.,]*\d)", outgoing.instruction):
-            told = Text("The time limit is {limit} s for a task.", limit=limit)
-            found += f"<p><strong>{outgoing.html(told)}</strong></p>\n"
-    if outgoing.mine and outgoing.mine.casefold() not in outgoing.instruction.casefold():
-        told = Text(
-            "If you have the slightest suspicion that you wrote a question yourself, you must choose “{option}”.",
-            option=outgoing.mine,
-        )
-        found += f"<p><strong>{outgoing.html(told)}</strong></p>\n"
-    return found
+    return _page("instruction.html", outgoing)
 
 
-def training_page(outgoing: Outgoing) -> str:
-    """Return the training items as a page; the right answer and the hint of each can be opened below it."""
-    parts = [f"<h1>{outgoing.html(Text('Training tasks'))}</h1>\n"]
-    for number, task in enumerate(outgoing.training, start=1):
-        parts.append(
-            f'<h2>{number}</h2>\n<div class="prompt">{escape(task.prompt)}</div>\n'
-            f"<details><summary>{outgoing.html(Text('Show the right answer'))}</summary>"
-            f"<p>{escape(feedback(outgoing, task.first_known or '', task.hint))}</p></details>\n"
-        )
-    return page(outgoing.title, outgoing.language, "".join(parts))
-
-
-def feedback(outgoing: Outgoing, known: str, hint: str | None) -> str:
-    """Return what is said after a wrong answer to a training item."""
-    return hint or Text("The right answer: {answer}", answer=known).in_language(outgoing.language)
+def _pages(outgoing: Outgoing) -> dict[str, str]:
+    """Return the instruction as a page, and the training items with the right answer folded below each of them."""
+    pages = {"instruction.html": _page("page.html", outgoing)}
+    return {**pages, "training.html": _page("training.html", outgoing)} if outgoing.training else pages
 
 
 def toloka_files(outgoing: Outgoing) -> dict[str, str]:
@@ -236,7 +218,7 @@ def _toloka_table(outgoing: Outgoing, tasks: Sequence[StudyTask]) -> str:
 
 
 def _toloka_row(outgoing: Outgoing, task: StudyTask) -> list[str]:
-    hint = feedback(outgoing, task.first_known or "", task.hint) if task.kind == "training" else ""
+    hint = outgoing.feedback(task) if task.kind == "training" else ""
     return [*outgoing.shown(task).values(), task.first_known or "", hint]
 
 
@@ -330,10 +312,7 @@ def abc_files(outgoing: Outgoing) -> dict[str, str]:
     `tasks.tsv` has a row for each task or, if the items are turns of dialogues, a row for each dialogue with
     a JSON list in `INPUT:dialog`. It holds no known answer; an import takes those of control items from the study.
     """
-    files = {"tasks.tsv": "\ufeff" + _abc_table(outgoing), "instruction.html": instruction_page(outgoing)}
-    if outgoing.training:
-        files["training.html"] = training_page(outgoing)
-    return files
+    return {"tasks.tsv": "\ufeff" + _abc_table(outgoing), **_pages(outgoing)}
 
 
 def _abc_table(outgoing: Outgoing) -> str:
@@ -364,10 +343,7 @@ def csv_files(outgoing: Outgoing) -> dict[str, str]:
     `tasks.csv` has a row for each task and empty columns for the answers. It begins with a byte-order mark, so that
     spreadsheets read it as UTF-8, and holds no known answer.
     """
-    files = {"tasks.csv": _plain_table(outgoing), "instruction.html": instruction_page(outgoing)}
-    if outgoing.training:
-        files["training.html"] = training_page(outgoing)
-    return files
+    return {"tasks.csv": _plain_table(outgoing), **_pages(outgoing)}
 
 
 def _plain_table(outgoing: Outgoing) -> str:
@@ -390,15 +366,6 @@ def _plain_cell(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-_LABEL_STUDIO_TAGS: Final[dict[AnswerForm, str]] = {
-    "number": '<Number name="answer" toName="prompt"{required}/>',
-    "program": '<TextArea name="answer" toName="prompt" maxSubmissions="1" editable="true" rows="12"{required}/>',
-}
-_LABEL_STUDIO_TEXT: Final = (
-    '<TextArea name="answer" toName="prompt" maxSubmissions="1" editable="true" rows="1"{required}/>'
-)
-
-
 def label_studio_files(outgoing: Outgoing) -> dict[str, str]:
     """Return the files of a Label Studio project by name.
 
@@ -406,48 +373,13 @@ def label_studio_files(outgoing: Outgoing) -> dict[str, str]:
     data of a task.
     """
     tasks: list[Json] = [{"data": {**outgoing.shown(task)}} for task in outgoing.mixed]
-    files = {
+    # The element `Text` shows the prompt as text, so no markup of a dataset is run.
+    return {
         "tasks.json": indented(tasks) + "\n",
-        "labels.xml": _label_studio_configuration(outgoing),
+        "labels.xml": _page("label_studio.xml", outgoing),
+        **_pages(outgoing),
         "instruction.html": instruction_body(outgoing),
     }
-    if outgoing.training:
-        files["training.html"] = training_page(outgoing)
-    return files
-
-
-def _label_studio_configuration(outgoing: Outgoing) -> str:
-    """The labelling configuration. `Text` shows the prompt as text, so no markup of a dataset is run."""
-    beside = bool(outgoing.mine) and not outgoing.labels
-    tags = ['<Text name="prompt" value="$prompt"/>']
-    for name, kind in outgoing.media.items():
-        tags.append(
-            f"<{kind.title()} name={quoteattr(f'shown_{name}')} value={quoteattr(f'$media_{name}')}/>"
-        )
-    if outgoing.labels:
-        tags.append(
-            '<Choices name="answer" toName="prompt" choice="single" showInline="false" required="true">'
-        )
-        tags += [f"  <Choice value={quoteattr(label)}/>" for label in outgoing.labels]
-        tags.append("</Choices>")
-    else:
-        tags.append(
-            _LABEL_STUDIO_TAGS.get(outgoing.form, _LABEL_STUDIO_TEXT).format(
-                required="" if beside else ' required="true"'
-            )
-        )
-    if beside:
-        tags += [
-            '<Choices name="mine" toName="prompt" choice="multiple">',
-            f"  <Choice value={quoteattr(outgoing.mine)}/>",
-            "</Choices>",
-        ]
-    inner = "".join(f"  {tag}\n" for tag in tags)
-    return f'<View style="white-space: pre-wrap">\n{inner}</View>\n'
-
-
-#: Amazon's form element, which sends the answers; the only script of the layout.
-_FORM_SCRIPT: Final = "https://assets.crowd.aws/crowd-html-elements.js"
 
 
 def mturk_files(outgoing: Outgoing) -> dict[str, str]:
@@ -460,15 +392,19 @@ def mturk_files(outgoing: Outgoing) -> dict[str, str]:
     A page (HIT) is a row of the CSV and shows `outgoing.page` tasks. If the last page is shorter, it has a
     CSV and a layout of its own. No file holds a known answer: a browser would show it.
     """
-    files = {}
+    files = _pages(outgoing)
+    del files["instruction.html"]
     whole = pages(outgoing.mixed, outgoing.page)
     for size in dict.fromkeys(map(len, whole)):
         mark = "" if size == len(whole[0]) else f"-{size}"
-        same = [page for page in whole if len(page) == size]
-        files[f"tasks{mark}.csv"] = _mturk_table(outgoing, same)
-        files[f"layout{mark}.html"] = _mturk_layout(outgoing, size)
-    if outgoing.training:
-        files["training.html"] = training_page(outgoing)
+        files[f"tasks{mark}.csv"] = _mturk_table(outgoing, [page for page in whole if len(page) == size])
+        files[f"layout{mark}.html"] = _page(
+            "mturk.html",
+            outgoing,
+            size=size,
+            instruction=instruction_body(outgoing).replace("$", "&#36;"),
+            pattern=PATTERNS.get(outgoing.form),
+        )
     return files
 
 
@@ -494,61 +430,6 @@ def mturk_cell(text: str) -> str:
     """
     escaped = escape(text).replace("$", "&#36;").replace("\r\n", "\n").replace("\n", "<br>")
     return "".join(letter if ord(letter) < 0x10000 else f"&#{ord(letter)};" for letter in escaped)
-
-
-def _mturk_layout(outgoing: Outgoing, size: int) -> str:
-    instruction = instruction_body(outgoing).replace("$", "&#36;")
-    questions = "".join(_mturk_question(outgoing, place) for place in range(1, size + 1))
-    return (
-        f'<script src="{_FORM_SCRIPT}"></script>\n<style>{STYLE}</style>\n<crowd-form>\n'
-        f"<details open><summary>{outgoing.html(Text('Instruction'))}</summary>\n{instruction}</details>\n"
-        f"{questions}</crowd-form>\n"
-    )
-
-
-def _mturk_question(outgoing: Outgoing, place: int) -> str:
-    media = "".join(_mturk_medium(kind, f"media_{name}_{place}") for name, kind in outgoing.media.items())
-    return (
-        f"<fieldset>\n<legend>{place}</legend>\n"
-        f'<div class="prompt">${{prompt_{place}}}</div>\n{media}{_mturk_field(outgoing, place)}</fieldset>\n'
-    )
-
-
-def _mturk_medium(kind: MediaKind, name: str) -> str:
-    if kind == "image":
-        return f'<img src="${{{name}}}" alt="">\n'
-    return f'<{kind} controls src="${{{name}}}"></{kind}>\n'
-
-
-def _mturk_field(outgoing: Outgoing, place: int) -> str:
-    """The field of an answer. A mark "may be mine" beside it makes the answer needless."""
-    name = f"answer_{place}"
-    if outgoing.labels:
-        return "".join(
-            f'<p><label><input type="radio" name="{name}" value="{_mturk_attribute(label)}" required> '
-            f"{_mturk_attribute(label)}</label></p>\n"
-            for label in outgoing.labels
-        )
-    required = "" if outgoing.mine else " required"
-    if outgoing.form in PATTERNS:
-        pattern = _mturk_attribute(PATTERNS[outgoing.form])
-        field = f'<input type="text" name="{name}" pattern="{pattern}" autocomplete="off"{required}>'
-    else:
-        field = (
-            f'<textarea name="{name}" rows="{12 if outgoing.form == "program" else 2}" '
-            f'cols="60"{required}></textarea>'
-        )
-    mark = (
-        f'<p><label><input type="checkbox" name="mine_{place}" value="true"> '
-        f"{_mturk_attribute(outgoing.mine)}</label></p>\n"
-        if outgoing.mine
-        else ""
-    )
-    return f"<p><label>{outgoing.html(Text('Answer'))}: {field}</label></p>\n{mark}"
-
-
-def _mturk_attribute(text: str) -> str:
-    return mturk_cell(text).replace("<br>", " ")
 
 
 #: Platform -> what writes its files by name.
