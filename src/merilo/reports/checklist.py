@@ -7,7 +7,7 @@ is left to the author.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Final, TypeAlias
@@ -20,7 +20,7 @@ from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
 from merilo.reports.estimates import counted
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.prose import adaptive_design, seconds, weighting
-from merilo.reports.text_escapes import latex, markdown, one_line
+from merilo.reports.text_escapes import latex, markdown, markdown_table, one_line
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Money, Text, formatted, percent
 
@@ -510,6 +510,7 @@ def _money(facts: BaselineFacts) -> str:
 Checklist: TypeAlias = Mapping[str, ChecklistAnswer]
 
 _OPEN: Final = "(the author answers)"
+_OPEN_LATEX: Final = rf"\emph{{{_OPEN}}}"
 
 
 def reporting_checklist(
@@ -584,12 +585,11 @@ def checklist_markdown(checklist: Checklist) -> str:
         "",
     ]
     for first, title in PARTS.items():
-        lines += [f"## {title}", "", "| no. | question | answer | from |", "| --- | --- | --- | --- |"]
-        for number in _numbers(first):
-            own = checklist.get(number)
-            answer = _answer(own, markdown) if own else f"*{_OPEN}*"
-            lines.append(f"| {number} | {QUESTIONS[number]} | {answer} | {own.source if own else 'author'} |")
-        lines.append("")
+        rows = (
+            (number, QUESTIONS[number], answer or f"*{_OPEN}*", source)
+            for number, answer, source in _answers(checklist, first, markdown)
+        )
+        lines += [f"## {title}", "", *markdown_table(("no.", "question", "answer", "from"), rows), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -607,12 +607,10 @@ def checklist_latex(checklist: Checklist) -> str:
     ]
     for first, title in PARTS.items():
         lines.append(f"\\multicolumn{{4}}{{l}}{{\\textbf{{{latex(title)}}}}} \\\\")
-        for number in _numbers(first):
-            own = checklist.get(number)
-            answer = _answer(own, latex) if own else f"\\emph{{{latex(_OPEN)}}}"
-            lines.append(
-                f"{number} & {latex(QUESTIONS[number])} & {answer} & {own.source if own else 'author'} \\\\"
-            )
+        lines += [
+            f"{number} & {latex(QUESTIONS[number])} & {answer or _OPEN_LATEX} & {source} \\\\"
+            for number, answer, source in _answers(checklist, first, latex)
+        ]
     return "\n".join([*lines, "\\bottomrule", "\\end{longtable}"]) + "\n"
 
 
@@ -625,9 +623,12 @@ def _count(checklist: Checklist) -> str:
     )
 
 
-def _answer(own: ChecklistAnswer, escape: Callable[[str], str]) -> str:
-    return f"{escape(own.answer)}: {escape(own.detail)}" if own.detail else escape(own.answer)
-
-
-def _numbers(first: str) -> list[str]:
-    return [number for number in QUESTIONS if number.split(".")[0] == first]
+def _answers(
+    checklist: Checklist, first: str, escape: Callable[[str], str]
+) -> Iterator[tuple[str, str, str]]:
+    """Return the numbers of a part, their answers, empty for the author's, and who gives them."""
+    for number in QUESTIONS:
+        if number.split(".")[0] == first:
+            own = checklist.get(number)
+            answer = ": ".join(map(escape, filter(None, [own.answer, own.detail]))) if own else ""
+            yield number, answer, own.source if own else "author"

@@ -17,7 +17,7 @@ from merilo.metrics.score import total_score
 from merilo.records import Span, rounded
 from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.human_table import KINDS
-from merilo.reports.text_escapes import latex, markdown
+from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
 from merilo.text import Language, Text, decimal
@@ -433,10 +433,10 @@ def comparison_markdown(table: ComparisonTable) -> str:
         f"{markdown(title)}<br>{markdown(metric)}" if metric else markdown(title)
         for title, metric in heads(table)
     ]
-    lines = ["| | " + " | ".join(titles) + " |", "|" + " --- |" * (len(titles) + 1)]
-    for row in grid(table):
-        cells = ["<br>".join(map(markdown, cell)) for cell in row.cells]
-        lines.append("| " + " | ".join([markdown(row.name), *cells]) + " |")
+    rows = (
+        [markdown(row.name), *("<br>".join(map(markdown, cell)) for cell in row.cells)] for row in grid(table)
+    )
+    lines = markdown_table(["", *titles], rows)
     return "\n".join([*lines, "", *(markdown(one.en) + "  " for one in notes(table))]).rstrip() + "\n"
 
 
@@ -454,19 +454,9 @@ _LATEX_MARKS: Final = {
 def comparison_latex(table: ComparisonTable) -> str:
     """Render the table in LaTeX, for the package `booktabs`."""
     titles = [_stacked([title, metric]) for title, metric in heads(table)]
-    lines = [
-        rf"\begin{{tabular}}{{l{'r' * len(titles)}}}",
-        r"\toprule",
-        " & ".join(["", *titles]) + r" \\",
-        r"\midrule",
-    ]
-    human = True
-    for row in grid(table):
-        if human and not row.human:
-            lines.append(r"\midrule")
-        human = row.human
-        lines.append(" & ".join([_latex(row.name), *map(_stacked, row.cells)]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    rows = [(row.human, [_latex(row.name), *map(_stacked, row.cells)]) for row in grid(table)]
+    parts = [[cells for human, cells in rows if human is people] for people in (True, False)]
+    lines = latex_table(f"l{'r' * len(titles)}", ["", *titles], *filter(None, parts))
     return "\n".join([*lines, "", *(_latex(one.en) for one in notes(table))]) + "\n"
 
 

@@ -6,14 +6,13 @@ In all, per answer and per hour, by arm and by pool, and the message that report
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
-from math import fsum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import polars as pl
 
-from merilo.baselines.record import BaselineRecord
+from merilo.baselines.record import BaselineRecord, CostRecord, cost_record
 from merilo.datasets import names
 from merilo.people.cost import cost, paid_work
 from merilo.reports.baseline_facts import dataset_title
@@ -37,47 +36,36 @@ _ARMS: Final = {"people": Text("Basic human baseline"), "experts": Text("Expert 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """The cost of one arm or pool; unknown values are `None`.
+    """The cost of one arm or pool.
 
     Attributes:
         name: the arm (`people`, `experts`) or the pool's file.
-        total: what was paid, over pages; a page is paid once.
-        currency: the currency's code.
-        pages: paid pages.
-        answers: answers to test items, before exclusion.
-        hours: the measured time on the pages.
-        hourly: the pay for an hour of measured time.
-        published: the total and the hourly pay as published tables compute them.
+        cost: money and time; its answers are all answers on the paid pages, control items included.
+        answers: answers to test items, before exclusion; `None` if they are not known.
         design: the adaptive overlap and the mean number of answers; `None` with fixed overlap.
-        rows: all answers on the paid pages, control items included.
     """
 
     name: str
-    total: float | None
-    currency: str | None
-    pages: int | None
+    cost: CostRecord
     answers: int | None
-    hours: float | None
-    hourly: float | None
-    published: tuple[float, float | None] | None = None
     design: Text | None = None
-    rows: int | None = None
 
     @property
     def per_answer(self) -> float | None:
         """The cost of an answer to a test item; control items and answers that were excluded are paid too."""
-        return None if self.total is None or not self.answers else self.total / self.answers
+        return None if self.cost.total is None or not self.answers else self.cost.total / self.answers
 
     def to_json(self) -> dict[str, Json]:
         """Return the line with its cost per answer, rounded to six places."""
+        paid = self.cost
         return {
-            "total": self.total,
-            "currency": self.currency,
-            "pages": self.pages,
+            "total": paid.total,
+            "currency": paid.currency,
+            "pages": paid.pages,
             "answers": self.answers,
             "per_answer": None if self.per_answer is None else round(self.per_answer, 6),
-            "hours": self.hours,
-            "hourly": self.hourly,
+            "hours": paid.hours,
+            "hourly": paid.hourly,
         }
 
 
@@ -89,24 +77,12 @@ def arm_cost(name: str, arm: Arm) -> CostLine:
         arm: the baseline, or the JSON of `merilo experts baseline`.
     """
     record = arm if isinstance(arm, BaselineRecord) else BaselineRecord.of_json(dict(arm))
-    paid, published = record.cost, record.cost.published_way
-    asked = (
-        sum(size * n for size, n in record.items.overlap_before_exclusion.items()) or record.responses.used
-    )
+    overlap = record.items.overlap_before_exclusion
+    asked = sum(size * n for size, n in overlap.items()) or record.responses.used
     if not asked and not isinstance(arm, BaselineRecord):
         asked = sum(count_at(arm, "experts", "answers", kind) or 0 for kind in ("counted", "late"))
-    return CostLine(
-        name,
-        paid.total,
-        paid.currency,
-        paid.pages,
-        asked or None,
-        paid.hours,
-        paid.hourly,
-        None if published.total is None else (published.total, published.hourly),
-        adaptive_design(record.adaptive) if record.adaptive else None,
-        paid.answers,
-    )
+    design = adaptive_design(record.adaptive) if record.adaptive else None
+    return CostLine(name, record.cost, asked or None, design)
 
 
 def pool_costs(responses: pl.DataFrame, currency: str | None = None) -> list[CostLine]:
@@ -120,30 +96,27 @@ def pool_costs(responses: pl.DataFrame, currency: str | None = None) -> list[Cos
     """
     lines = []
     for (file,), table in responses.group_by("file", maintain_order=True):
-        found = cost(Responses(table, pl.DataFrame(), table.height, {}), currency)
-        asked = int((~table["is_control"]).sum())
-        lines.append(
-            CostLine(
-                str(file).replace("\\", "/").rsplit("/", 1)[-1],
-                found.total,
-                found.currency,
-                found.pages,
-                asked,
-                found.hours,
-                found.hourly,
-                rows=found.answers,
-            )
-        )
+        paid = cost_record(cost(Responses(table, pl.DataFrame(), table.height, {}), currency))
+        name = str(file).replace("\\", "/").rsplit("/", 1)[-1]
+        lines.append(CostLine(name, paid, int((~table["is_control"]).sum())))
     return lines
 
 
-def totals(lines: Sequence[CostLine]) -> dict[str | None, float]:
-    """Add up what was paid by currency; arms without data on pay are left out."""
-    found: dict[str | None, list[float]] = {}
+def totals(
+    lines: Sequence[CostLine], commissions: Mapping[str, float] | None = None
+) -> dict[str | None, float]:
+    """Add up what was paid by currency; arms without data on pay are left out.
+
+    Args:
+        lines: the arms or pools.
+        commissions: the platform's commission by name, as a share of the pay, if it is to be added.
+    """
+    found: dict[str | None, float] = {}
     for line in lines:
-        if line.total is not None:
-            found.setdefault(line.currency, []).append(line.total)
-    return {currency: round(fsum(parts), 6) for currency, parts in found.items()}
+        if line.cost.total is not None:
+            amount = line.cost.total * (1 + (commissions or {}).get(line.name, 0.0))
+            found[line.cost.currency] = found.get(line.cost.currency, 0.0) + amount
+    return {currency: round(total, 6) for currency, total in found.items()}
 
 
 def cost_json(arms: Mapping[str, Arm], pools: Sequence[CostLine] = ()) -> dict[str, Json]:
@@ -246,14 +219,13 @@ def _total(lines: Sequence[CostLine], commissions: Mapping[str, float]) -> Text:
 
     The platform's commission is included if the plan has it for every arm that was paid.
     """
-    paid = [line for line in lines if line.total is not None]
+    paid = [line for line in lines if line.cost.total is not None]
     if not paid:
         return Text("There are no data on pay.")
     if all(line.name in commissions for line in paid):
-        paid = [replace(line, total=(line.total or 0.0) * (1 + commissions[line.name])) for line in paid]
         return Text(
             "The total cost of the whole project is {total}, with the platform's commission.",
-            total=_amounts(totals(paid)),
+            total=_amounts(totals(paid, commissions)),
         )
     return Text(
         "The total cost of the whole project is {total}, without the platform's commission, which is not in the data.",
@@ -281,68 +253,55 @@ def _each(amount: float, currency: str | None) -> Money:
 
 
 def _arm(line: CostLine) -> Text:
-    name = _ARMS.get(line.name, line.name)
-    if line.total is None:
+    name, paid = _ARMS.get(line.name, line.name), line.cost
+    if paid.total is None:
         return Text("{arm}: there are no data on pay.", arm=name)
-    answers = (
-        Text(
+    answers: Text | str = ""
+    if line.per_answer is not None:
+        answers = Text(
             "; with {n:# answer|# answers} to test items, an answer cost {each} on average{design}",
             n=line.answers,
-            each=_each(line.per_answer, line.currency),
+            each=_each(line.per_answer, paid.currency),
             design=Text(" ({design})", design=line.design) if line.design else "",
         )
-        if line.per_answer is not None and line.answers
-        else ""
-    )
-    paid = Text(
-        "{arm}: {total} was paid{pages}{answers}.",
-        arm=name,
-        total=_amount(line.total, line.currency),
-        pages=Text(" for {pages}", pages=paid_work(line.pages, line.rows)) if line.pages else "",
-        answers=answers,
-    )
-    return joined([paid, _hourly(line), *_published(line)])
-
-
-def _hourly(line: CostLine) -> Text:
-    if line.hourly is None or line.hours is None:
-        return Text("Times were not measured, so the hourly pay is not known.")
-    return Text(
-        "The hourly pay by measured time ({hours}) was {hourly}.",
-        hours=hours(line.hours),
-        hourly=Money(line.hourly, line.currency),
-    )
-
-
-def _published(line: CostLine) -> list[Text]:
-    if line.published is None:
-        return []
-    total, hourly = line.published
-    return [
+    told = [
         Text(
-            "The way of the published tables, which adds the pay of a page for every test item on "
-            "it, gives {total}{hourly}.",
-            total=Money(total, line.currency),
-            hourly=""
-            if hourly is None
-            else Text(" and {hourly} per hour", hourly=Money(hourly, line.currency)),
+            "{arm}: {total} was paid{pages}{answers}.",
+            arm=name,
+            total=_amount(paid.total, paid.currency),
+            pages=Text(" for {pages}", pages=paid_work(paid.pages, paid.answers)) if paid.pages else "",
+            answers=answers,
         )
     ]
+    if paid.hourly is None or paid.hours is None:
+        told.append(Text("Times were not measured, so the hourly pay is not known."))
+    else:
+        told.append(Text("The hourly pay by measured time ({hours}) was {hourly}.", **_hourly(paid)))
+    if (published := paid.published_way).total is not None:
+        hourly = published.hourly
+        told.append(
+            Text(
+                "The way of the published tables, which adds the pay of a page for every test item on "
+                "it, gives {total}{hourly}.",
+                total=Money(published.total, paid.currency),
+                hourly=""
+                if hourly is None
+                else Text(" and {hourly} per hour", hourly=Money(hourly, paid.currency)),
+            )
+        )
+    return joined(told)
+
+
+def _hourly(paid: CostRecord) -> dict[str, Any]:
+    return {"hours": hours(paid.hours or 0.0), "hourly": Money(paid.hourly or 0.0, paid.currency)}
 
 
 def _pool(line: CostLine) -> Text:
-    paid = Text(", {total} paid", total=_amount(line.total, line.currency)) if line.total is not None else ""
-    hourly = (
-        Text(
-            ", {hourly} per hour ({hours})", hourly=Money(line.hourly, line.currency), hours=hours(line.hours)
-        )
-        if line.hourly is not None and line.hours is not None
-        else ""
-    )
+    paid, timed = line.cost, line.cost.hourly is not None and line.cost.hours is not None
     return Text(
         "{pool}: {n:# answer|# answers} to test items{paid}{hourly}.",
         pool=line.name,
         n=line.answers or 0,
-        paid=paid,
-        hourly=hourly,
+        paid="" if paid.total is None else Text(", {total} paid", total=_amount(paid.total, paid.currency)),
+        hourly=Text(", {hourly} per hour ({hours})", **_hourly(paid)) if timed else "",
     )

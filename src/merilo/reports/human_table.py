@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.reports.charts import page_environment
 from merilo.reports.estimates import OVER_ITEMS_ALONE
-from merilo.reports.text_escapes import latex, markdown
+from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
 from merilo.text import Language, Text, decimal
 from merilo.wording import shown
@@ -288,23 +288,17 @@ def table_markdown(rows: Sequence[HumanRow], language: Language = "en", *, besid
         language: the language of the heads and words.
         beside: the folder that the table is written to, from which links start.
     """
-    lines = _markdown_head([head.in_language(language) for head in _HEADS])
+    cells = []
     for row in rows:
         linked = ""
         if row.study and row.own:
             linked = f"[{markdown(row.study.folder.name)}](<{_link(row.study, beside)}>)"
-        lines.append("| " + " | ".join([*map(markdown, _cells(row, language)), linked]) + " |")
-    for title, figures in group_figures().items():
-        sides, columns, cells = _matrix(figures)
-        lines += ["", f"**{markdown(title)}**", "", *_markdown_head(["", *columns])]
-        for side in sides:
-            values = [_value(cells.get((side, column)), language) for column in columns]
-            lines.append(f"| {markdown(side)} | " + " | ".join(values) + " |")
+        cells.append([*map(markdown, _cells(row, language)), linked])
+    lines = markdown_table([head.in_language(language) for head in _HEADS], cells)
+    for title, columns, groups in _group_cells(language):
+        sides = [[*map(markdown, row)] for row in groups]
+        lines += ["", f"**{markdown(title)}**", "", *markdown_table(columns, sides)]
     return "\n".join(lines) + "\n"
-
-
-def _markdown_head(heads: Sequence[str]) -> list[str]:
-    return ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
 
 
 def table_latex(rows: Sequence[HumanRow], language: Language = "en") -> str:
@@ -314,26 +308,21 @@ def table_latex(rows: Sequence[HumanRow], language: Language = "en") -> str:
         rows: the rows.
         language: the language of the heads and words.
     """
-    heads = [head.in_language(language) for head in _HEADS[:-1]]
-    lines = _tabular("llllrrllrrrl", heads, (_cells(row, language) for row in rows))
-    for title, figures in group_figures().items():
-        sides, columns, cells = _matrix(figures)
-        values = ([side, *(_value(cells.get((side, one)), language) for one in columns)] for side in sides)
-        lines += ["", f"% {title}", *_tabular(f"l{'r' * len(columns)}", ["", *columns], values)]
+    heads = [_latex(head.in_language(language)) for head in _HEADS[:-1]]
+    lines = latex_table("llllrrllrrrl", heads, ([*map(_latex, _cells(row, language))] for row in rows))
+    for title, columns, groups in _group_cells(language):
+        sides = [[*map(_latex, row)] for row in groups]
+        shape = f"l{'r' * (len(columns) - 1)}"
+        lines += ["", f"% {title}", *latex_table(shape, [*map(_latex, columns)], sides)]
     return "\n".join(lines) + "\n"
 
 
-def _tabular(columns: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (heads, *rows)]
-    return [
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        lines[0],
-        r"\midrule",
-        *lines[1:],
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
+def _group_cells(language: Language) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Return the title, the heads and the cells of each table of groups."""
+    for title, figures in group_figures().items():
+        sides, columns, found = _matrix(figures)
+        rows = [[side, *(_value(found.get((side, one)), language) for one in columns)] for side in sides]
+        yield title, ["", *columns], rows
 
 
 def _latex(text: str) -> str:

@@ -6,7 +6,8 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from importlib.resources import files
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.baselines.record import BaselineRecord, MetricRecord
 from merilo.records import Span
@@ -21,7 +22,7 @@ from merilo.reports.json_record import (
 )
 from merilo.reports.metric_names import metric_title
 from merilo.reports.prose import ends, human_baseline_section, metrics_at
-from merilo.reports.text_escapes import csv_cell, latex, markdown
+from merilo.reports.text_escapes import csv_cell, latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
 from merilo.text import Language, Text, joined
 from merilo.version import __version__
@@ -271,171 +272,52 @@ def paper_files(
         group_table(record, plan),
         arms_table(experts) if experts else None,
     ]
-    files = {
+    contents = {
         f"{table.name}{SUFFIXES[form]}": table_text(table, form) for table in tables if table is not None
     }
     ending = ".txt" if form == "csv" else SUFFIXES[form]
-    files[f"methods{ending}"] = methods_paragraph(
+    contents[f"methods{ending}"] = methods_paragraph(
         record, plan, form, language=language, experts=experts, platform=platform
     )
-    files["references.bib"] = bibtex(sources(record, experts))
-    return files
+    contents["references.bib"] = bibtex(record, sources(record, experts))
+    return contents
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A source of a method.
 
     Attributes:
         key: the key of its BibTeX entry.
         method: what it is the source of, in a phrase.
-        kind: the kind of entry: `article`, `book`, ...
-        fields: the fields of the entry, already in LaTeX.
     """
 
     key: str
     method: Text
-    kind: str
-    fields: tuple[tuple[str, str], ...]
-
-    def bibtex(self) -> str:
-        """Return the BibTeX entry."""
-        lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in self.fields)
-        return f"@{self.kind}{{{self.key},\n{lines}\n}}\n"
 
 
-_ARTICLE: Final = ("author", "title", "journal", "volume", "pages", "year")
-
-
-def _article(key: str, method: Text, *values: str) -> Source:
-    return Source(key, method, "article", tuple(zip(_ARTICLE, values, strict=True)))
-
-
-_SOURCES: Final[Mapping[str, Source]] = {
-    "alpha": Source(
-        "krippendorff2011",
-        Text("Krippendorff's alpha"),
-        "techreport",
-        (
-            ("author", "Krippendorff, Klaus"),
-            ("title", "Computing {Krippendorff's} Alpha-Reliability"),
-            ("institution", "University of Pennsylvania"),
-            ("year", "2011"),
-        ),
-    ),
-    "ac1": _article(
-        "gwet2008",
-        Text("Gwet's AC1"),
-        "Gwet, Kilem Li",
-        "Computing inter-rater reliability and its variance in the presence of high agreement",
-        "British Journal of Mathematical and Statistical Psychology",
-        "61",
-        "29--48",
-        "2008",
-    ),
-    "wilson": _article(
-        "wilson1927",
-        Text("Wilson's score interval"),
-        "Wilson, Edwin B.",
-        "Probable inference, the law of succession, and statistical inference",
-        "Journal of the American Statistical Association",
-        "22",
-        "209--212",
-        "1927",
-    ),
-    "two_way": _article(
-        "owen2007",
-        Text("the bootstrap over items and annotators"),
-        "Owen, Art B.",
-        "The pigeonhole bootstrap",
-        "The Annals of Applied Statistics",
-        "1",
-        "386--411",
-        "2007",
-    ),
-    "components": Source(
-        "searle1992",
-        Text("the variance components of single annotators"),
-        "book",
-        (
-            ("author", "Searle, Shayle R. and Casella, George and McCulloch, Charles E."),
-            ("title", "Variance Components"),
-            ("publisher", "Wiley"),
-            ("year", "1992"),
-        ),
-    ),
-    "glad": Source(
-        "whitehill2009",
-        Text("GLAD", context="method"),
-        "inproceedings",
-        (
-            (
-                "author",
-                "Whitehill, Jacob and Wu, Ting-fan and Bergsma, Jacob and Movellan, Javier and Ruvolo, Paul",
-            ),
-            (
-                "title",
-                "Whose Vote Should Count More: Optimal Integration of Labels from Labelers of Unknown Expertise",
-            ),
-            ("booktitle", "Advances in Neural Information Processing Systems"),
-            ("volume", "22"),
-            ("year", "2009"),
-        ),
-    ),
-    "dawid_skene": _article(
-        "dawid1979",
-        Text("the Dawid–Skene model"),
-        "Dawid, A. P. and Skene, A. M.",
-        "Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm",
-        "Journal of the Royal Statistical Society: Series C",
-        "28",
-        "20--28",
-        "1979",
-    ),
-    "one_coin": _article(
-        "zhang2016",
-        Text("the one-coin model"),
-        "Zhang, Yuchen and Chen, Xi and Zhou, Dengyong and Jordan, Michael I.",
-        "Spectral Methods Meet {EM}: A Provably Optimal Algorithm for Crowdsourcing",
-        "Journal of Machine Learning Research",
-        "17",
-        "1--44",
-        "2016",
-    ),
-    "mcnemar": _article(
-        "mcnemar1947",
-        Text("McNemar's exact test"),
-        "McNemar, Quinn",
-        "Note on the sampling error of the difference between correlated proportions or percentages",
-        "Psychometrika",
-        "12",
-        "153--157",
-        "1947",
-    ),
-    "tango": _article(
-        "tango1998",
-        Text("Tango's interval of a paired difference"),
-        "Tango, Toshiro",
-        "Equivalence test and confidence interval for the difference in proportions for the paired-sample design",
-        "Statistics in Medicine",
-        "17",
-        "891--908",
-        "1998",
-    ),
-    "checklist": Source(
-        "wei2025",
-        Text("the reporting checklist"),
-        "inproceedings",
-        (
-            ("author", "Wei, Kevin L. and others"),
-            ("title", "Human Baselines in Model Evaluations Need Rigor and Transparency"),
-            ("booktitle", "International Conference on Machine Learning"),
-            ("year", "2025"),
-            ("eprint", "2506.13776"),
-            ("archiveprefix", "arXiv"),
-        ),
-    ),
+#: The sources of methods; their entries are in `references.bib`.
+_SOURCES: Final = {
+    "alpha": Source("krippendorff2011", Text("Krippendorff's alpha")),
+    "ac1": Source("gwet2008", Text("Gwet's AC1")),
+    "wilson": Source("wilson1927", Text("Wilson's score interval")),
+    "two_way": Source("owen2007", Text("the bootstrap over items and annotators")),
+    "components": Source("searle1992", Text("the variance components of single annotators")),
+    "glad": Source("whitehill2009", Text("GLAD", context="method")),
+    "dawid_skene": Source("dawid1979", Text("the Dawid–Skene model")),
+    "one_coin": Source("zhang2016", Text("the one-coin model")),
+    "mcnemar": Source("mcnemar1947", Text("McNemar's exact test")),
+    "tango": Source("tango1998", Text("Tango's interval of a paired difference")),
+    "checklist": Source("wei2025", Text("the reporting checklist")),
 }
+
+#: The entry of the program itself.
+_PROGRAM: Final = """\
+@software{{merilo,
+  author = {{{{The Merilo authors}}}},
+  title = {{Merilo: human baselines for benchmarks}},
+  version = {{{version}}}
+}}
+"""
 
 
 def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -> list[Source]:
@@ -469,52 +351,35 @@ def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -
         "tango": tested,
         "checklist": True,
     }
-    return [_program(record), *(_SOURCES[name] for name, is_used in used.items() if is_used)]
+    program = Source("merilo", joined(["Merilo"]))
+    return [program, *(_SOURCES[name] for name, is_used in used.items() if is_used)]
 
 
-def bibtex(found: list[Source]) -> str:
-    """Return the BibTeX file of the sources."""
-    return "\n".join(source.bibtex() for source in found)
-
-
-def _program(record: BaselineRecord) -> Source:
+def bibtex(record: BaselineRecord, found: Sequence[Source]) -> str:
+    """Return the BibTeX file of the sources of a baseline."""
     version = text_at(record.provenance, "versions", "merilo") or __version__
     kept = "".join(sign for sign in version if sign.isalnum() or sign in ".+-")
-    return Source(
-        "merilo",
-        joined(["Merilo"]),
-        "software",
-        (
-            ("author", "{The Merilo authors}"),
-            ("title", "Merilo: human baselines for benchmarks"),
-            ("version", kept),
-        ),
-    )
+    entries = (files("merilo.reports") / "templates" / "references.bib").read_text("utf-8").split("\n\n")
+    known = {entry.partition("{")[2].partition(",")[0]: f"{entry.rstrip()}\n" for entry in entries}
+    return "\n".join([_PROGRAM.format(version=kept), *(known[one.key] for one in found if one.key in known)])
 
 
 def _latex_table(table: PaperTable) -> str:
-    alignment = "".join("l" if name in _TEXT_COLUMNS else "r" for name in table.columns)
+    columns = "".join("l" if name in _TEXT_COLUMNS else "r" for name in table.columns)
     lines = [
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{latex(table.caption)}}}",
         f"\\label{{tab:human-{table.name}}}",
-        f"\\begin{{tabular}}{{{alignment}}}",
-        "\\toprule",
-        " & ".join(latex(name) for name in table.columns) + " \\\\",
-        "\\midrule",
-        *(" & ".join(latex(cell) for cell in row) + " \\\\" for row in table.rows),
-        "\\bottomrule",
-        "\\end{tabular}",
+        *latex_table(columns, [*map(latex, table.columns)], ([*map(latex, row)] for row in table.rows)),
         "\\end{table}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _markdown_table(table: PaperTable) -> str:
-    marks = ["---" if name in _TEXT_COLUMNS else "---:" for name in table.columns]
-    rows = [table.columns, marks, *([markdown(cell) for cell in row] for row in table.rows)]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
+    right = [name not in _TEXT_COLUMNS for name in table.columns]
+    lines = markdown_table(table.columns, ([*map(markdown, row)] for row in table.rows), right)
     return "\n".join([*lines, "", markdown(table.caption)]) + "\n"
 
 

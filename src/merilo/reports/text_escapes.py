@@ -1,9 +1,10 @@
-"""Text from datasets and authors made harmless in LaTeX, Markdown tables, CSV and BibTeX."""
+"""Text from datasets and authors made harmless in LaTeX, Markdown, CSV and BibTeX, and tables of such texts."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 _LATEX: Final = {
@@ -71,3 +72,31 @@ def csv_cell(text: str) -> str:
     """
     line = one_line(text)
     return f"'{line}" if _FORMULA.match(line) and not _NUMBER.fullmatch(line) else line
+
+
+def markdown_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool] = ()
+) -> list[str]:
+    """Return the lines of a table in Markdown.
+
+    Args:
+        heads: the heads of its columns, already escaped.
+        rows: its cells, already escaped.
+        right: whether a column is aligned to the right; by default, none is.
+    """
+    marks = ["---:" if one else "---" for one in right] or ["---"] * len(heads)
+    return [f"| {' | '.join(row)} |" for row in (heads, marks, *rows)]
+
+
+def latex_table(columns: str, heads: Sequence[str], *parts: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in LaTeX, for the package `booktabs`.
+
+    Args:
+        columns: the alignment of its columns, such as `lrr`.
+        heads: the heads of its columns, already escaped.
+        parts: its cells, already escaped; a rule separates parts.
+    """
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(heads) + r" \\"]
+    for part in parts:
+        lines += [r"\midrule", *(" & ".join(row) + r" \\" for row in part)]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
