@@ -11,11 +11,8 @@ from command import merilo
 
 from merilo.baselines.expert_scores import compare as between
 from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
-from merilo.datasets import CATALOGUE, dataset
-from merilo.errors import DataError, UsageError
+from merilo.errors import DataError
 from merilo.items import Item
-from merilo.reports.baseline import baseline
-from merilo.reports.comparison import compare
 
 TEXTS, EACH, PEOPLE, OVERLAP = 12, 4, 10, 5
 ITEM = ("--item", "text", "--item", "question")
@@ -118,41 +115,6 @@ def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(study: Pa
     assert "48 in 12 clusters" in lines
 
 
-def test_a_baseline_in_memory_compares_as_its_folder_does(study: Path) -> None:
-    found = baseline(
-        pl.read_csv(study / "answers.csv")
-        .with_columns((pl.col("text") + "/" + pl.col("question")).alias("task"))
-        .drop("text", "question"),
-        gold={f"text {n // EACH}/question {n}": "A" if n % 2 else "B" for n in range(48)},
-    )
-    with pytest.raises(UsageError, match="there is no field 'topic'"):
-        compare(found, {"m": {"1": "A"}}, cluster="topic")
-    made(study, "--cluster", "text", "--out", study / "b")
-    result = compare(study / "b", [study / "model.csv"])
-    assert result.baseline.clusters is not None
-    assert result.baseline.clusters.clusters == 12
-    assert result.models[0].tests.matches[0].crossed is not None
-
-
-def test_equivalence_is_harder_to_show_with_clusters(study: Path) -> None:
-    made(study, "--cluster", "text", "--out", study / "shared")
-    made(study, "--out", study / "alone")
-    words = (study / "model.csv", "--margin", "0.5", "--json", "-")
-    ours, other = (
-        merilo("compare", study / name, *words).json["models"][0]["comparisons"]["single"]["equivalence"]
-        for name in ("shared", "alone")
-    )
-    assert ours["p_equivalent"] > other["p_equivalent"]
-
-
-def test_macro_f1_is_compared_by_clusters(study: Path) -> None:
-    made(study, "--cluster", "text", "--metric", "f1_macro", "--out", study / "b")
-    match = merilo("compare", study / "b", study / "model.csv", "--json", "-").json["models"][0]
-    consensus = match["comparisons"]["consensus"]
-    assert "12 clusters of items" in consensus["interval"]
-    assert "by cluster" in consensus["test_for_these_annotators"]
-
-
 def test_an_unknown_field_names_those_there_are(study: Path) -> None:
     outcome = made(study, "--cluster", "txt")
     assert outcome.status == 2
@@ -249,21 +211,6 @@ def test_control_items_get_clusters_of_their_own() -> None:
     assert len(set(codes.tolist())) == 3
 
 
-def test_the_catalogue_declares_a_field_only_if_the_items_have_it() -> None:
-    declared = {name: one.cluster for name, one in CATALOGUE.items() if one.cluster}
-    assert declared == {
-        "multiq": "text",
-        "rcb": "premise",
-        "ruethics": "text",
-        "ruhatespeech": "replica",
-        "ruhhh": "query",
-        "rutie": "dialog_id",
-        "rwsd": "text",
-    }
-    for name, field in declared.items():
-        assert field in dataset(name).fields or name == "rutie"
-
-
 def test_a_custom_declaration_names_the_field(study: Path) -> None:
     text = "name: school\ntitle: School\nfields: [text, question]\nanswer: {kind: choice, labels: [A, B]}\nmetrics: [acc]\ncluster: text\n"
     (study / "school.yaml").write_text(text, encoding="utf-8")
@@ -315,9 +262,3 @@ def test_equivalence_needs_ten_clusters(study: Path) -> None:
     outcome = merilo("compare", study / "b", study / "model.csv", "--margin", "0.3")
     assert outcome.status == 1
     assert "--margin needs at least 10 clusters of items (the study has 4)" in outcome.complaint
-
-
-def test_compare_says_that_clusters_of_one_item_change_nothing(study: Path) -> None:
-    made(study, "--out", study / "people")
-    outcome = merilo("compare", study / "people", study / "model.csv", "--cluster", "id", "--json", "-")
-    assert any("clusters of one item each change nothing" in one for one in outcome.json["warnings"])

@@ -162,10 +162,6 @@ def test_a_rejected_baseline_is_compared_with_a_warning(tmp_path: Path) -> None:
     assert warning in outcome.err
 
 
-def test_an_accepted_baseline_is_compared_without_a_warning(tmp_path: Path) -> None:
-    assert compared(study(tmp_path), model(tmp_path / "m.csv", guesses()))["warnings"] == []
-
-
 def test_several_models_are_corrected_by_holm(tmp_path: Path) -> None:
     people = study(tmp_path)
     files = [model(tmp_path / f"m{i}.csv", guesses(right=p, seed=i)) for i, p in enumerate((0.2, 0.5, 0.9))]
@@ -334,17 +330,6 @@ def test_what_is_compared_is_neither_replaced_nor_counted_twice(tmp_path: Path) 
     twice = merilo("compare", people, file, file)
     assert twice.status == 2
     assert "is given twice" in twice.complaint
-
-
-def test_gold_is_found_later_where_the_field_is_called_item(tmp_path: Path) -> None:
-    answers, gold = tmp_path / "answers.csv", tmp_path / "gold.csv"
-    rows = "".join(f"text {n},p{person},{LABELS[n % 3]}\n" for n in range(6) for person in range(3))
-    answers.write_text(f"item,annotator,answer\n{rows}")
-    gold.write_text("id,item,gold\n" + "".join(f"q{n},text {n},{LABELS[n % 3]}\n" for n in range(6)))
-    assert merilo("baseline", answers, "--item", "item", "--out", tmp_path / "people").status == 0
-    file = model(tmp_path / "m.csv", guesses(items=6))
-    found = compared(tmp_path / "people", file, "--data", gold)["models"]
-    assert found[0]["n"] == 6
 
 
 def test_a_text_that_begins_like_a_list_is_one_answer(tmp_path: Path) -> None:

@@ -164,28 +164,6 @@ def test_a_frozen_margin_that_is_none_is_refused(tmp_path: Path, margin: object)
     assert "plan.baseline.margin" in outcome.complaint
 
 
-def test_a_margin_outside_0_to_1_is_wrong_usage(tmp_path: Path) -> None:
-    outcome = merilo(
-        "compare", study(tmp_path, people=12), model(tmp_path / "m.csv", guesses()), "--margin", 2
-    )
-    assert outcome.status == 2
-    assert "--margin takes a difference between 0 and 1, not 2" in outcome.complaint
-
-
-def test_people_beside_their_own_consensus_are_at_human_level(tmp_path: Path) -> None:
-    people = study(tmp_path, items=100, people=12)
-    right = {f"q{item}": [LABELS[item % 3]] for item in range(100)}
-    for_all = merilo("compare", people, model(tmp_path / "m.csv", right), "--margin", 0.9, "--json", "-").json
-    match = for_all["models"][0]["comparisons"]["consensus"]
-    assert match["verdict"] == "human_level"
-    assert match["verdict_sentence"]["en"].startswith(
-        "At human level (within ±0.9): single answers of m scored"
-    )
-    assert match["verdict_sentence"]["ru"].startswith(
-        "На уровне человека (в пределах ±0,9): одиночные ответы m"
-    )
-
-
 def test_an_untold_verdict_names_the_study_that_would_tell(tmp_path: Path) -> None:
     people, file = study(tmp_path, people=12), model(tmp_path / "m.csv", guesses(right=0.6))
     match = merilo("compare", people, file, "--margin", 0.05, "--json", "-").json["models"][0]["comparisons"][
@@ -195,14 +173,6 @@ def test_an_untold_verdict_names_the_study_that_would_tell(tmp_path: Path) -> No
     needed = match["equivalence"]["items_needed"], match["equivalence"]["annotators_needed"]
     assert needed[0] > 40
     assert f"it would take about {needed[0]} items and {needed[1]} people" in match["verdict_sentence"]["en"]
-
-
-def test_the_report_says_the_verdict_in_both_languages_before_the_table(tmp_path: Path) -> None:
-    file = model(tmp_path / "m.csv", guesses(right=0))
-    people = study(tmp_path, "--model", str(file), people=12)
-    page = (people / "report.html").read_text(encoding="utf-8")
-    said = page.index("Below people: a single answer of m scored")
-    assert said < page.index("Ниже людей: один ответ m") < page.index("p for these annotators")
 
 
 def test_one_annotator_does_not_place_a_model_above_people(tmp_path: Path) -> None:

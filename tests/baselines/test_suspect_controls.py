@@ -7,8 +7,9 @@ from command import merilo
 from exports import pool_with_suspect_controls, row, small_pool, toloka, written
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    tmp_path = tmp_path_factory.mktemp("suspects")
     gold = "question,gold\n" + "".join(f"q{n},A\n" for n in range(4))
     return (
         written(tmp_path / "pool.tsv", toloka(pool_with_suspect_controls())),
@@ -16,11 +17,14 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     )
 
 
-def test_controls_that_good_annotators_contradict_are_named_with_their_answers(
-    files: tuple[Path, Path],
-) -> None:
-    pool, gold = files
-    found = merilo("baseline", pool, "--gold", gold, "--json", "-").json["control_health"]
+@pytest.fixture(scope="module")
+def content(files: tuple[Path, Path]) -> dict:
+    return merilo("baseline", files[0], "--gold", files[1], "--json", "-").json
+
+
+def test_controls_that_good_annotators_contradict_are_named_with_their_answers(content: dict) -> None:
+    found = content["control_health"]
+    assert (found["judged_on_few"], found["excluded"], found["excluded_on_few"]) == (5, 5, 5)
     assert found["controls"] == 8
     assert [one["inputs"] for one in found["suspects"]] == [
         {"question": "x0"},
@@ -31,43 +35,28 @@ def test_controls_that_good_annotators_contradict_are_named_with_their_answers(
         assert (one["correct"], one["good_annotators_correct"], one["good_annotators_answers"]) == (0, 0, 7)
 
 
-def test_the_metric_without_suspect_controls_counts_the_people_they_excluded(
-    files: tuple[Path, Path],
-) -> None:
-    pool, gold = files
-    outcome = merilo("baseline", pool, "--gold", gold, "--json", "-")
-    found = outcome.json
-    assert found["metrics"]["acc"]["value"] == 0.75
-    without = found["control_health"]["without_suspects"]
+def test_the_metric_without_suspect_controls_counts_the_people_they_excluded(content: dict) -> None:
+    assert content["metrics"]["acc"]["value"] == 0.75
+    without = content["control_health"]["without_suspects"]
     assert without["newly_kept"] == [f"v{n}" for n in range(5)]
     assert without["newly_excluded"] == []
     assert without["judged_differently"] == 5
     assert (without["metric"], without["value"], without["n"]) == ("acc", 1.0, 4)
 
 
-def test_people_judged_on_few_controls_are_counted(files: tuple[Path, Path]) -> None:
-    pool, gold = files
-    found = merilo("baseline", pool, "--gold", gold, "--json", "-").json["control_health"]
-    assert (found["judged_on_few"], found["excluded"], found["excluded_on_few"]) == (5, 5, 5)
-    assert found["few_controls"] == 3
-
-
-def test_each_weakness_of_the_controls_is_a_warning(files: tuple[Path, Path]) -> None:
-    pool, gold = files
-    warnings = "\n".join(merilo("baseline", pool, "--gold", gold, "--json", "-").json["warnings"])
+def test_each_weakness_of_the_controls_is_a_warning(content: dict) -> None:
+    warnings = "\n".join(content["warnings"])
     assert "2 of 8 control items may have a wrong known answer" in warnings
     assert "would change for 5 annotators of 12" in warnings
     assert "5 of 5 excluded annotators gave fewer than 3 answers to control items" in warnings
     assert "5 of 12 annotators (42%) are excluded, more than a third" in warnings
 
 
-def test_the_terminal_has_a_line_where_a_control_is_suspect(files: tuple[Path, Path]) -> None:
+def test_the_terminal_has_a_line_where_a_control_is_suspect(files: tuple[Path, Path], content: dict) -> None:
     pool, gold = files
     shown = " ".join(merilo("baseline", pool, "--gold", gold, "--details").out.replace("│", " ").split())
     assert "suspect controls 2 of 8 control items; without them 5 annotators judged differently" in shown
-    low, high = merilo("baseline", pool, "--gold", gold, "--json", "-").json["control_health"][
-        "without_suspects"
-    ]["ci95_items_and_annotators"]
+    low, high = content["control_health"]["without_suspects"]["ci95_items_and_annotators"]
     assert high == 1
     assert f"acc 1.000 [{low:.3f}, 1.000] on 4 items" in shown
 
@@ -76,14 +65,6 @@ def test_without_gold_there_is_no_metric_without_suspect_controls(files: tuple[P
     without = merilo("baseline", files[0], "--json", "-").json["control_health"]["without_suspects"]
     assert without["judged_differently"] == 5
     assert (without["metric"], without["value"], without["n"]) == (None, None, 0)
-
-
-def test_fair_controls_bring_no_warning_and_no_line(tmp_path: Path) -> None:
-    pool = written(tmp_path / "pool.tsv", toloka(small_pool()))
-    outcome = merilo("baseline", pool, "--json", "-")
-    assert outcome.json["warnings"] == []
-    assert outcome.json["control_health"]["suspects"] == []
-    assert "suspect controls" not in merilo("baseline", pool).out
 
 
 def test_a_third_of_the_people_may_be_excluded_without_a_warning(tmp_path: Path) -> None:

@@ -164,13 +164,6 @@ def test_a_perfect_sheet_earns_one() -> None:
     assert sum(score.per_item.values()) == 34
 
 
-def test_the_official_statistics_are_a_value_of_this_metric() -> None:
-    """23.835 of 34 points is 0.701: so is a sheet of 24 points nearly."""
-    whole = variant(1)
-    sheet = {one.id: right(one) for one in whole if one.task not in {"26", "16", "1", "2", "3", "4"}}
-    assert grade_norm(whole, sheet).value == pytest.approx(24 / 34)
-
-
 @settings(deadline=None)
 @given(st.lists(st.lists(st.booleans(), min_size=30, max_size=30), min_size=1, max_size=5))
 def test_the_norm_is_the_mean_over_variants(sheets: list[list[bool]]) -> None:

@@ -42,26 +42,6 @@ def test_names_of_metrics_are_known_before_anybody_answers(title: str) -> None:
     assert list(extra) == list(scores.extra)
 
 
-def test_items_of_one_text_are_one_cluster() -> None:
-    def item(number: int, text: str) -> Item:
-        return Item(number, "{text}", {"text": text}, "Да", {"id": number})
-
-    answers = {number: "Да" if number % 4 else "Нет" for number in range(40)}
-    alone = score(dataset("RWSD"), [item(n, f"text {n}") for n in range(40)], answers).main["acc"]
-    shared = score(dataset("RWSD"), [item(n, f"text {n % 4}") for n in range(40)], answers).main["acc"]
-    assert alone.value == shared.value
-    assert alone.interval is not None
-    assert shared.interval is not None
-    assert alone.interval.method == "Wilson score"
-    assert "clusters" in shared.interval.method
-
-
-def test_a_respondent_is_nowhere_to_be_seen() -> None:
-    """The respondent is not an argument of the scorer."""
-    names = score.__code__.co_varnames[: score.__code__.co_argcount + score.__code__.co_kwonlyargcount]
-    assert names == ("dataset", "items", "answers", "clusters", "rater", "seed")
-
-
 @pytest.mark.parametrize(
     ("title", "item", "answer", "told"),
     [

@@ -99,14 +99,6 @@ def test_equal_scores_are_not_called_certain() -> None:
     assert mean_interval([0.0] * 100) == wilson(0, 100)
 
 
-def test_items_of_one_text_count_as_fewer() -> None:
-    values = ([0.9] * 10 + [0.1] * 10) * 10
-    alone, shared = mean_interval(values), mean_interval(values, [number // 10 for number in range(200)])
-    assert alone is not None
-    assert shared is not None
-    assert shared.high - shared.low > 2 * (alone.high - alone.low)
-
-
 def test_a_single_dialogue_is_drawn_in_blocks_of_neighbours() -> None:
     stretches = [1.0] * 40 + [0.0] * 40 + [1.0] * 40
     mixed = [1.0, 0.0, 1.0] * 40

@@ -148,13 +148,6 @@ def test_the_library_runs_a_recipe_as_the_command_to_the_byte(
     assert rated.to_dict()["provenance"]["parameters"]["rating"] == {"models": "none"}
 
 
-def test_without_models_j_is_said_to_be_missing_and_the_rest_stands(detox: dict[str, list[Path]]) -> None:
-    result = run_recipe(recipe("rudetox"), detox)
-    assert result.scores == {}
-    (sentence,) = result.left_undone
-    assert "J of the 3 kept pairs" in sentence
-
-
 def test_j_is_taken_on_the_kept_pairs_alone(detox: dict[str, list[Path]]) -> None:
     result = run_recipe(recipe("rudetox"), detox, rater=FixedRater())
     numbers = [n for n in range(12) if all(VERDICTS[n])]
@@ -295,17 +288,6 @@ def test_with_and_without_history_are_compared_item_by_item(tmp_path: Path) -> N
     assert blind.agreement == (10, 20)
     assert blind.comparison is None
     assert len(blind.left_undone) == 2
-
-
-def test_the_real_dialogue_with_history_gives_an_answer_to_every_turn(pools: Path, tmp_path: Path) -> None:
-    with_history = pools / "rutie" / "pool1.tsv"
-    own = tmp_path / "own.yaml"
-    own.write_text(
-        "name: own\nitem: [turn, question, answer_1, answer_2]\nquestions: {with_history: {}}\n", "utf-8"
-    )
-    result = run_recipe(read_recipe(own), {"with_history": [with_history]})
-    assert result.table.height == 430
-    assert result.table["with_history"].null_count() == 0
 
 
 def test_the_real_dialogue_fits_both_questions_of_the_bundled_recipe(pools: Path) -> None:
