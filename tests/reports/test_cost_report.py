@@ -111,7 +111,7 @@ def test_pools_add_up_to_the_published_study(pools: Path) -> None:
     files = sorted((pools / "rwsd").glob("assignments*.tsv"))
     lines = pool_costs(platforms.read(files).table, "USD")
     assert [line.name for line in lines] == [file.name for file in files]
-    assert sum(line.total or 0 for line in lines) == pytest.approx(13.523)
+    assert sum(line.cost.total or 0 for line in lines) == pytest.approx(13.523)
     assert sum(line.answers or 0 for line in lines) == 1300
     text = cost_report(asked(PEOPLE), "en", pools=lines)
     assert "By pool:\n\n- assignments_from_pool_41009024__19-12-2023.tsv: " in text

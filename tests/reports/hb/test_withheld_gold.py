@@ -229,7 +229,6 @@ def test_the_metrics_of_the_whole_study_stand_and_those_of_tiny_groups_do_not(wo
     assert "Эталонные ответы этого датасета закрыты" in (words / "README_ru.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("without_matplotlib")
 def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:
     sizes = table(tmp_path / "strata.csv", ["class", "count"], [["A", 40], ["B", 60]])
     options = ("--by", "class", "--population", sizes, "--strata", "class")
@@ -260,7 +259,6 @@ def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:
     assert merilo("report", "verify", tmp_path / "hb").status == 0
 
 
-@pytest.mark.usefixtures("without_matplotlib")
 def test_with_gold_everything_is_there_and_recomputed(tmp_path: Path) -> None:
     said = report(base(tmp_path, LABELS, "--by", "class"), tmp_path / "hb", "--with-gold")
     assert "closed" not in said
@@ -272,14 +270,12 @@ def test_with_gold_everything_is_there_and_recomputed(tmp_path: Path) -> None:
     assert found["follows"]["metrics.acc.value"]
 
 
-@pytest.mark.usefixtures("without_matplotlib")
 def test_open_gold_is_published(tmp_path: Path) -> None:
     report(base(tmp_path, LABELS.replace("gold: closed\n", "")), tmp_path / "hb")
     assert (tmp_path / "hb" / "raw" / "gold.jsonl").exists()
     assert {row["gold"] for row in rows(tmp_path / "hb" / "consensus.csv")} == {"A", "B"}
 
 
-@pytest.mark.usefixtures("without_matplotlib")
 def test_the_known_answer_of_a_control_item_that_is_a_test_item_is_withheld(tmp_path: Path) -> None:
     report(base(tmp_path, LABELS, both=2), tmp_path / "hb")
     items = {row["item"]: row["question"] for row in rows(tmp_path / "hb" / "raw" / "items.csv")}
@@ -289,7 +285,6 @@ def test_the_known_answer_of_a_control_item_that_is_a_test_item_is_withheld(tmp_
     assert merilo("report", "verify", tmp_path / "hb").status == 0
 
 
-@pytest.mark.usefixtures("without_matplotlib")
 def test_an_exclusion_by_test_items_with_closed_gold_is_refused(tmp_path: Path) -> None:
     golds = [label(item) for item in range(ITEMS)]
     answers = people(tmp_path / "answers.csv", golds, "")
@@ -313,7 +308,6 @@ def test_an_exclusion_by_test_items_with_closed_gold_is_refused(tmp_path: Path) 
     report(tmp_path / "base", tmp_path / "hb", "--with-gold")
 
 
-@pytest.mark.usefixtures("without_matplotlib")
 def test_gold_of_a_solver_counts_as_closed_if_the_catalogue_says_so(tmp_path: Path) -> None:
     def pool(name: str, header: list[str], asked: list[list[str]]) -> Path:
         given = [[*one, f"p{person}", "0", "", str(person)] for one in asked for person in range(5)]
@@ -341,7 +335,6 @@ def test_gold_of_a_solver_counts_as_closed_if_the_catalogue_says_so(tmp_path: Pa
             assert (words in (tmp_path / f"{name}-hb" / page).read_text(encoding="utf-8")) == (name == "lcs")
 
 
-@pytest.mark.usefixtures("without_matplotlib")
 def test_experts_bring_no_gold_answer_either(tmp_path: Path) -> None:
     base(tmp_path, WORDS)
     answers = [
