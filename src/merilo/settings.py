@@ -264,16 +264,12 @@ class AnalysisSettings(CheckedSettings):
         float,
         Strict(),
         Field(gt=0, le=1, allow_inf_nan=False),
-        Help(
-            "A free-text answer to a control item is right if the F1 of its words with a known "
-            "answer is at least this much, whatever "
-            "the dataset's metric."
-        ),
+        Help("A free-text answer to a control item is right if the F1 of its words is at least this much."),
     ] = 0.5
     min_votes: Annotated[
         Count | Literal["majority"],
         Help(
-            "How many equal votes make a majority: 'majority' is more than half of the overlap; or a number.",
+            "How many equal votes make a majority: a number, or more than half of the overlap ('majority').",
             metavar="majority|N",
         ),
     ] = "majority"
@@ -286,11 +282,8 @@ class AnalysisSettings(CheckedSettings):
     resolve: Annotated[
         Resolve,
         Help(
-            "How to decide items without a majority: leave them out (none, the published "
-            "procedure), by most votes and then skill, by "
-            "most votes and then GLAD, or by all of these in turn (cascade). An item stays "
-            "unresolved if it is tied at every step, or "
-            "if exclusion leaves no answer."
+            "How items without a majority are decided: left out (none, the published procedure), by "
+            "most votes and then skill, then GLAD, or all in turn (cascade)."
         ),
     ] = "cascade"
     anchor_controls: Annotated[
@@ -299,26 +292,24 @@ class AnalysisSettings(CheckedSettings):
     normalise: Annotated[
         tuple[Text, ...],
         Help(
-            "Free answers: rules that make different spellings one answer (numbers, words, or "
-            "single rules; may be given several "
-            "times)."
+            "Rules that make different spellings one answer: numbers, words, or single rules; may be "
+            "given several times."
         ),
     ] = ()
     by: Annotated[
         tuple[Text, ...],
         Help(
-            "A field of the items, from the inputs or the file of gold answers (domain finds "
-            "meta.domain): report agreement and scores "
-            "for each of its values; may be given several times.",
+            "Report agreement and scores for each value of this field (domain finds meta.domain); may "
+            "be given several times.",
             GROUPS,
         ),
     ] = ()
     cluster: Annotated[
         Text | None,
         Help(
-            "A field of the items, such as a text or a dialogue: items with the same value form a "
-            "cluster, and every interval and test "
-            "takes into account that they are not independent. Default: the field that the dataset declares.",
+            "A field of the items, such as a text or a dialogue: items with the same value are not "
+            "independent, and every interval takes this into account. Default: declared by the "
+            "dataset.",
             GROUPS,
             "FIELD",
         ),
@@ -326,9 +317,8 @@ class AnalysisSettings(CheckedSettings):
     human_benchmark: Annotated[
         Literal["agreed", "all"],
         Help(
-            "The items that give the value of human_benchmark in the dataset's metadata: those "
-            "with a majority, as the guide asks (agreed), "
-            "or all that are decided.",
+            "The items that give human_benchmark in the dataset's metadata: those with a majority "
+            "(agreed), or all.",
             metavar="agreed|all",
         ),
     ] = "agreed"
@@ -364,18 +354,15 @@ class Settings(AnalysisSettings):
     alternatives: Annotated[
         Text | None,
         Help(
-            "The separator of alternative gold answers inside a cell, if no dataset declares it.",
+            "The separator of several gold answers in one cell.",
             metavar="TEXT",
         ),
     ] = None
     adaptive: Annotated[
         str | None,
         Help(
-            "The answers were collected with adaptive overlap: START people answered an item, up "
-            "to LIMIT if they disagreed, and LIMIT "
-            "on a random SHARE of the items. Agreement and single people are then computed on the "
-            "answers that were asked for whatever "
-            "the others answered. 'merilo study baseline' takes it from the plan.",
+            "The answers were collected with adaptive overlap: START people answered an item, LIMIT "
+            "if they disagreed, and LIMIT on a random SHARE of the items.",
             metavar="START:LIMIT[:SHARE[:SEED]]",
         ),
     ] = None
@@ -417,7 +404,7 @@ class RunSettings(CheckedSettings):
     mode: Annotated[
         AskedMode,
         Help(
-            "How closed answers are asked; auto compares log-likelihoods if the backend continues a text.",
+            "How closed answers are asked; auto compares log-likelihoods where the backend has them.",
             PROMPT,
         ),
     ] = "auto"
@@ -507,7 +494,7 @@ class ProgramSettings(CheckedSettings):
     workers: Annotated[
         Count | None,
         Help(
-            "How many programs run at the same time; with --ray, on each node. Default: one per processor.",
+            "How many programs run at once; with --ray, on each node. Default: one per processor.",
             SANDBOX,
         ),
     ] = None
@@ -523,16 +510,15 @@ class ProgramSettings(CheckedSettings):
     retries: Annotated[
         Whole,
         Help(
-            "How many times a failed program is run again. A time-out is always run again once, "
-            "when no other program runs.",
+            "How many times a failed program is run again; a time-out always once.",
             SANDBOX,
         ),
     ] = 0
     judge_seed: Annotated[
         str | None,
         Help(
-            "The seed of tests that a check draws at random; give that of an earlier result to "
-            "repeat it. Default: a new secret seed.",
+            "The seed of a check's random tests; give that of an earlier result to repeat it. "
+            "Default: a new secret seed.",
             SANDBOX,
             "TEXT",
         ),
@@ -583,9 +569,7 @@ class ExpertSettings(CheckedSettings):
     protocol: Annotated[
         Protocol,
         Help(
-            "out-of-bag: the experts wrote the questions and skip their own; basic: they had not "
-            "seen the questions, and the procedure of "
-            "merilo baseline applies.",
+            "out-of-bag: the experts wrote the questions and skip their own; basic: they had not seen them.",
             EXPERTS,
         ),
     ] = "out-of-bag"
@@ -635,9 +619,8 @@ class ComparisonSettings(CheckedSettings):
     margin: Annotated[
         float | None,
         Help(
-            "The largest difference that counts as none, for the verdict 'at human level': 0.02. "
-            "Default: the margin of the study's "
-            "frozen plan, if there is one.",
+            "The largest difference from a model that counts as none, for the verdict 'at human "
+            "level'. Default: that of the study's frozen plan.",
             COMPARISON,
         ),
     ] = None
@@ -645,14 +628,15 @@ class ComparisonSettings(CheckedSettings):
     min_answers: Annotated[
         Count,
         Help(
-            "Annotators with fewer answers are left out of the model's percentile rank among annotators.",
+            "Annotators with fewer answers are left out of the model's rank.",
             INPUT,
         ),
     ] = 10
     by: Annotated[
         tuple[Text, ...],
         Help(
-            "Compare the distributions of labels for each value of this field of the items too (may be repeated).",
+            "Compare the distributions of labels for each value of this field too; may be given "
+            "several times.",
             COMPARISON,
             "FIELD",
         ),
@@ -660,9 +644,8 @@ class ComparisonSettings(CheckedSettings):
     cluster: Annotated[
         str | None,
         Help(
-            "A field of the items, such as a text: items with the same value form a cluster, which "
-            "every interval and test takes into "
-            "account. Default: the baseline's.",
+            "A field of the items, such as a text: items with the same value are not independent. "
+            "Default: the baseline's.",
             COMPARISON,
             "FIELD",
         ),
@@ -688,14 +671,12 @@ class PowerSettings(CheckedSettings):
     ] = None
     margin: Annotated[
         Probability | None,
-        Help(
-            "The margin within which the study must show that a model is at human level, if it is.", ESTIMATE
-        ),
+        Help("The margin within which equality with a model must be shown, if it is true.", ESTIMATE),
     ] = None
     discordant: Annotated[
         Annotated[float, Strict(), Field(gt=0, le=1, allow_inf_nan=False)] | None,
         Help(
-            "The share of items that only one of the two answers correctly. Default: as if errors were independent.",
+            "The share of items on which only one side is right. Default: as if errors were independent.",
             ESTIMATE,
         ),
     ] = None

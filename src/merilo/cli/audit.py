@@ -63,8 +63,7 @@ def audit(
     revised: Annotated[
         Path | None,
         typer.Option(
-            help="Items with corrected gold answers, for example the filled-in audit.csv of --out: the "
-            "baseline is scored before and after the revision.",
+            help="The filled-in audit.csv of --out: the baseline is scored before and after the revision.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -74,8 +73,8 @@ def audit(
     other: Annotated[
         list[Path] | None,
         typer.Option(
-            help="An export of another dataset that the same annotators answered: whether they agree "
-            "with the others is then judged on it too; may be given several times.",
+            help="An export of another dataset with the same annotators, to judge them on it too; may be "
+            "given several times.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -84,8 +83,7 @@ def audit(
         bool | None,
         typer.Option(
             "--choice/--open",
-            help="Answers are a choice among labels, none of which is a typing error, or were typed "
-            "freely. Default: a choice if there are at most five labels.",
+            help="Answers are labels, or typed freely. Default: labels if there are at most five.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -103,9 +101,7 @@ def audit(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="A new folder for the results: audit.csv (the list to review and give back with "
-            "--revised), contested.csv (items without gold on which people disagree) and "
-            "audit.json.",
+            help="A new folder for audit.csv (to fill in for --revised), contested.csv and audit.json.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,

@@ -76,8 +76,7 @@ def make(
     model: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A model's answers to compare with the baseline: id, answer, and sample if there are "
-            "several per item; or the log of lm-eval, Inspect, HELM or a batch; may be given "
+            help="A model's answers (id, answer, sample), or the log of another harness; may be given "
             "several times.",
             rich_help_panel=MODELS,
         ),
@@ -94,8 +93,7 @@ def make(
         float | None,
         typer.Option(
             help="The largest difference from a model that counts as none, for the verdict 'at human "
-            "level': 0.02. Default: the margin of the frozen plan if --gold is the items.jsonl of "
-            "a study.",
+            "level'. Default: that of the study's frozen plan.",
             rich_help_panel=MODELS,
         ),
     ] = None,

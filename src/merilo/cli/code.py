@@ -37,8 +37,8 @@ def score(
     completions: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines with task_id (or id), completion, and annotator if people wrote the "
-            "programs; several rows per problem are allowed. May be gzip-compressed."
+            help="JSON Lines, plain or .gz, with task_id (or id), completion, and annotator if people "
+            "wrote the programs."
         ),
     ],
     *,

@@ -43,9 +43,8 @@ def people_against_models(
         list[Path],
         typer.Argument(
             metavar="BASELINE... RUN...",
-            help="Human baselines (folders written by 'merilo baseline --out') and models: runs of "
-            "'merilo run', files of answers (id, answer, and sample if there are several per item; "
-            "CSV, TSV, JSON or JSONL), or logs of lm-eval, Inspect, HELM or a batch.",
+            help="Human baselines (folders of 'merilo baseline --out') and models: runs, files of answers "
+            "(id, answer, sample), or logs of another harness.",
         ),
     ],
     *,
@@ -78,7 +77,7 @@ def people_against_models(
         typer.Option(
             "--items",
             metavar="FILE",
-            help="Write the items on which people or a model alone are right: a new file, .csv, .json or .jsonl.",
+            help="Write the items on which only people or only a model are right: .csv, .json or .jsonl.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,

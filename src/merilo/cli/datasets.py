@@ -161,10 +161,7 @@ def export(
     out: Annotated[Path, typer.Option(help="The new folder of the task.")],
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="The items, with solved items for shots: a file, or a folder of datasets. Default: the "
-            "items included in Merilo."
-        ),
+        typer.Option(help="The items, with solved items for shots. Default: the items included in Merilo."),
     ] = None,
     shots: Annotated[
         int | None,

@@ -16,8 +16,7 @@ ModelsOption: TypeAlias = Annotated[
     typer.Option(
         "--rudetox-models",
         metavar="DIR|hub",
-        help="J's classifiers: a folder with sta, sim and fl, or 'hub' for the published ones. Without "
-        "this option J is not computed.",
+        help="J's classifiers: a folder with sta, sim and fl, or 'hub'. Without them J is not computed.",
     ),
 ]
 CurvesOption: TypeAlias = Annotated[

@@ -61,8 +61,7 @@ def run(
         list[str],
         typer.Option(
             metavar="QUESTION=FILE",
-            help="An export with the answers to a question, or the folder of a study; may be given "
-            "several times, also for the same question.",
+            help="An export with the answers to a question, or a study's folder; may be given several times.",
         ),
     ],
     gold: Annotated[

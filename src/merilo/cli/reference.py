@@ -14,7 +14,7 @@ import typer
 from merilo.cli import COMMANDS
 
 #: An option that at least this many commands explain in the same words is explained once.
-SHARED = 3
+SHARED = 2
 
 _HEAD = """\
 # Commands
@@ -30,19 +30,23 @@ def reference() -> str:
     """Return the documentation page that lists every command with its arguments and options."""
     groups = [(name, text, _commands(name, module)) for name, (module, text) in COMMANDS.items()]
     entries = Counter(
-        _entry(parameter)
+        (_spelling(parameter), _entry(parameter))
         for _, _, commands in groups
         for _, command in commands
         for parameter in _shown(command)
+        if parameter.param_type_name == "option"
     )
-    shared = [entry for entry, count in entries.items() if count >= SHARED and entry.startswith("- `-")]
-    lines = [_HEAD, "## Options of several commands", "", *sorted(shared)]
+    shared: dict[str, str] = {}  # the most frequent explanation of each option
+    for (option, entry), count in entries.most_common():
+        if count >= SHARED:
+            shared.setdefault(option, entry)
+    lines = [_HEAD, "## Options of several commands", "", *sorted(shared.values())]
     for name, text, commands in groups:
         lines += ["", f"## merilo {name}"]
         if len(commands) > 1:
             lines += ["", f"{text[:1].upper()}{text[1:]}."]
         for path, command in commands:
-            lines += _section(path, command, shared, nested=len(commands) > 1)
+            lines += _section(path, command, set(shared.values()), nested=len(commands) > 1)
     return "\n".join(lines) + "\n"
 
 
@@ -54,7 +58,7 @@ def _commands(name: str, module: str) -> list[tuple[str, Any]]:
     return [(f"{name} {path}", one) for path, one in sorted(subcommands.items())]
 
 
-def _section(name: str, command: Any, shared: list[str], *, nested: bool) -> Iterator[str]:  # noqa: ANN401 - Typer's classes are private
+def _section(name: str, command: Any, shared: set[str], *, nested: bool) -> Iterator[str]:  # noqa: ANN401 - Typer's classes are private
     if nested:
         yield from ("", f"### merilo {name}")
     yield from ("", *textwrap.wrap(" ".join((command.help or "").split("\n\n")[0].split()), 120))
@@ -101,7 +105,7 @@ def _values(parameter: Any) -> str:  # noqa: ANN401 - as above
         return ""
     annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
     values = "|".join(get_args(annotation)) if get_origin(annotation) is Literal else parameter.metavar
-    return f" `{values}`" if values else ""
+    return f" `{values}`" if values and not values.isalpha() else ""
 
 
 def _default(parameter: Any) -> str:  # noqa: ANN401 - as above

@@ -54,23 +54,20 @@ def make(
     out: Annotated[Path, typer.Option(help="The new folder, by convention hb.")],
     experts: Annotated[
         Path | None,
-        typer.Option(
-            help="For an expert dataset: the JSON of merilo experts baseline, or the folder that it wrote."
-        ),
+        typer.Option(help="For an expert dataset: the folder or JSON of 'merilo experts baseline'."),
     ] = None,
     cards: Annotated[
         Path | None,
         typer.Option(
-            help="The dataset's folder, with raw_dataset_meta.json and raw_readme_*.json: copies with "
-            "the human baseline are written to cards."
+            help="The dataset's folder, with its raw_ files: copies with the human baseline are written to "
+            "cards."
         ),
     ] = None,
     with_gold: Annotated[
         bool,
         typer.Option(
             "--with-gold",
-            help="Include gold answers that the dataset declares closed, for a folder that is not "
-            "published. Default: withhold them, with everything per item that follows from them.",
+            help="Include gold answers that the dataset declares closed, for a folder that is not published.",
         ),
     ] = False,
     force: ForceOption = False,

@@ -63,8 +63,8 @@ def ask(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="A folder with NAME.json or NAME/test.json for each dataset, or a file. Default: the "
-            "items included in Merilo.",
+            help="A folder with NAME.json or NAME/test.json, or a file. Default: the items included in "
+            "Merilo.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -81,7 +81,7 @@ def ask(
         bool,
         typer.Option(
             "--dry-run",
-            help="Show the rendered prompts, the number of requests, and the estimated tokens and cost; ask nothing.",
+            help="Show the prompts, the number of requests, and estimated tokens and cost; ask nothing.",
             rich_help_panel=_OUTPUT,
         ),
     ] = False,

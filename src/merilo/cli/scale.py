@@ -35,7 +35,7 @@ def people_and_models(
     model: Annotated[
         ItemModel,
         typer.Option(
-            help="The item-response model: equal discrimination of all items (rasch), or one for each item (2pl)."
+            help="The item-response model: equal discrimination of all items (rasch), or not (2pl)."
         ),
     ] = "rasch",
     data: Annotated[

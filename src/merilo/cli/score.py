@@ -26,9 +26,8 @@ def score_responses(
     responses: Annotated[
         Path,
         typer.Argument(
-            help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer; a file of a "
-            "submission; the log of lm-eval, Inspect, HELM or a batch. Or the folder of a run: all "
-            "its datasets are scored."
+            help="Answers by item id: JSON, JSONL, CSV or TSV with id and answer; a submission's file; the "
+            "log of another harness; or the folder of a run."
         ),
     ],
     *,
@@ -42,8 +41,8 @@ def score_responses(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The items with their gold answers: JSON, JSONL or Parquet. For a run, a folder of "
-            "them; default: the items that were asked."
+            help="The items with their gold answers; for a run, a folder of them. Default: the items that "
+            "were asked."
         ),
     ] = None,
     split: Annotated[
@@ -53,9 +52,9 @@ def score_responses(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="A field of the items' inputs or meta, such as a text: items with the same value form "
-            "a cluster, which the intervals take into account. Default: the field that the dataset "
-            "declares.",
+            help="A field of the items, such as a text or a dialogue: items with the same value are not "
+            "independent, and every interval takes this into account. Default: declared by the "
+            "dataset.",
         ),
     ] = None,
     explain_id: Annotated[

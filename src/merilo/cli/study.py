@@ -165,8 +165,8 @@ def export_(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="The field of meta that names the authors of an item (an arm with skip_own). Default: "
-            "author, authors, created_by, expert or annotator.",
+            help="The field of meta with an item's authors. Default: author, authors, created_by, expert "
+            "or annotator.",
         ),
     ] = None,
     expert: Annotated[
@@ -181,8 +181,8 @@ def export_(
         list[str] | None,
         typer.Option(
             metavar="DOMAIN",
-            help="A domain whose items are written (arms.NAME.domain in the plan); may be given several "
-            "times. Default: to each expert the domains in which they wrote items.",
+            help="A domain whose items are written; may be given several times. Default: those in which "
+            "the expert wrote items.",
         ),
     ] = None,
     force: ForceOption = False,
@@ -223,8 +223,8 @@ def import_(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Files that the platform exported. Default: the files imported before, from which the "
-            "answers are computed again."
+            help="Files that the platform exported. Default: compute the answers again from those imported "
+            "before."
         ),
     ] = None,
     *,
@@ -299,8 +299,8 @@ def baseline_(
     model: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A model's answers to compare with the baseline: id, answer, and sample if there are "
-            "several per item; may be given several times."
+            help="A model's answers (id, answer, sample), or the log of another harness; may be given "
+            "several times."
         ),
     ] = None,
     common_items: Annotated[
@@ -313,7 +313,8 @@ def baseline_(
     margin: Annotated[
         float | None,
         typer.Option(
-            help="The largest difference from a model that counts as none. Default: the margin of the frozen plan."
+            help="The largest difference from a model that counts as none, for the verdict 'at human "
+            "level'. Default: that of the study's frozen plan."
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.")] = None,

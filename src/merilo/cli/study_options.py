@@ -18,8 +18,8 @@ OUTPUT: Final = "Output"
 Exports: TypeAlias = Annotated[
     list[Path],
     typer.Argument(
-        help="Exports of one study: Toloka, ABC Elementary, Label Studio (JSON, JSON-MIN, CSV), Amazon "
-        "Mechanical Turk (batch CSV), or a plain CSV, TSV, Parquet or JSONL."
+        help="Exports of one study: Toloka, ABC Elementary, Label Studio, Amazon Mechanical Turk, or a "
+        "table (CSV, TSV, Parquet, JSONL)."
     ),
 ]
 PlatformOption: TypeAlias = Annotated[
@@ -33,7 +33,7 @@ DatasetOption: TypeAlias = Annotated[
     typer.Option(
         "--dataset",
         metavar="NAME",
-        help="The dataset's name. It gives the labels and, if the answers can be computed, the gold answers.",
+        help="The dataset's name: gives the labels and, if answers can be computed, the gold answers.",
         rich_help_panel=INPUT,
     ),
 ]
@@ -68,8 +68,8 @@ RecodeOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FROM=TO|FILE",
-        help="Replace an answer by another (FROM= drops it), or replace all answers listed in a table "
-        "with the columns from and to; may be given several times.",
+        help="Replace an answer by another (FROM= drops it), or all that a table with the columns from "
+        "and to lists; may be given several times.",
         rich_help_panel=INPUT,
     ),
 ]
@@ -77,8 +77,7 @@ AnonymiseOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--anonymise",
-        help="Replace annotators' ids by pseudonyms that are stable within the study, and record file "
-        "names without folders.",
+        help="Replace annotators' ids by pseudonyms, and remove folders from file names.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -92,9 +91,8 @@ PopulationOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="The whole dataset, if the items are a sample of it: all its items, or a table of its "
-        "strata with the column count, or the weights.csv of a study. The metrics are then also "
-        "estimated for the dataset.",
+        help="The whole dataset, if the items are a sample of it: its items, a table of strata with "
+        "the column count, or a study's weights.csv.",
         rich_help_panel=SAMPLE,
     ),
 ]

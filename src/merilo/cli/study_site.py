@@ -47,15 +47,15 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            help="The address to listen on. Use a reverse proxy with HTTPS to serve people outside this computer."
+            help="The address to listen on; for people outside this computer, use a reverse proxy with HTTPS."
         ),
     ] = "127.0.0.1",
     proxy: Annotated[
         str,
         typer.Option(
             metavar="ADDRESSES",
-            help="Addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For "
-            "and X-Forwarded-Proto are believed.",
+            help="Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are "
+            "believed.",
         ),
     ] = "127.0.0.1",
     database: DatabaseOption = None,
@@ -101,15 +101,15 @@ def invite(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="An expert, who does not get items that they wrote; may be given several times. An "
-            "earlier link of the same name is revoked.",
+            help="An expert, who does not get items that they wrote; revokes an earlier link; may be given "
+            "several times.",
         ),
     ] = None,
     domain: Annotated[
         list[str] | None,
         typer.Option(
             metavar="DOMAIN",
-            help="A domain whose items these experts get (arms.NAME.domain in the plan); may be given several times.",
+            help="A domain whose items these experts get; may be given several times.",
         ),
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many links without names to make.")] = 1,
@@ -118,8 +118,7 @@ def invite(
         str | None,
         typer.Option(
             metavar="URL",
-            help="The public address of the site, with which the links begin. Default: the address at "
-            "which the site was served last.",
+            help="The public address of the site. Default: the address at which the site was served last.",
         ),
     ] = None,
     database: DatabaseOption = None,
