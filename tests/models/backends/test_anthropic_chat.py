@@ -9,7 +9,7 @@ from every import every
 from scripted_server import DATED, MODEL, Answers, Drops, Fails, Raw, ScriptedServer
 
 from merilo.datasets.rendering import Media
-from merilo.errors import BackendError, UsageError
+from merilo.errors import UsageError
 from merilo.models.asking import ChatMessage, ModelReply
 
 PICTURE = b"\xff\xd8\xff\xe0 jpeg"
@@ -28,18 +28,6 @@ def test_a_reply_holds_text_thought_tokens_and_the_dated_name() -> None:
     reply = reply_to(Answers("B", thought="A or B?", usage=(11, 9, 0)))
     assert (reply.text, reply.thought, reply.finish, reply.model) == ("B", "A or B?", "stop", DATED)
     assert (reply.prompt_tokens, reply.completion_tokens) == (11, 9)
-
-
-def test_tokens_read_from_the_cache_and_written_to_it_are_tokens_of_the_request() -> None:
-    usage = b'{"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 7, "output_tokens": 1}'
-    reply = reply_to(
-        Raw(
-            b'{"content": [{"type": "text", "text": "A"}], "stop_reason": "end_turn", "usage": '
-            + usage
-            + b"}"
-        )
-    )
-    assert reply.prompt_tokens == 112
 
 
 @every(
@@ -101,7 +89,7 @@ def test_a_model_that_thinks_gets_no_temperature(given: dict[str, str], sent: di
 def test_thinking_takes_a_number_of_tokens() -> None:
     with (
         ScriptedServer() as server,
-        pytest.raises(UsageError, match="thinking takes adaptive, disabled or a number of tokens"),
+        pytest.raises(UsageError, match="thinking must be 'adaptive' or 'disabled' or a whole number"),
     ):
         ask("anthropic-chat", arguments(server, thinking="a lot"))
 
@@ -122,27 +110,6 @@ def test_a_passing_failure_is_asked_again_and_a_lasting_one_is_a_failed_reply(
     failed = reply_to(failure)
     assert (failed.finish, failed.attempts) == ("failed", 3)
     assert reason in str(failed.error)
-
-
-@every(
-    ("failure", "message"),
-    [
-        (Fails(401, "invalid x-api-key"), "needs a key: set ANTHROPIC_API_KEY"),
-        (Fails(404, "model: scripted"), "does not know the model 'scripted-model'"),
-        (
-            Fails(400, "Your credit balance is too low to access the API"),
-            "accepts no more requests for this key",
-        ),
-    ],
-)
-def test_what_concerns_every_request_ends_the_run(failure: Fails, message: str) -> None:
-    with pytest.raises(BackendError, match=message):
-        reply_to(failure)
-
-
-def test_the_vendors_own_address_needs_a_key() -> None:
-    with pytest.raises(BackendError, match="set the environment variable ANTHROPIC_API_KEY"):
-        ask("anthropic-chat", {"model": "claude"})
 
 
 def test_pictures_are_sent_with_their_kind(tmp_path: Path) -> None:

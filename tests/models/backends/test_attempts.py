@@ -58,18 +58,6 @@ def test_waits_double_up_to_a_minute() -> None:
     assert (reply.text, reply.attempts, reply.seconds) == ("A", 10, sum(sender.slept))
 
 
-def test_jitter_takes_up_to_half_of_a_wait() -> None:
-    sender = Sender([TryAgain("busy"), RIGHT], chance=0.0)
-    sender.reply()
-    assert sender.slept == [0.25]
-
-
-def test_the_servers_own_wait_is_kept_instead() -> None:
-    sender = Sender([TryAgain("busy", 7.5), RIGHT])
-    assert sender.reply().attempts == 2
-    assert sender.slept == [7.5]
-
-
 def test_the_servers_wait_holds_other_requests_too() -> None:
     sender = Sender([TryAgain("busy", 7.5), RIGHT, RIGHT])
 
@@ -122,18 +110,3 @@ def test_ten_requests_refused_as_wrong_with_none_answered_end_the_run() -> None:
         assert sender.attempts.refuse("no such parameter").finish == "failed"
     with pytest.raises(BackendError, match="refused the first 10 requests: no such parameter"):
         sender.attempts.refuse("no such parameter")
-
-
-def test_single_wrong_requests_among_answered_ones_do_not() -> None:
-    sender = Sender([RIGHT])
-    sender.reply()
-    assert all(sender.attempts.refuse("too odd").finish == "failed" for _ in range(50))
-
-
-def test_the_limit_of_requests_counts_repeated_ones() -> None:
-    sender = Sender([TryAgain("busy"), TryAgain("busy"), RIGHT], chance=0.0)
-    sender.attempts.limiter = RateLimiter(
-        RateLimits(requests_per_minute=1), clock=lambda: sender.now, sleep=sender.sleep
-    )
-    sender.reply()
-    assert sender.now >= 120

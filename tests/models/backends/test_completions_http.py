@@ -11,7 +11,6 @@ from scripted_server import (
     MODEL,
     Answers,
     Asked,
-    Fails,
     Raw,
     ScriptedServer,
     completion_body,
@@ -20,7 +19,6 @@ from scripted_server import (
 )
 from tiny_tokenizers import save_tiny_tokenizer
 
-from merilo.errors import BackendError
 from merilo.models.asking import ModelReply
 
 LOCAL = "local-completions"
@@ -59,12 +57,6 @@ def test_the_prompt_is_continued() -> None:
     }
 
 
-@every(("stated", "finish"), [("stop", "stop"), ("length", "length"), ("content_filter", "refusal")])
-def test_why_a_model_stopped_is_kept(stated: str, finish: str) -> None:
-    with ScriptedServer([Answers("A", finish=stated)]) as server:
-        assert ask(LOCAL, arguments(server))[0].finish == finish
-
-
 def test_log_likelihoods_are_the_models() -> None:
     with ScriptedServer() as server:
         reply = scored(server)
@@ -91,15 +83,6 @@ def test_a_mark_before_the_text_that_the_server_adds_changes_nothing() -> None:
 
     with ScriptedServer(marked) as server:
         assert scored(server).loglikelihoods == pytest.approx(TRUE)
-
-
-def test_a_choice_that_fails_fails_the_request() -> None:
-    def second_fails(asked: Asked) -> Answers | Fails:
-        return Fails(400, "no") if CHOICES[1] in asked.text else Answers()
-
-    with ScriptedServer(second_fails) as server:
-        reply = scored(server)
-    assert (reply.finish, reply.error, reply.loglikelihoods) == ("failed", "status 400: no", ())
 
 
 @every(
@@ -164,23 +147,9 @@ def test_with_the_models_tokenizer_tokens_are_counted_and_their_texts_not_needed
         assert scored(server, tokenizer=str(tokenizer)).loglikelihoods == pytest.approx(TRUE)
 
 
-def test_token_ids_are_sent_if_asked_for(tokenizer: Path) -> None:
-    with ScriptedServer([Fails(400, "no")]) as server:
-        scored(server, tokenizer=str(tokenizer), tokenized_requests="True")
-    prompts = [asked.body["prompt"] for asked in server.asked]
-    assert sorted(map(len, prompts)) == [4, 4, 6]
-    assert all(isinstance(token, int) for prompt in prompts for token in prompt)
-
-
 def test_a_tokenizer_of_another_model_is_noticed(tokenizer: Path, tmp_path: Path) -> None:
     other = save_tiny_tokenizer(tmp_path, "th e nig ht is co ld")
     with ScriptedServer() as server:
         reply = scored(server, tokenizer=str(other))
     assert reply.finish == "failed"
     assert "name the model's own tokenizer by tokenizer=..." in str(reply.error)
-
-
-def test_a_tokenizer_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
-    pytest.importorskip("lm_eval")
-    with ScriptedServer() as server, pytest.raises(BackendError, match=r"the tokenizer .* cannot be read"):
-        scored(server, tokenizer=str(tmp_path / "nothing"))

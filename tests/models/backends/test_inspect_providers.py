@@ -47,12 +47,6 @@ def test_a_request_is_sent_whole_and_its_reply_read() -> None:
     assert (reply.prompt_tokens, reply.completion_tokens, reply.thought_tokens) == (8, 5, 3)
 
 
-@every(("stated", "finish"), [("length", "length"), ("content_filter", "refusal")])
-def test_why_a_model_stopped_is_kept(stated: str, finish: str) -> None:
-    with ScriptedServer([Answers("A", finish=stated)]) as server:
-        assert through(server)[0].finish == finish
-
-
 def test_a_request_that_fails_is_a_failed_reply() -> None:
     with ScriptedServer([Fails(400, "no such parameter")]) as server:
         reply = through(server)[0]
@@ -78,16 +72,6 @@ def test_a_wrong_key_ends_the_run() -> None:
 def test_an_unknown_provider_is_named_with_the_nearest(name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         open_backend(name, {})
-
-
-def test_a_key_among_the_arguments_is_refused() -> None:
-    with pytest.raises(UsageError, match="keys are read from the environment only"):
-        open_backend("inspect/mockllm/model", {"api_key": "sk-secret"})
-
-
-def test_a_provider_without_its_key_is_named() -> None:
-    with pytest.raises(BackendError, match="inspect/openai-api/keyless/m cannot be opened"):
-        open_backend("inspect/openai-api/keyless/m", {"base_url": "http://127.0.0.1:1/v1"})
 
 
 def test_requests_run_at_the_same_time() -> None:

@@ -5,7 +5,7 @@ from every import every
 
 from merilo.errors import UsageError
 from merilo.models.backends import backend_names, open_backend
-from merilo.models.backends.model_arguments import BackendArguments, parse_model_arguments
+from merilo.models.backends.model_arguments import ServerArguments, parse_model_arguments
 from merilo.models.backends.servers import RateLimits
 
 
@@ -82,37 +82,23 @@ def test_a_key_is_taken_from_the_environment_only(name: str, variable: str) -> N
 @every(
     ("given", "message"),
     [
-        ({}, "local-chat-completions needs base_url="),
-        ({"base_url": "http://127.0.0.1:1/v1"}, "local-chat-completions needs model="),
+        ({}, "local-chat-completions needs model="),
+        ({"model": "a"}, "needs base_url="),
+        ({"num_concurrent": "0"}, "num_concurrent must be 1 or more, not '0'"),
+        ({"max_retries": "-1"}, "max_retries must be 0 or more"),
+        ({"timeout": "soon"}, "timeout must be a number, not 'soon'"),
+        ({"timeout": "nan"}, "timeout must be a finite number"),
+        ({"images": "maybe"}, "images must be true or false, not 'maybe'"),
         (
-            {"base_url": "http://h/v1", "model": "a", "num_concurrent": "0"},
-            "num_concurrent takes a whole number of at least 1, not '0'",
-        ),
-        (
-            {"base_url": "http://h/v1", "model": "a", "max_retries": "-1"},
-            "max_retries takes a whole number of at least 0",
-        ),
-        (
-            {"base_url": "http://h/v1", "model": "a", "timeout": "soon"},
-            "timeout takes a positive number of seconds, not 'soon'",
-        ),
-        (
-            {"base_url": "http://h/v1", "model": "a", "timeout": "nan"},
-            "timeout takes a positive number of seconds",
-        ),
-        (
-            {"base_url": "http://h/v1", "model": "a", "images": "maybe"},
-            "images takes true or false, not 'maybe'",
-        ),
-        (
-            {"base_url": "h:80/v1", "model": "a"},
+            {"base_url": "h:80/v1"},
             "base_url takes an address that starts with http:// or https://, not 'h:80/v1'",
         ),
     ],
 )
 def test_a_wrong_value_is_named(given: dict[str, str], message: str) -> None:
+    complete = {"model": "a", "base_url": "http://h/v1"} if given.keys() - {"model"} else {}
     with pytest.raises(UsageError, match=message):
-        open_backend("local-chat-completions", given)
+        open_backend("local-chat-completions", complete | given)
 
 
 def test_a_device_is_for_local_weights() -> None:
@@ -125,6 +111,5 @@ def test_limits_a_minute_are_for_servers() -> None:
         open_backend("hf", {"pretrained": "a"}, RateLimits(requests_per_minute=5))
 
 
-def test_the_first_of_several_names_counts() -> None:
-    args = BackendArguments("local-completions", {"pretrained": "b"}, ["model", "pretrained"])
-    assert args.needed("model", "pretrained") == "b"
+def test_the_model_may_be_named_as_lm_eval_names_weights() -> None:
+    assert ServerArguments.read("local-completions", {"pretrained": "b"}).model == "b"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from every import every
-from scripted_server import MODEL, Answers, Asked, Fails, Likelihoods, Raw, ScriptedServer, completion_body
+from scripted_server import MODEL, Answers, Asked, Likelihoods, Raw, ScriptedServer, completion_body
 
 from merilo.errors import BackendError
 from merilo.models.asking import Abilities, ModelReply, Request
@@ -52,14 +52,6 @@ def test_a_server_that_lies_is_refused(likelihoods: Likelihoods, message: str) -
     )
     assert str(raised.value).endswith("or let the model generate its answers (mode='generate')")
     assert raised.value.on_command_line.endswith("(--mode generate)")
-
-
-def test_a_server_that_fails_is_refused_with_its_reason() -> None:
-    with (
-        ScriptedServer([Fails(500)]) as server,
-        pytest.raises(BackendError, match="status 500: internal error"),
-    ):
-        checked(server)
 
 
 def test_a_chat_has_no_log_likelihoods_to_check() -> None:

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets.rendering import Media
-from merilo.errors import DataError, UsageError, argument
+from merilo.errors import DataError
 from merilo.models.asking import FINISHES, Abilities, ChatMessage, ModelReply, Request
-from merilo.models.backends.model_arguments import BackendArguments
+from merilo.models.backends.model_arguments import AnthropicArguments, ChatArguments
 from merilo.models.backends.servers import (
-    SERVER_ARGUMENTS,
+    ANTHROPIC,
+    OPENAI,
     RateLimits,
     ServerBackend,
-    ServerSettings,
     TryAgain,
+    server_address,
 )
+from merilo.models.json_paths import Row, at, dicts_at, text_at
 from merilo.strict_json import Json
 from merilo.wording import shown
 
@@ -116,23 +118,6 @@ def read_picture(media: Media, folder: Path | None) -> Picture:
     raise DataError(f"{shown(path)} is not a PNG, JPEG, GIF or WebP picture")
 
 
-OPENAI_URL: Final = "https://api.openai.com/v1"
-OPENAI_KEY: Final = "OPENAI_API_KEY"
-
-#: lm-eval's arguments that change nothing for chat are accepted, so that its command lines work as they are.
-CHAT_ARGUMENTS: Final = (
-    *SERVER_ARGUMENTS,
-    "images",
-    "reasoning_effort",
-    "enable_thinking",
-    "think_end_token",
-    "sampling",
-    "tokenizer_backend",
-    "tokenized_requests",
-    "batch_size",
-    "eos_string",
-)
-
 #: OpenAI's models that think take no stop strings and no sampling parameters.
 _THINKS: Final = re.compile(r"^(?:o\d|gpt-5)")
 #: The API takes no more stop strings; answers are cut at the others here.
@@ -180,7 +165,7 @@ class ChatCompletions(ChatBackend):
 
     Args:
         name: `openai-chat-completions` or `local-chat-completions`.
-        args: the backend's arguments.
+        given: the backend's arguments.
         limits: its limits a minute.
         media_folder: the folder that the paths of pictures are below.
 
@@ -191,43 +176,33 @@ class ChatCompletions(ChatBackend):
     """
 
     def __init__(
-        self, name: str, args: BackendArguments, limits: RateLimits, media_folder: Path | None
+        self, name: str, given: Mapping[str, str], limits: RateLimits, media_folder: Path | None
     ) -> None:
         of_openai = name == "openai-chat-completions"
-        server = ServerSettings.of(args, OPENAI_KEY, OPENAI_URL if of_openai else None)
-        thinks = of_openai and bool(_THINKS.match(server.model))
-        self._images = args.flag("images", of_openai)
+        args = self._args = ChatArguments.read(name, given, OPENAI.key)
+        thinks = of_openai and bool(_THINKS.match(args.model))
+        self._images = of_openai if args.images is None else args.images
         self._stops = not thinks
-        self._sampling = args.flag("sampling", not thinks)
+        self._sampling = not thinks if args.sampling is None else args.sampling
         self._tokens_field = "max_completion_tokens" if of_openai else "max_tokens"
-        self._think_end = args.text("think_end_token")
         self._media_folder = media_folder
         self._extra: dict[str, Json] = {}
-        if effort := args.text("reasoning_effort"):
-            self._extra["reasoning_effort"] = effort
-        if args.text("enable_thinking") is not None:
-            self._extra["chat_template_kwargs"] = {"enable_thinking": args.flag("enable_thinking", True)}
+        if args.reasoning_effort:
+            self._extra["reasoning_effort"] = args.reasoning_effort
+        if args.enable_thinking is not None:
+            self._extra["chat_template_kwargs"] = {"enable_thinking": args.enable_thinking}
         abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if self._images else ()))
-        super().__init__(name, abilities, server, limits, vendor="openai", path="/chat/completions")
+        url = server_address(args, OPENAI, own=of_openai)
+        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url, path="/chat/completions")
 
     def _body(self, request: Request) -> dict[str, Json]:
-        body: dict[str, Json] = {
-            "model": self._server.model,
-            "messages": [self._message(message) for message in request.messages],
-            **self._extra,
-        }
-        most = request.max_tokens or self._server.max_tokens
-        if most is not None:
+        messages: list[Json] = [self._message(message) for message in request.messages]
+        body: dict[str, Json] = {"model": self.model, "messages": messages, **self._extra}
+        if most := request.max_tokens or self._args.max_gen_toks:
             body[self._tokens_field] = most
         if request.stop and self._stops:
             body["stop"] = list(request.stop[:MOST_STOPS])
-        if self._sampling:
-            body["temperature"] = request.temperature
-            if request.top_p is not None:
-                body["top_p"] = request.top_p
-            if request.seed is not None:
-                body["seed"] = request.seed
-        return body
+        return body | (sampling_of(request) if self._sampling else {})
 
     def _picture(self, part: Media) -> Json:
         if not self._images:
@@ -238,10 +213,10 @@ class ChatCompletions(ChatBackend):
 
     def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
         stop = request.stop[MOST_STOPS:] if self._stops else request.stop
-        return read_chat(body, stop, self._think_end)
+        return read_chat(body, stop, self._args.think_end_token)
 
 
-def read_chat(body: Mapping[str, Json], stop: Sequence[str], think_end: str | None) -> ModelReply:
+def read_chat(body: Row, stop: Sequence[str], think_end: str | None) -> ModelReply:
     """Read the body of a chat reply.
 
     Args:
@@ -257,38 +232,35 @@ def read_chat(body: Mapping[str, Json], stop: Sequence[str], think_end: str | No
     if not isinstance(message, dict):
         raise TryAgain("the reply's choice has no message")
     finish = FINISHES.get(str(choice.get("finish_reason")), "other")
-    refusal, content = message.get("refusal"), text_of(message.get("content"))
+    refusal, content = text_at(message, "refusal"), text_of(message.get("content"))
     thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
-    if isinstance(refusal, str) and refusal:
+    if refusal:
         return counted(ModelReply(text=content or clean(refusal), thought=thought, finish="refusal"), body)
-    if content is None:
-        if finish == "stop":
-            return counted(ModelReply(thought=thought, finish="failed", error="the reply has no text"), body)
-        content = ""
+    if content is None and finish == "stop":
+        return counted(ModelReply(thought=thought, finish="failed", error="the reply has no text"), body)
+    content = content or ""
     if thought is None:
         thought, content = split_at_mark(content, think_end)
     content, cut = cut_at_stop(content, stop)
     return counted(ModelReply(text=content, thought=thought, finish="stop" if cut else finish), body)
 
 
-def first_choice(body: Mapping[str, Json]) -> Mapping[str, Json]:
+def first_choice(body: Row) -> Row:
     """Return the only choice of a reply.
 
     Raises:
         TryAgain: there is none.
     """
-    choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+    choice = at(body, "choices", 0)
+    if not isinstance(choice, dict):
         raise TryAgain("the reply has no choices")
-    return choices[0]
+    return choice
 
 
 def text_of(content: Json) -> str | None:
     """Return the text of a message's content, which is a text or a list of parts; `None` if it has none."""
     if isinstance(content, list):
-        texts = [
-            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-        ]
+        texts = [part["text"] for part in dicts_at(content) if isinstance(part.get("text"), str)]
         return clean("".join(map(str, texts))) if texts else None
     return clean(content) if isinstance(content, str) else None
 
@@ -298,29 +270,32 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def count_of(value: Json) -> int | None:
+def count_at(body: Row, *path: str) -> int | None:
     """Return a count of tokens; `None` for anything that is not a whole number of at least 0."""
+    value = at(body, *path)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def counted(reply: ModelReply, body: Mapping[str, Json]) -> ModelReply:
+def counted(reply: ModelReply, body: Row) -> ModelReply:
     """Return a reply with the tokens and the model's name that a body of OpenAI's kind states."""
-    counts = object_in(body, "usage")
-    details = object_in(counts, "completion_tokens_details")
-    model = body.get("model")
+    thought = count_at(body, "usage", "completion_tokens_details", "reasoning_tokens")
     return replace(
         reply,
-        prompt_tokens=count_of(counts.get("prompt_tokens")),
-        completion_tokens=count_of(counts.get("completion_tokens")),
-        thought_tokens=count_of(details.get("reasoning_tokens", counts.get("reasoning_tokens"))),
-        model=clean(model) if isinstance(model, str) else None,
+        prompt_tokens=count_at(body, "usage", "prompt_tokens"),
+        completion_tokens=count_at(body, "usage", "completion_tokens"),
+        thought_tokens=count_at(body, "usage", "reasoning_tokens") if thought is None else thought,
+        model=clean(text_at(body, "model")) or None,
     )
 
 
-def object_in(body: Mapping[str, Json], name: str) -> Mapping[str, Json]:
-    """Return a field that is an object; an empty one if it is anything else."""
-    value = body.get(name)
-    return value if isinstance(value, dict) else {}
+def sampling_of(request: Request) -> dict[str, Json]:
+    """Return the parameters of sampling in the words of OpenAI's API."""
+    sampling: dict[str, Json] = {
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "seed": request.seed,
+    }
+    return {name: value for name, value in sampling.items() if value is not None}
 
 
 def estimated_tokens(request: Request) -> int:
@@ -329,19 +304,11 @@ def estimated_tokens(request: Request) -> int:
     return round(text / 2.5) + (request.max_tokens or 256)
 
 
-ANTHROPIC_URL: Final = "https://api.anthropic.com"
-ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
-ANTHROPIC_ARGUMENTS: Final = (*SERVER_ARGUMENTS, "thinking", "effort", "sampling", "batch_size")
-
-#: The API needs a limit of tokens with every request.
-MOST_TOKENS: Final = 1024
-
-
 class AnthropicChat(ChatBackend):
     """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse temperature and top_p.
 
     Args:
-        args: the backend's arguments.
+        given: the backend's arguments.
         limits: its limits a minute.
         media_folder: the folder that the paths of pictures are below.
 
@@ -351,42 +318,37 @@ class AnthropicChat(ChatBackend):
         MissingPartError: the extra `models` is not installed.
     """
 
-    def __init__(self, args: BackendArguments, limits: RateLimits, media_folder: Path | None) -> None:
-        server = ServerSettings.of(args, ANTHROPIC_KEY, ANTHROPIC_URL, MOST_TOKENS)
-        server = replace(server, url=server.url.removesuffix("/v1"))  # the SDK's paths begin with it
+    def __init__(self, given: Mapping[str, str], limits: RateLimits, media_folder: Path | None) -> None:
+        args = self._args = AnthropicArguments.read("anthropic-chat", given, ANTHROPIC.key)
         self._media_folder = media_folder
         self._extra: dict[str, Json] = {}
-        thinking = args.text("thinking")
-        if thinking in {"adaptive", "disabled"}:
-            self._extra["thinking"] = {"type": thinking}
-        elif thinking is not None:
-            if not thinking.isascii() or not thinking.isdecimal():
-                message = f"thinking takes adaptive, disabled or a number of tokens, not {thinking!r}"
-                raise UsageError(message, field=argument("model_args"))
-            self._extra["thinking"] = {"type": "enabled", "budget_tokens": int(thinking)}
-        if effort := args.text("effort"):
-            self._extra["output_config"] = {"effort": effort}
-        self._sampling = args.flag("sampling", thinking in {None, "disabled"})
+        if isinstance(args.thinking, int):
+            self._extra["thinking"] = {"type": "enabled", "budget_tokens": args.thinking}
+        elif args.thinking is not None:
+            self._extra["thinking"] = {"type": args.thinking}
+        if args.effort:
+            self._extra["output_config"] = {"effort": args.effort}
+        self._sampling = args.thinking in {None, "disabled"} if args.sampling is None else args.sampling
         abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
-        super().__init__("anthropic-chat", abilities, server, limits, vendor="anthropic", path="/v1/messages")
+        # The SDK's paths begin with the version.
+        url = server_address(args, ANTHROPIC, own=True).removesuffix("/v1")
+        super().__init__(
+            "anthropic-chat", abilities, args, limits, vendor=ANTHROPIC, url=url, path="/v1/messages"
+        )
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")
         body: dict[str, Json] = {
-            "model": self._server.model,
+            "model": self.model,
             "messages": [self._message(message) for message in request.messages if message.role != "system"],
-            "max_tokens": request.max_tokens or self._server.max_tokens,
+            "max_tokens": request.max_tokens or self._args.max_gen_toks,
             **self._extra,
         }
         if system:
             body["system"] = system
         if stops := [mark for mark in request.stop if mark.strip()]:
             body["stop_sequences"] = list(stops)
-        if self._sampling:
-            body["temperature"] = request.temperature
-            if request.top_p is not None:
-                body["top_p"] = request.top_p
-        return body
+        return body | (sampling_of(replace(request, seed=None)) if self._sampling else {})
 
     def _message(self, message: ChatMessage) -> dict[str, Json]:
         # The API refuses texts of white space alone.
@@ -405,7 +367,7 @@ class AnthropicChat(ChatBackend):
         return read_message(body, [mark for mark in request.stop if not mark.strip()])
 
 
-def read_message(body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
+def read_message(body: Row, stop: Sequence[str]) -> ModelReply:
     """Read the body of a message.
 
     Args:
@@ -418,35 +380,21 @@ def read_message(body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
     blocks = body.get("content")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise TryAgain("the reply has no content")
-    texts = {kind: _texts(blocks, kind) for kind in ("text", "thinking")}
-    finish = FINISHES.get(str(body.get("stop_reason")), "other")
-    text, cut = cut_at_stop("".join(texts["text"]), stop)
-    counts = object_in(body, "usage")
-    details = object_in(counts, "output_tokens_details")
-    model = body.get("model")
+    said, thought = (
+        "".join(clean(str(block.get(kind, ""))) for block in dicts_at(blocks) if block.get("type") == kind)
+        for kind in ("text", "thinking")
+    )
+    finish = FINISHES.get(text_at(body, "stop_reason"), "other")
+    text, cut = cut_at_stop(said, stop)
+    # Tokens read from the cache and written to it are counted apart.
+    fresh = count_at(body, "usage", "input_tokens")
+    cached = (count_at(body, "usage", f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
     return ModelReply(
         text=text,
-        thought="".join(texts["thinking"]) or None,
+        thought=thought or None,
         finish="stop" if cut and finish != "refusal" else finish,
-        prompt_tokens=_prompt_tokens(counts),
-        completion_tokens=count_of(counts.get("output_tokens")),
-        thought_tokens=count_of(details.get("thinking_tokens")),
-        model=clean(model) if isinstance(model, str) else None,
+        prompt_tokens=None if fresh is None else fresh + sum(cached),
+        completion_tokens=count_at(body, "usage", "output_tokens"),
+        thought_tokens=count_at(body, "usage", "output_tokens_details", "thinking_tokens"),
+        model=clean(text_at(body, "model")) or None,
     )
-
-
-def _texts(blocks: Sequence[Json], kind: str) -> list[str]:
-    return [
-        clean(str(block.get(kind, "")))
-        for block in blocks
-        if isinstance(block, dict) and block.get("type") == kind
-    ]
-
-
-def _prompt_tokens(counts: Mapping[str, Json]) -> int | None:
-    """Tokens of the request: those read from the cache and written to it are counted apart."""
-    fresh = count_of(counts.get("input_tokens"))
-    if fresh is None:
-        return None
-    cached = (counts.get("cache_read_input_tokens"), counts.get("cache_creation_input_tokens"))
-    return fresh + sum(count_of(number) or 0 for number in cached)

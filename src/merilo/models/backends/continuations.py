@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from math import isfinite
-from typing import Any, Final
+from typing import Any
 
 from merilo.errors import BackendError, MissingPartError
-from merilo.models.asking import Abilities, ModelReply, Request
+from merilo.models.asking import Abilities, Finish, ModelReply, Request
 from merilo.models.backends.chats import (
     MOST_STOPS,
-    OPENAI_KEY,
-    OPENAI_URL,
     clean,
-    count_of,
+    count_at,
     counted,
     cut_at_stop,
     first_choice,
-    object_in,
+    sampling_of,
     split_at_mark,
 )
-from merilo.models.backends.model_arguments import BackendArguments
+from merilo.models.backends.model_arguments import CompletionArguments
 from merilo.models.backends.servers import (
-    SERVER_ARGUMENTS,
+    OPENAI,
     RateLimits,
     ServerBackend,
-    ServerSettings,
     missing_models_extra,
+    server_address,
     too_long,
 )
+from merilo.models.json_paths import Row, at
 from merilo.strict_json import Json
 from merilo.wording import shortened
-
-_KINDS: Final = ("auto", "huggingface", "tiktoken", "remote", "none", "None")
 
 
 class CompletionTokenizer:
@@ -58,14 +57,12 @@ class CompletionTokenizer:
         return [int(token) for token in self._lm.tok_encode(text)]
 
 
-def open_tokenizer(
-    args: BackendArguments, server: ServerSettings, default: str
-) -> CompletionTokenizer | None:
+def open_tokenizer(args: CompletionArguments, url: str, default: str) -> CompletionTokenizer | None:
     """Open the tokenizer that the arguments name.
 
     Args:
-        args: the backend's arguments: `tokenizer`, `tokenizer_backend` and others of lm-eval's.
-        server: the server; the model's name is the tokenizer's unless one is given.
+        args: the backend's arguments; the model's name is the tokenizer's unless one is given.
+        url: the server's address.
         default: the kind of tokenizer if the arguments name none and no tokenizer.
 
     Returns:
@@ -75,54 +72,37 @@ def open_tokenizer(
         MissingPartError: lm-eval or transformers is not installed.
         BackendError: the tokenizer cannot be read.
     """
-    name = args.text("tokenizer")
-    kind = args.one_of("tokenizer_backend", _KINDS) or ("huggingface" if name else default)
-    if kind in {"none", "None"}:
+    kind = args.tokenizer_backend or ("huggingface" if args.tokenizer else default)
+    if kind == "none":
         return None
     try:
         from lm_eval.models.openai_completions import LocalCompletionsAPI  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise missing_models_extra(error, "a tokenizer for log-likelihoods") from error
-    prefix = args.text("custom_prefix_token_id")
+    name = args.tokenizer or args.model
+    passed = (
+        "add_bos_token",
+        "custom_prefix_token_id",
+        "revision",
+        "trust_remote_code",
+        "use_fast_tokenizer",
+    )
     try:
         lm = LocalCompletionsAPI(
-            base_url=f"{server.url}/completions",
-            model=server.model,
-            tokenizer=name,
+            base_url=f"{url}/completions",
+            model=args.model,
+            tokenizer=args.tokenizer,
             tokenizer_backend=kind,
-            add_bos_token=args.flag("add_bos_token", False),
-            custom_prefix_token_id=None if prefix is None else args.whole("custom_prefix_token_id", 0),
-            revision=args.text("revision") or "main",
-            trust_remote_code=args.flag("trust_remote_code", False),
-            use_fast_tokenizer=args.flag("use_fast_tokenizer", True),
-            timeout=max(1, round(server.timeout)),
+            timeout=max(1, round(args.timeout)),
+            **args.model_dump(include={*passed}),
         )
     except ImportError as error:
-        raise MissingPartError(
-            f"the tokenizer {name or server.model!r} needs a package: pip install 'merilo[models]' "
-            f"transformers ({error})"
-        ) from error
+        package = f"pip install 'merilo[models]' transformers ({error})"
+        raise MissingPartError(f"the tokenizer {name!r} needs a package: {package}") from error
     except Exception as error:
         what = shortened(str(error) or type(error).__name__, 200)
-        raise BackendError(f"the tokenizer {name or server.model!r} cannot be read: {what}") from error
+        raise BackendError(f"the tokenizer {name!r} cannot be read: {what}") from error
     return CompletionTokenizer(lm)
-
-
-COMPLETION_ARGUMENTS: Final = (
-    *SERVER_ARGUMENTS,
-    "tokenizer",
-    "tokenizer_backend",
-    "tokenized_requests",
-    "add_bos_token",
-    "custom_prefix_token_id",
-    "max_length",
-    "revision",
-    "trust_remote_code",
-    "use_fast_tokenizer",
-    "think_end_token",
-    "batch_size",
-    "eos_string",
-)
 
 
 class Completions(ServerBackend):
@@ -133,7 +113,7 @@ class Completions(ServerBackend):
 
     Args:
         name: `local-completions` or `openai-completions`.
-        args: the backend's arguments.
+        given: the backend's arguments.
         limits: its limits a minute.
 
     Raises:
@@ -142,15 +122,13 @@ class Completions(ServerBackend):
         MissingPartError: the extra `models` is not installed.
     """
 
-    def __init__(self, name: str, args: BackendArguments, limits: RateLimits) -> None:
+    def __init__(self, name: str, given: Mapping[str, str], limits: RateLimits) -> None:
         of_openai = name == "openai-completions"
-        server = ServerSettings.of(args, OPENAI_KEY, OPENAI_URL if of_openai else None, 256)
-        self._tokenizer = open_tokenizer(args, server, "tiktoken" if of_openai else "none")
-        self._tokenized = args.flag("tokenized_requests", False)
-        self._max_length = args.whole("max_length", 0) or None
-        self._think_end = args.text("think_end_token")
+        args = self._args = CompletionArguments.read(name, given, OPENAI.key)
+        url = server_address(args, OPENAI, own=of_openai)
+        self._tokenizer = open_tokenizer(args, url, "tiktoken" if of_openai else "none")
         abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
-        super().__init__(name, abilities, server, limits, vendor="openai", path="/completions")
+        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url, path="/completions")
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
@@ -158,48 +136,43 @@ class Completions(ServerBackend):
         replies = await asyncio.gather(*(self._score(request.prompt, choice) for choice in request.choices))
         return joined(replies)
 
+    def _excess(self, length: int) -> ModelReply | None:
+        """Return the reply to a request that is too long for the model's context; `None` if it fits."""
+        limit = self._args.max_length
+        if not limit or length <= limit:
+            return None
+        return ModelReply(finish="too_long", error=too_long(length, limit), attempts=0)
+
     async def _generate(self, request: Request) -> ModelReply:
-        most = request.max_tokens or self._server.max_tokens
-        if self._tokenizer is not None and self._max_length is not None:
+        most = request.max_tokens or self._args.max_gen_toks
+        if self._tokenizer is not None and self._args.max_length:
             length = await asyncio.to_thread(self._tokenizer.count, request.prompt)
-            if length + (most or 1) > self._max_length:
-                return ModelReply(
-                    finish="too_long", error=too_long(length + (most or 1), self._max_length), attempts=0
-                )
-        body: dict[str, Json] = {
-            "model": self._server.model,
-            "prompt": request.prompt,
-            "temperature": request.temperature,
-        }
-        if most is not None:
+            if excess := self._excess(length + (most or 1)):
+                return excess
+        body: dict[str, Json] = {"model": self.model, "prompt": request.prompt, **sampling_of(request)}
+        if most:
             body["max_tokens"] = most
         if request.stop:
             body["stop"] = list(request.stop[:MOST_STOPS])
-        if request.top_p is not None:
-            body["top_p"] = request.top_p
-        if request.seed is not None:
-            body["seed"] = request.seed
 
         def read(body: dict[str, Json]) -> ModelReply:
             return self._read_text(body, request.stop[MOST_STOPS:])
 
         return await self._reply(body, read, _estimated(request.prompt, most or 256))
 
-    def _read_text(self, body: Mapping[str, Json], stop: Sequence[str]) -> ModelReply:
+    def _read_text(self, body: Row, stop: Sequence[str]) -> ModelReply:
         choice = first_choice(body)
         text = choice.get("text")
         if not isinstance(text, str):
             return counted(ModelReply(finish="failed", error="the reply has no text"), body)
-        thought, answer = split_at_mark(clean(text), self._think_end)
+        thought, answer = split_at_mark(clean(text), self._args.think_end_token)
         answer, cut = cut_at_stop(answer, stop)
-        stated = choice.get("finish_reason")
-        finish = {"length": "length", "content_filter": "refusal"}.get(str(stated), "stop")
-        reply = ModelReply(text=answer, thought=thought)
-        if finish == "refusal":
-            reply = replace(reply, finish="refusal")
-        elif finish == "length" and not cut:
-            reply = replace(reply, finish="length")
-        return counted(reply, body)
+        finish: Finish = "stop"
+        if choice.get("finish_reason") == "content_filter":
+            finish = "refusal"
+        elif choice.get("finish_reason") == "length" and not cut:
+            finish = "length"
+        return counted(ModelReply(text=answer, thought=thought, finish=finish), body)
 
     async def _score(self, context: str, continuation: str) -> ModelReply:
         """Ask for the log-likelihood of one continuation."""
@@ -209,41 +182,29 @@ class Completions(ServerBackend):
             before, after = await asyncio.to_thread(self._tokenizer.pair, context, continuation)
             lengths = len(before), len(before) + len(after)
             # One more token than the prompt is generated, as lm-eval does, since servers refuse to generate none.
-            if self._max_length is not None and lengths[1] + 1 > self._max_length:
-                return ModelReply(
-                    finish="too_long", error=too_long(lengths[1] + 1, self._max_length), attempts=0
-                )
-            if self._tokenized:
+            if excess := self._excess(lengths[1] + 1):
+                return excess
+            if self._args.tokenized_requests:
                 prompt = [*before, *after]
-        body: dict[str, Json] = {
-            "model": self._server.model,
-            "prompt": prompt,
-            "temperature": 0,
-            "max_tokens": 1,
-            "logprobs": 1,
-            "echo": True,
-        }
+        body: dict[str, Json] = {"model": self.model, "prompt": prompt, "temperature": 0, "max_tokens": 1}
+        body |= {"logprobs": 1, "echo": True}
 
         def read(body: dict[str, Json]) -> ModelReply:
-            choice = first_choice(body)
-            reply = ModelReply()
+            asked = count_at(body, "usage", "prompt_tokens")
             try:
                 value = loglikelihood(
-                    choice, context, continuation, lengths=lengths, counted=_prompt_tokens(body)
+                    first_choice(body), context, continuation, lengths=lengths, counted=asked
                 )
+                reply = ModelReply(loglikelihoods=(value,))
             except ValueError as error:
                 reply = ModelReply(finish="failed", error=str(error))
-            else:
-                reply = ModelReply(loglikelihoods=(value,))
-            return replace(
-                counted(reply, body), completion_tokens=0 if _prompt_tokens(body) is not None else None
-            )
+            return replace(counted(reply, body), completion_tokens=None if asked is None else 0)
 
         return await self._reply(body, read, _estimated(context + continuation, 1))
 
 
 def loglikelihood(
-    choice: Mapping[str, Json],
+    choice: Row,
     context: str,
     continuation: str,
     *,
@@ -265,8 +226,7 @@ def loglikelihood(
     Raises:
         ValueError: the reply gives no log-probabilities, or not those of the text that was sent.
     """
-    given = object_in(choice, "logprobs")
-    values, tokens = given.get("token_logprobs"), given.get("tokens")
+    values, tokens = at(choice, "logprobs", "token_logprobs"), at(choice, "logprobs", "tokens")
     if not isinstance(values, list) or len(values) < 2:
         raise ValueError("the server gives no log-probabilities of the prompt (it ignores echo or logprobs)")
     if lengths is not None:
@@ -305,21 +265,12 @@ def _by_text(tokens: Json, given: int, context: str, continuation: str) -> tuple
     offset = "".join(texts).find(context + continuation)
     if offset < 0:
         raise ValueError(
-            "the server's tokens do not spell the text that was sent: it ignores echo, or its "
-            "tokens are parts of letters; "
-            "name the model's tokenizer by tokenizer=..."
+            "the server's tokens do not spell the text that was sent: it ignores echo, or its tokens are parts of "
+            "letters; name the model's tokenizer by tokenizer=..."
         )
-    boundary = offset + len(context.rstrip())
-    stop = offset + len(context) + len(continuation)
-    begin = end = None
-    place = 0
-    for number, text in enumerate(texts):
-        if begin is None and place + len(text) > boundary:
-            begin = number
-        if place < stop:
-            end = number + 1
-        place += len(text)
-    return begin or 0, end or 0
+    ends = list(accumulate(map(len, texts)))
+    begin = bisect_right(ends, offset + len(context.rstrip()))
+    return begin, bisect_left(ends, offset + len(context) + len(continuation)) + 1
 
 
 def joined(replies: Sequence[ModelReply]) -> ModelReply:
@@ -337,10 +288,6 @@ def joined(replies: Sequence[ModelReply]) -> ModelReply:
         seconds=max(reply.seconds for reply in replies),
         attempts=max(reply.attempts for reply in replies),
     )
-
-
-def _prompt_tokens(body: Mapping[str, Json]) -> int | None:
-    return count_of(object_in(body, "usage").get("prompt_tokens"))
 
 
 def _estimated(text: str, most: int) -> int:

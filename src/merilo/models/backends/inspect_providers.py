@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import Field
+
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
 from merilo.models.asking import FINISHES, Abilities, Finish, ModelReply, Request
 from merilo.models.backends.chats import clean, estimated_tokens
-from merilo.models.backends.model_arguments import BackendArguments, nearest
-from merilo.models.backends.servers import Attempts, RateLimiter, RateLimits, ServerErrors
+from merilo.models.backends.model_arguments import SECRETS, BackendArguments, nearest
+from merilo.models.backends.servers import Attempts, RateLimiter, RateLimits
 from merilo.wording import shortened
 
 if TYPE_CHECKING:
@@ -18,9 +20,17 @@ if TYPE_CHECKING:
     from inspect_ai.model import GenerateConfig, Model, ModelOutput
 
 PREFIX: Final = "inspect/"
-_OWN: Final = frozenset(
-    {"base_url", "num_concurrent", "max_retries", "timeout", "max_gen_toks", "reasoning_effort"}
-)
+
+
+class InspectArguments(BackendArguments):
+    """The arguments of Inspect's providers; all others go to the provider."""
+
+    base_url: str | None = None
+    num_concurrent: int = Field(16, ge=1)
+    max_retries: int = Field(5, ge=0)
+    timeout: float = Field(300, gt=0, allow_inf_nan=False)
+    max_gen_toks: int = Field(0, ge=0)
+    reasoning_effort: str | None = None
 
 
 class InspectProvider:
@@ -38,16 +48,12 @@ class InspectProvider:
     abilities = Abilities(frozenset({"generate"}))
     batch_size = 1
 
-    def __init__(self, name: str, model: Model, args: BackendArguments, limits: RateLimits) -> None:
+    def __init__(self, name: str, model: Model, args: InspectArguments, limits: RateLimits) -> None:
         self.name, self.model = name, name.removeprefix(PREFIX)
-        self.concurrency = args.whole("num_concurrent", 16, least=1)
+        self.concurrency = args.num_concurrent
         self._model = model
-        self._max_retries = args.whole("max_retries", 5)
-        self._timeout = args.seconds("timeout", 300)
-        self._max_tokens = args.whole("max_gen_toks", 0) or None
-        self._reasoning_effort = args.text("reasoning_effort")
-        self._attempts = Attempts(RateLimiter(limits), name, 0)
-        self._errors = ServerErrors(name, self.model, "the environment", True, self._attempts)
+        self._args = args
+        self._attempts = Attempts(RateLimiter(limits), name, 0, self.model, "the environment")
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.
@@ -79,13 +85,8 @@ class InspectProvider:
         cause: BaseException | None = error
         while cause is not None:
             status = getattr(cause, "status_code", None) or getattr(cause, "status", None)
-            if (
-                isinstance(status, int)
-                and 400 <= status < 600
-                and status not in {408, 409, 429}
-                and status < 500
-            ):
-                return self._errors.judge(status, str(cause), "", {})
+            if isinstance(status, int) and 400 <= status < 500 and status not in {408, 409, 429}:
+                return self._attempts.judge(status, str(cause), "", {})
             cause = (
                 cause.__cause__ or getattr(getattr(cause, "last_attempt", None), "exception", lambda: None)()
             )
@@ -95,16 +96,16 @@ class InspectProvider:
         from inspect_ai.model import GenerateConfig  # noqa: PLC0415 - installed by the user
 
         return GenerateConfig(
-            max_retries=self._max_retries,
-            timeout=max(1, round(self._timeout * (self._max_retries + 1))),
-            attempt_timeout=max(1, round(self._timeout)),
+            max_retries=self._args.max_retries,
+            timeout=max(1, round(self._args.timeout * (self._args.max_retries + 1))),
+            attempt_timeout=max(1, round(self._args.timeout)),
             max_connections=self.concurrency,
-            max_tokens=request.max_tokens or self._max_tokens,
+            max_tokens=request.max_tokens or self._args.max_gen_toks or None,
             temperature=request.temperature,
             top_p=request.top_p,
             seed=request.seed,
             stop_seqs=list(request.stop) or None,
-            reasoning_effort=self._reasoning_effort,  # type: ignore[arg-type] # Inspect checks the word
+            reasoning_effort=self._args.reasoning_effort,  # type: ignore[arg-type] # Inspect checks the word
         )
 
 
@@ -132,25 +133,18 @@ def _read(output: ModelOutput) -> ModelReply:
         for part in (() if isinstance(content, str) else content)
         if part.type == "reasoning"
     ]
-    finish: Finish = FINISHES.get(output.stop_reason, "other")
-    if output.stop_reason == "model_length":
-        finish = "too_long"
+    too_long = output.stop_reason == "model_length"
+    finish: Finish = "too_long" if too_long else FINISHES.get(output.stop_reason, "other")
     usage = output.usage
-    prompt = None
-    if usage is not None:
-        prompt = (
-            usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-        )
+    cached = (usage.input_tokens_cache_read, usage.input_tokens_cache_write) if usage else ()
     return ModelReply(
         text=clean(output.completion),
         thought=clean("".join(thoughts)) or None,
         finish=finish,
-        error=(output.error or "the prompt does not fit into the model's context")
-        if finish == "too_long"
-        else None,
-        prompt_tokens=prompt,
-        completion_tokens=usage.output_tokens if usage is not None else None,
-        thought_tokens=usage.reasoning_tokens if usage is not None else None,
+        error=(output.error or "the prompt does not fit into the model's context") if too_long else None,
+        prompt_tokens=usage.input_tokens + sum(count or 0 for count in cached) if usage else None,
+        completion_tokens=usage.output_tokens if usage else None,
+        thought_tokens=usage.reasoning_tokens if usage else None,
         model=output.model or None,
     )
 
@@ -181,21 +175,18 @@ def open_inspect(name: str, given: Mapping[str, str], limits: RateLimits) -> Ins
     found = registry_find(lambda info: info.type == "modelapi")
     known = {registry_info(provider).name.rpartition("/")[2] for provider in found}
     if provider not in known:
-        raise UsageError(
-            f"Inspect has no provider {provider!r}; {nearest(provider, known)}", field=argument("model")
-        )
-    args = BackendArguments(name, given, {*given} - {"api_key", "auth_token", "token", "header"})
-    passed: dict[str, Any] = {key: value for key, value in given.items() if key not in _OWN}
+        missing = f"Inspect has no provider {provider!r}; {nearest(provider, known)}"
+        raise UsageError(missing, field=argument("model"))
+    args = InspectArguments.read(name, given, others={*given} - SECRETS)
+    passed: dict[str, Any] = {
+        key: value for key, value in given.items() if key not in InspectArguments.model_fields
+    }
     try:
-        opened = get_model(f"{provider}/{model}", base_url=args.text("base_url"), memoize=False, **passed)
+        opened = get_model(f"{provider}/{model}", base_url=args.base_url, memoize=False, **passed)
     except TypeError as error:
-        raise UsageError(
-            f"{name} does not take these arguments: {shortened(str(error), 200)}",
-            field=argument("model_args"),
-        ) from error
-    except (PrerequisiteError, ImportError) as error:
-        raise BackendError(f"{name} cannot be opened: {shortened(str(error), 300)}") from error
+        wrong = f"{name} does not take these arguments: {shortened(str(error), 200)}"
+        raise UsageError(wrong, field=argument("model_args")) from error
     except Exception as error:
-        what = f"{type(error).__name__}: {shortened(str(error), 300)}"
-        raise BackendError(f"{name} cannot be opened: {what}") from error
+        kind = "" if isinstance(error, PrerequisiteError | ImportError) else f"{type(error).__name__}: "
+        raise BackendError(f"{name} cannot be opened: {kind}{shortened(str(error), 300)}") from error
     return InspectProvider(name, opened, args, limits)

@@ -9,8 +9,10 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from dataclasses import replace
+from typing import Annotated, Any, Final, cast
+
+from pydantic import BeforeValidator, Field
 
 from merilo.errors import BackendError, MeriloError, MissingPartError, UsageError, argument
 from merilo.models.asking import Abilities, ModelReply, Request
@@ -81,68 +83,47 @@ LOCAL_BACKENDS: Final[Mapping[str, str]] = {
     "neuronx": "'merilo[models,hf]' optimum-neuron",
     "steered": "'merilo[models,hf]'",
 }
-#: Ours, beside those of lm-eval's class.
-_OWN: Final = frozenset({"apply_chat_template", "batch_size", "think_end_token", "max_gen_toks", "device"})
 #: Arguments that lm-eval's classes pass on to the library below them without naming them.
-_PASSED_ON: Final[Mapping[str, frozenset[str]]] = {
-    "hf": frozenset(
-        {
-            "attn_implementation",
-            "load_in_4bit",
-            "load_in_8bit",
-            "low_cpu_mem_usage",
-            "quantization_config",
-            "variant",
-        }
-        | {f"bnb_4bit_{name}" for name in ("compute_dtype", "quant_type", "use_double_quant")}
-    ),
-    "vllm": frozenset(
-        {
-            "gpu_memory_utilization",
-            "enforce_eager",
-            "swap_space",
-            "max_num_seqs",
-            "pipeline_parallel_size",
-            "kv_cache_dtype",
-        }
-        | {
-            "load_format",
-            "enable_prefix_caching",
-            "download_dir",
-            "max_num_batched_tokens",
-            "disable_custom_all_reduce",
-        }
-    ),
-    "sglang": frozenset({"attention_backend", "quantization", "disable_cuda_graph", "random_seed"}),
+_PASSED_ON: Final[Mapping[str, str]] = {
+    "hf": "attn_implementation load_in_4bit load_in_8bit low_cpu_mem_usage quantization_config variant "
+    "bnb_4bit_compute_dtype bnb_4bit_quant_type bnb_4bit_use_double_quant",
+    "vllm": "gpu_memory_utilization enforce_eager swap_space max_num_seqs pipeline_parallel_size kv_cache_dtype "
+    "load_format enable_prefix_caching download_dir max_num_batched_tokens disable_custom_all_reduce",
+    "sglang": "attention_backend quantization disable_cuda_graph random_seed",
 }
 #: Names and paths, which stay texts even if they look like numbers.
 _TEXTS: Final = frozenset({"pretrained", "tokenizer", "revision", "subfolder", "peft", "delta", "gguf_file"})
 _BATCH: Final = 8
 _AUTO_BATCH: Final = 64
-_MOST_TOKENS: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSettings:
-    """How a local model is asked.
+def _batch_size(value: str) -> int | str:
+    if value.startswith("auto"):
+        return value
+    if not value.isdecimal() or int(value) < 1:
+        raise ValueError("must be a whole number of at least 1, or auto")
+    return int(value)
+
+
+class LocalArguments(BackendArguments):
+    """Merilo's own arguments of local weights; all others are those of lm-eval's class.
 
     Attributes:
-        name: the backend's name.
-        model: the model's name or folder.
-        batch_size: requests in a batch.
-        auto_batch: whether lm-eval chooses the size of its own batches; it prints them to standard output.
-        chat: whether conversations are written by the model's chat template.
-        think_end: the mark that ends a thought, if the user names one.
-        max_tokens: the most tokens of an answer for requests that name none.
+        pretrained: the model's name or folder.
+        apply_chat_template: whether conversations are written by the model's chat template.
+        batch_size: requests in a batch; with "auto", lm-eval chooses the size of its own batches and prints them to
+            standard output.
+        think_end_token: the mark that ends a thought, if the user names one.
+        max_gen_toks: the most tokens of an answer for requests that name none.
+        device: where the weights are put.
     """
 
-    name: str
-    model: str
-    batch_size: int
-    auto_batch: bool
-    chat: bool
-    think_end: str | None
-    max_tokens: int
+    pretrained: str
+    apply_chat_template: bool = False
+    batch_size: Annotated[int | str, BeforeValidator(_batch_size)] = _BATCH
+    think_end_token: str | None = None
+    max_gen_toks: int = Field(256, ge=1)
+    device: str | None = None
 
 
 class LocalModel:
@@ -153,16 +134,18 @@ class LocalModel:
 
     Args:
         lm: the object; a `TemplateLM` of lm-eval's.
-        settings: how it is asked.
+        name: the backend's name.
+        args: how it is asked.
     """
 
     concurrency = 1
 
-    def __init__(self, lm: Any, settings: LocalSettings) -> None:  # noqa: ANN401 - lm-eval publishes no types
-        self.name, self.model, self.batch_size = settings.name, settings.model, settings.batch_size
-        self.abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=settings.chat)
+    def __init__(self, lm: Any, name: str, args: LocalArguments) -> None:  # noqa: ANN401 - lm-eval publishes no types
+        self.name, self.model = name, args.pretrained
+        self.batch_size = args.batch_size if isinstance(args.batch_size, int) else _AUTO_BATCH
+        self.abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=args.apply_chat_template)
         self._lm = lm
-        self._settings = settings
+        self._args = args
         self._record = GenerationRecord(lm)
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
@@ -200,11 +183,7 @@ class LocalModel:
             return []
         started = time.monotonic()
         try:
-            with (
-                contextlib.redirect_stdout(sys.stderr)
-                if self._settings.auto_batch
-                else contextlib.nullcontext()
-            ):
+            with contextlib.redirect_stdout(sys.stderr):  # lm-eval prints the sizes of its batches
                 replies = method(requests)
         except Exception as error:
             if len(requests) == 1:
@@ -220,7 +199,7 @@ class LocalModel:
 
     def _context(self, request: Request) -> str:
         """Return the text that the model continues; a request without messages is a plain text."""
-        if not self._settings.chat or not request.messages:
+        if not self._args.apply_chat_template or not request.messages:
             return request.prompt
         history = [{"role": message.role, "content": message.text} for message in request.messages]
         return str(self._lm.apply_chat_template(history))
@@ -242,7 +221,7 @@ class LocalModel:
         return too_long(longest, limit) if longest > limit else None
 
     def _most(self, request: Request) -> int:
-        return request.max_tokens or self._settings.max_tokens
+        return request.max_tokens or self._args.max_gen_toks
 
     def _score(self, requests: list[Request]) -> list[ModelReply]:
         contexts = [self._context(request) for request in requests]
@@ -295,7 +274,7 @@ class LocalModel:
 
     def _read(self, request: Request, context: str, text: str) -> ModelReply:
         length, ended = self._record.of(context, text)
-        thought, answer = split_at_mark(text, self._settings.think_end)
+        thought, answer = split_at_mark(text, self._args.think_end_token)
         return ModelReply(
             text=answer,
             thought=thought,
@@ -360,29 +339,19 @@ def open_local_model(name: str, given: Mapping[str, str], device: str | None) ->
         for parameter in inspect.signature(made.__init__).parameters.values()
         if parameter.kind is not parameter.VAR_KEYWORD
     } - {"self"}
-    args = BackendArguments(name, given, takes | _OWN | _PASSED_ON.get(name, frozenset()))
-    if device is not None and args.text("device") not in {None, device}:
+    args = LocalArguments.read(name, given, others=takes | {*_PASSED_ON.get(name, "").split()})
+    if device is not None and args.device not in {None, device}:
         raise UsageError("is named twice, and differently", field=argument("device"))
-    batch = args.text("batch_size") or ""
-    auto = batch.startswith("auto")
-    settings = LocalSettings(
-        name=name,
-        model=args.needed("pretrained"),
-        batch_size=_AUTO_BATCH if auto else args.whole("batch_size", _BATCH, least=1),
-        auto_batch=auto,
-        chat=args.flag("apply_chat_template", False),
-        think_end=args.text("think_end_token"),
-        max_tokens=args.whole("max_gen_toks", _MOST_TOKENS, least=1),
-    )
+    own = LocalArguments.model_fields.keys() - {"pretrained"}
     passed = {
-        key: value if key in _TEXTS else _typed(value) for key, value in given.items() if key not in _OWN
+        key: value if key in _TEXTS else _typed(value) for key, value in given.items() if key not in own
     }
-    passed["batch_size"] = batch if auto else settings.batch_size
-    where = device or args.text("device")
+    passed["batch_size"] = args.batch_size
+    where = device or args.device
     if where is not None:
         if "device" not in takes:
-            message = f"{name} chooses its devices itself; the environment variable CUDA_VISIBLE_DEVICES limits them"
-            raise UsageError(message, field=argument("device"))
+            chosen = f"{name} chooses its devices itself; the environment variable CUDA_VISIBLE_DEVICES limits them"
+            raise UsageError(chosen, field=argument("device"))
         passed["device"] = where
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -393,8 +362,8 @@ def open_local_model(name: str, given: Mapping[str, str], device: str | None) ->
         raise _missing(name, error) from error
     except Exception as error:
         what = f"{type(error).__name__}: {shortened(str(error), 300)}"
-        raise BackendError(f"the model {settings.model!r} cannot be loaded by {name}: {what}") from error
-    return LocalModel(lm, settings)
+        raise BackendError(f"the model {args.pretrained!r} cannot be loaded by {name}: {what}") from error
+    return LocalModel(lm, name, args)
 
 
 def _class_of(name: str) -> type[Any]:

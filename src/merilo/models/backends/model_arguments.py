@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import Final, NoReturn
+from typing import Annotated, Final, Literal, NoReturn, Self
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from merilo.declared_values import one_text
 from merilo.errors import UsageError, argument
 from merilo.wording import listed, shortened
 
 #: Arguments that would put a key into logs and shell histories; keys come from the environment only.
-_SECRETS: Final = frozenset({"api_key", "auth_token", "header", "token"})
-_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
+SECRETS: Final = frozenset({"api_key", "auth_token", "header", "token"})
+_NOT_GIVEN: Final = frozenset({"", "None", "none", "null"})
 
 
 def parse_model_arguments(text: str) -> dict[str, str]:
@@ -74,80 +77,113 @@ def nearest(name: str, known: Collection[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"there are {listed(sorted(known), 40)}"
 
 
-class BackendArguments:
-    """The arguments of one backend, read by type.
+class BackendArguments(BaseModel):
+    """The arguments of a backend; subclasses declare them with type, default and bounds."""
 
-    Args:
-        backend: the backend's name, for messages.
-        given: the arguments as written.
-        known: the names that the backend takes.
-        key: the environment variable with the backend's key, if it has one.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
-    Raises:
-        UsageError: an argument is not known; the message offers the nearest names.
-    """
+    @classmethod
+    def read(
+        cls, backend: str, given: Mapping[str, str], key: str | None = None, others: Collection[str] = ()
+    ) -> Self:
+        """Read the arguments of a backend.
 
-    def __init__(
-        self, backend: str, given: Mapping[str, str], known: Collection[str], key: str | None = None
-    ) -> None:
-        self._backend = backend
-        self._given = given
+        Args:
+            backend: the backend's name, for messages.
+            given: the arguments as written; empty ones and "None" count as not given.
+            key: the environment variable with the backend's key, if it has one.
+            others: names that the backend takes beside those declared.
+
+        Raises:
+            UsageError: an argument is missing, has the wrong value, or is not known; the message offers the
+                nearest names.
+        """
+        known = {*cls.model_fields, *others, "pretrained"}
         for name in given:
             if name in known:
                 continue
-            if name in _SECRETS:
+            if name in SECRETS:
                 where = f"the environment variable {key}" if key else "the environment"
                 _wrong(f"takes no {name}: keys are read from {where} only, so that no log holds them")
             _wrong(f"{backend} takes no argument {name!r}; {nearest(name, known)}")
-
-    def text(self, *names: str) -> str | None:
-        """Return the first of these arguments that is given and not empty or "None"."""
-        for name in names:
-            if self._given.get(name, "None") not in {"", "None", "none", "null"}:
-                return self._given[name]
-        return None
-
-    def needed(self, *names: str) -> str:
-        """Return the first of these arguments that is given.
-
-        Raises:
-            UsageError: none is.
-        """
-        value = self.text(*names)
-        if value is None:
-            _wrong(f"{self._backend} needs {names[0]}=...")
-        return value
-
-    def one_of(self, name: str, values: Collection[str]) -> str | None:
-        """Return an argument that is one of several words, `None` if it is not given."""
-        value = self.text(name)
-        if value is not None and value not in values:
-            _wrong(f"{name} takes {', '.join(sorted(values))}, not {shortened(value)!r}")
-        return value
-
-    def whole(self, name: str, default: int, *, least: int = 0) -> int:
-        """Return a whole number."""
-        value = self.text(name)
-        if value is None:
-            return default
-        if not value.isascii() or not value.isdecimal() or int(value) < least:
-            _wrong(f"{name} takes a whole number of at least {least}, not {shortened(value)!r}")
-        return int(value)
-
-    def seconds(self, name: str, default: float) -> float:
-        """Return a positive number of seconds."""
-        value = self.text(name)
+        values = {name: value for name, value in given.items() if value not in _NOT_GIVEN}
+        if "model" in cls.model_fields and "pretrained" in values:
+            values.setdefault("model", values["pretrained"])
         try:
-            number = default if value is None else float(value)
-        except ValueError:
-            number = 0.0
-        if not 0 < number < float("inf"):
-            _wrong(f"{name} takes a positive number of seconds, not {shortened(str(value))!r}")
-        return number
+            return cls.model_validate(values)
+        except ValidationError as error:
+            faults = error.errors(include_url=False)
+            name = str(faults[0]["loc"][0])
+            if name not in values:
+                _wrong(f"{backend} needs {name}=...")
+            told = one_text(fault for fault in faults if fault["loc"][0] == name)
+            _wrong(f"{name} {told}, not {shortened(values[name])!r}")
 
-    def flag(self, name: str, default: bool) -> bool:
-        """Return a truth value: true or false."""
-        value = self.text(name)
-        if value is not None and value.lower() not in _TRUE + _FALSE:
-            _wrong(f"{name} takes true or false, not {shortened(value)!r}")
-        return default if value is None else value.lower() in _TRUE
+
+class ServerArguments(BackendArguments):
+    """The arguments of every backend that talks to a server.
+
+    Attributes:
+        model: the model's name.
+        base_url: the server's address; by default, the vendor's.
+        num_concurrent: requests at the same time.
+        max_retries: how many times a request is sent again.
+        timeout: the longest wait for a whole reply, in seconds.
+        max_gen_toks: the most tokens of an answer for requests that name none; 0 leaves it to the server.
+        verify_certificate: whether certificates are checked.
+        ca_cert_path: the file of the authorities to check certificates with.
+    """
+
+    model: str
+    base_url: str | None = None
+    num_concurrent: int = Field(16, ge=1)
+    max_retries: int = Field(5, ge=0)
+    timeout: float = Field(300, gt=0, allow_inf_nan=False)
+    max_gen_toks: int = Field(0, ge=0)
+    verify_certificate: bool = True
+    ca_cert_path: str | None = None
+
+
+class ChatArguments(ServerArguments):
+    """The arguments of a chat server of OpenAI's kind.
+
+    lm-eval's arguments that change nothing for chat are accepted, so that its command lines work as they are.
+    """
+
+    images: bool | None = None
+    reasoning_effort: str | None = None
+    enable_thinking: bool | None = None
+    think_end_token: str | None = None
+    sampling: bool | None = None
+    tokenizer_backend: str | None = None
+    tokenized_requests: str | None = None
+    batch_size: str | None = None
+    eos_string: str | None = None
+
+
+class AnthropicArguments(ServerArguments):
+    """The arguments of Anthropic's API, which needs a limit of tokens with every request."""
+
+    max_gen_toks: int = Field(1024, ge=0)
+    thinking: Literal["adaptive", "disabled"] | Annotated[int, Field(ge=0)] | None = None
+    effort: str | None = None
+    sampling: bool | None = None
+    batch_size: str | None = None
+
+
+class CompletionArguments(ServerArguments):
+    """The arguments of a server that continues texts; those of the tokenizer are lm-eval's."""
+
+    max_gen_toks: int = Field(256, ge=0)
+    tokenizer: str | None = None
+    tokenizer_backend: Literal["auto", "huggingface", "tiktoken", "remote", "none"] | None = None
+    tokenized_requests: bool = False
+    add_bos_token: bool = False
+    custom_prefix_token_id: int | None = Field(None, ge=0)
+    max_length: int = Field(0, ge=0)
+    revision: str = "main"
+    trust_remote_code: bool = False
+    use_fast_tokenizer: bool = True
+    think_end_token: str | None = None
+    batch_size: str | None = None
+    eos_string: str | None = None

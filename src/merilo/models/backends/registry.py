@@ -10,18 +10,11 @@ from typing import Final
 
 from merilo.errors import UsageError, argument
 from merilo.models.asking import ModelBackend
-from merilo.models.backends.chats import (
-    ANTHROPIC_ARGUMENTS,
-    ANTHROPIC_KEY,
-    CHAT_ARGUMENTS,
-    OPENAI_KEY,
-    AnthropicChat,
-    ChatCompletions,
-)
-from merilo.models.backends.continuations import COMPLETION_ARGUMENTS, Completions
+from merilo.models.backends.chats import AnthropicChat, ChatCompletions
+from merilo.models.backends.continuations import Completions
 from merilo.models.backends.inspect_providers import PREFIX, open_inspect
 from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
-from merilo.models.backends.model_arguments import BackendArguments, nearest
+from merilo.models.backends.model_arguments import nearest
 from merilo.models.backends.servers import RateLimits
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
 from merilo.settings import RunSettings
@@ -80,13 +73,10 @@ def open_backend(
     if known in LOCAL_BACKENDS:
         return open_local_model(known, args, device)
     if known in _CHATS:
-        return ChatCompletions(
-            known, BackendArguments(known, args, CHAT_ARGUMENTS, OPENAI_KEY), limits, media_folder
-        )
+        return ChatCompletions(known, args, limits, media_folder)
     if known in _CONTINUATIONS:
-        return Completions(known, BackendArguments(known, args, COMPLETION_ARGUMENTS, OPENAI_KEY), limits)
-    given = BackendArguments(known, args, ANTHROPIC_ARGUMENTS, ANTHROPIC_KEY)
-    return AnthropicChat(given, limits, media_folder)
+        return Completions(known, args, limits)
+    return AnthropicChat(args, limits, media_folder)
 
 
 def open_model(

@@ -26,11 +26,11 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from random import Random
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.backends.model_arguments import BackendArguments
+from merilo.models.backends.model_arguments import ServerArguments
 from merilo.strict_json import Json
 from merilo.wording import shortened
 
@@ -179,6 +179,9 @@ class Attempts:
         limiter: what lets requests through.
         address: the server's address, for messages.
         max_retries: how many times a request is sent again.
+        model: the model asked for, for messages.
+        key: the environment variable with the key.
+        has_key: whether it is set.
         clock: the time in seconds; for tests.
         sleep: waits for seconds; for tests.
         chance: returns a random number from 0 to 1, for the jitter.
@@ -187,6 +190,9 @@ class Attempts:
     limiter: RateLimiter
     address: str
     max_retries: int
+    model: str = ""
+    key: str = ""
+    has_key: bool = True
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = Random().random  # noqa: S311 - not for secrets
@@ -235,6 +241,50 @@ class Attempts:
         if not self._answered and self._refused >= REFUSED_IN_A_ROW:
             raise BackendError(f"{self.address} refused the first {self._refused} requests: {reason}")
         return ModelReply(finish="failed", error=reason)
+
+    def settle(self, status: int, content: bytes, headers: Mapping[str, str]) -> ModelReply:
+        """Return the reply that an error amounts to: refused, too long, or failed for good.
+
+        Raises:
+            TryAgain: another attempt may be answered.
+            BackendError: a wrong key, an unknown model or address, no credit.
+        """
+        try:
+            message, code = error_of(object_of(content))
+        except TryAgain:
+            message, code = (
+                re.sub(r"<[^>]*>", " ", content.decode("utf-8", "replace")) or "no reason given",
+                "",
+            )
+        return self.judge(status, message, code, headers)
+
+    def judge(self, status: int, message: str, code: str, headers: Mapping[str, str]) -> ModelReply:
+        """Return what `settle` returns, for an error whose body was read already."""
+        reason = f"status {status}: {shortened(message, 300)}"
+        if status != 429 and (_TOO_LONG.search(message) or "context_length" in code or status == 413):
+            return ModelReply(finish="too_long", error=_by_how_much(message) or reason)
+        if status < 500 and status != 429 and (_FILTERED.search(message) or _FILTERED.search(code)):
+            return ModelReply(finish="refusal", error=reason)
+        self._end_the_run(status, message, code, reason)
+        if status in {408, 409, 425, 429} or status >= 500:
+            raise TryAgain(reason, seconds_to_wait(headers))
+        return self.refuse(reason)
+
+    def _end_the_run(self, status: int, message: str, code: str, reason: str) -> None:
+        if status == 401:  # the server's own message may quote the key
+            what = f"rejects the key in {self.key}" if self.has_key else f"needs a key: set {self.key}"
+            raise BackendError(f"{self.address} {what} (status 401)")
+        if status == 403:
+            raise BackendError(
+                f"{self.address} does not let the key in {self.key} use {self.model!r} (status 403)"
+            )
+        if status in {404, 405}:
+            unknown = f"does not know the model {self.model!r}, or " if status == 404 else ""
+            raise BackendError(f"{self.address} {unknown}is not the API's address ({reason})")
+        if status == 402 or (
+            status in {400, 429} and (_NO_CREDIT.search(message) or _NO_CREDIT.search(code))
+        ):
+            raise BackendError(f"{self.address} accepts no more requests for this key: {reason}")
 
     async def _wait(self, failure: TryAgain, attempt: int) -> None:
         asked = failure.retry_after
@@ -343,81 +393,10 @@ def error_of(body: Mapping[str, Json]) -> tuple[str, str]:
     error = body.get("error", body)
     if not isinstance(error, dict):
         return str(error), ""
-    message = (
-        error.get("message")
-        or error.get("detail")
-        or body.get("message")
-        or json.dumps(error, ensure_ascii=False)
-    )
-    return str(message), f"{error.get('code') or ''} {error.get('type') or ''}"
-
-
-class ServerErrors:
-    """Sorts the errors of one server.
-
-    Args:
-        url: the server's address, for messages.
-        model: the model asked for.
-        key: the environment variable with the key.
-        has_key: whether it was set.
-        attempts: counts the requests that the server calls wrong.
-    """
-
-    def __init__(self, url: str, model: str, key: str, has_key: bool, attempts: Attempts) -> None:
-        self._url = url
-        self._model = model
-        self._key = key
-        self._has_key = has_key
-        self._attempts = attempts
-
-    def settle(self, status: int, content: bytes, headers: Mapping[str, str]) -> ModelReply:
-        """Return the reply that an error amounts to: refused, too long, or failed for good.
-
-        Raises:
-            TryAgain: another attempt may be answered.
-            BackendError: a wrong key, an unknown model or address, no credit.
-        """
-        try:
-            body = object_of(content)
-        except TryAgain:
-            message, code = (
-                re.sub(r"<[^>]*>", " ", content.decode("utf-8", "replace")) or "no reason given",
-                "",
-            )
-        else:
-            message, code = error_of(body)
-        return self.judge(status, message, code, headers)
-
-    def judge(self, status: int, message: str, code: str, headers: Mapping[str, str]) -> ModelReply:
-        """Return what `settle` returns, for an error whose body was read already."""
-        reason = f"status {status}: {shortened(message, 300)}"
-        if status != 429 and (_TOO_LONG.search(message) or "context_length" in code or status == 413):
-            return ModelReply(finish="too_long", error=_by_how_much(message) or reason)
-        if status < 500 and status != 429 and (_FILTERED.search(message) or _FILTERED.search(code)):
-            return ModelReply(finish="refusal", error=reason)
-        self._end_the_run(status, message, code, reason)
-        if status in {408, 409, 425, 429} or status >= 500:
-            raise TryAgain(reason, seconds_to_wait(headers))
-        return self._attempts.refuse(reason)
-
-    def _end_the_run(self, status: int, message: str, code: str, reason: str) -> None:
-        if status == 401:  # the server's own message may quote the key
-            what = f"rejects the key in {self._key}" if self._has_key else f"needs a key: set {self._key}"
-            raise BackendError(f"{self._url} {what} (status 401)")
-        if status == 403:
-            raise BackendError(
-                f"{self._url} does not let the key in {self._key} use {self._model!r} (status 403)"
-            )
-        if status == 404:
-            raise BackendError(
-                f"{self._url} does not know the model {self._model!r}, or is not the API's address ({reason})"
-            )
-        if status == 405:
-            raise BackendError(f"{self._url} is not the API's address ({reason})")
-        if status == 402 or (
-            status in {400, 429} and (_NO_CREDIT.search(message) or _NO_CREDIT.search(code))
-        ):
-            raise BackendError(f"{self._url} accepts no more requests for this key: {reason}")
+    message = error.get("message") or error.get("detail") or body.get("message")
+    return str(
+        message or json.dumps(error, ensure_ascii=False)
+    ), f"{error.get('code') or ''} {error.get('type') or ''}"
 
 
 def _by_how_much(message: str) -> str | None:
@@ -429,89 +408,51 @@ def _by_how_much(message: str) -> str | None:
     return None
 
 
-#: The arguments of every backend that talks to a server.
-SERVER_ARGUMENTS: Final = (
-    "model",
-    "pretrained",
-    "base_url",
-    "num_concurrent",
-    "max_retries",
-    "timeout",
-    "max_gen_toks",
-    "verify_certificate",
-    "ca_cert_path",
-)
 _PATHS: Final = re.compile(r"/(?:v1/messages|chat/completions|completions|messages)/?$")
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """The settings of a server.
+class Vendor:
+    """A vendor of models, whose SDK also connects to other servers of its kind.
 
     Attributes:
-        model: the model's name.
-        url: the address that the SDK's paths are below.
-        key: the environment variable with the key.
-        key_needed: whether the backend cannot work without it.
-        concurrency: requests at the same time.
-        max_retries: how many times a request is sent again.
-        timeout: the longest wait for a whole reply, in seconds.
-        max_tokens: the most tokens of an answer for requests that name none; `None` leaves it to the server.
-        verify: whether certificates are checked, or the file of the authorities to check them with.
+        name: the SDK's package.
+        client: the name of its class.
+        url: the vendor's own address.
+        key: the environment variable with the key; it is needed at the vendor's own address only.
     """
 
-    model: str
+    name: str
+    client: str
     url: str
     key: str
-    key_needed: bool
-    concurrency: int
-    max_retries: int
-    timeout: float
-    max_tokens: int | None
-    verify: bool | str
 
-    @classmethod
-    def of(
-        cls, args: BackendArguments, key: str, url: str | None, max_tokens: int | None = None
-    ) -> ServerSettings:
-        """Read the settings from a backend's arguments.
 
-        Args:
-            args: the arguments.
-            key: the environment variable with the key; it is needed at the vendor's own address only.
-            url: the vendor's own address; `None` if `base_url` must be given.
-            max_tokens: the most tokens of an answer if `max_gen_toks` is not given.
+OPENAI: Final = Vendor("openai", "AsyncOpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
+ANTHROPIC: Final = Vendor("anthropic", "AsyncAnthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")
 
-        Raises:
-            UsageError: an argument is missing or has the wrong value.
-            BackendError: the key is needed and missing.
-        """
-        given = args.text("base_url") if url else args.needed("base_url")
-        address = _PATHS.sub("", given or url or "").rstrip("/")
-        if not re.match(r"https?://[^/]", address):
-            message = (
-                f"base_url takes an address that starts with http:// or https://, not {shortened(address)!r}"
-            )
-            raise UsageError(message, field=argument("model_args"))
-        settings = cls(
-            model=args.needed("model", "pretrained"),
-            url=address,
-            key=key,
-            key_needed=given is None,
-            concurrency=args.whole("num_concurrent", 16, least=1),
-            max_retries=args.whole("max_retries", 5),
-            timeout=args.seconds("timeout", 300),
-            max_tokens=args.whole("max_gen_toks", max_tokens or 0) or None,
-            verify=args.text("ca_cert_path") or args.flag("verify_certificate", True),
-        )
-        if settings.key_needed and not os.environ.get(key):
-            raise BackendError(f"{address} needs a key: set the environment variable {key}")
-        return settings
 
-    @property
-    def has_key(self) -> bool:
-        """Whether the key is in the environment."""
-        return bool(os.environ.get(self.key))
+def server_address(args: ServerArguments, vendor: Vendor, *, own: bool) -> str:
+    """Return the address that the SDK's paths are below.
+
+    Args:
+        args: the backend's arguments.
+        vendor: the vendor.
+        own: whether the address is the vendor's own if none is given.
+
+    Raises:
+        UsageError: the address is missing or is none.
+        BackendError: the key is needed and missing.
+    """
+    if args.base_url is None and not own:
+        raise UsageError("the backend needs base_url=...", field=argument("model_args"))
+    address = _PATHS.sub("", args.base_url or vendor.url).rstrip("/")
+    if not re.match(r"https?://[^/]", address):
+        wrong = f"base_url takes an address that starts with http:// or https://, not {shortened(address)!r}"
+        raise UsageError(wrong, field=argument("model_args"))
+    if args.base_url is None and not os.environ.get(vendor.key):
+        raise BackendError(f"{address} needs a key: set the environment variable {vendor.key}")
+    return address
 
 
 class ServerBackend(ABC):
@@ -520,9 +461,10 @@ class ServerBackend(ABC):
     Args:
         name: the backend's name.
         abilities: what it can do.
-        server: the server.
+        args: its arguments.
         limits: its limits a minute.
-        vendor: whose SDK connects to it: "openai" or "anthropic".
+        vendor: whose SDK connects to it.
+        url: the address that the SDK's paths are below.
         path: the path that requests are sent to.
 
     Raises:
@@ -535,33 +477,33 @@ class ServerBackend(ABC):
         self,
         name: str,
         abilities: Abilities,
-        server: ServerSettings,
+        args: ServerArguments,
         limits: RateLimits,
         *,
-        vendor: Literal["openai", "anthropic"],
+        vendor: Vendor,
+        url: str,
         path: str,
     ) -> None:
         try:
-            sdk: Any = import_module(vendor)
+            sdk: Any = import_module(vendor.name)
         except ImportError as error:
-            needed = "a model of Anthropic's" if vendor == "anthropic" else "a model behind a server"
-            raise missing_models_extra(error, needed) from error
-        self.name, self.model, self.abilities = name, server.model, abilities
-        self.concurrency = server.concurrency
-        self._server = server
+            raise missing_models_extra(error, "a model behind a server") from error
         from httpx2 import URL  # noqa: PLC0415 - an extra, which the SDK brings
 
-        url = server.url + path
-        self._url = URL(url)
-        self._http = sdk.DefaultAioHttpClient(verify=server.verify, timeout=server.timeout)
-        connect = sdk.AsyncAnthropic if vendor == "anthropic" else sdk.AsyncOpenAI
-        key = os.environ.get(server.key) or "none"
-        client = connect(api_key=key, base_url=server.url, http_client=self._http)
+        self.name, self.model, self.abilities = name, args.model, abilities
+        self.concurrency = args.num_concurrent
+        self._timeout = args.timeout
+        self._url = URL(url + path)
+        self._http = sdk.DefaultAioHttpClient(
+            verify=args.ca_cert_path or args.verify_certificate, timeout=args.timeout
+        )
+        key = os.environ.get(vendor.key)
+        client = getattr(sdk, vendor.client)(api_key=key or "none", base_url=url, http_client=self._http)
         # Values that are not text are the SDK's marks for headers to leave out.
         headers = {**client.auth_headers, **client.default_headers}
         self._http.headers.update({key: value for key, value in headers.items() if isinstance(value, str)})
-        self._attempts = Attempts(RateLimiter(limits), url, server.max_retries)
-        self._errors = ServerErrors(url, server.model, server.key, server.has_key, self._attempts)
+        limiter = RateLimiter(limits)
+        self._attempts = Attempts(limiter, url + path, args.max_retries, args.model, vendor.key, bool(key))
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.
@@ -603,20 +545,20 @@ class ServerBackend(ABC):
 
     async def _post(self, body: dict[str, Json]) -> dict[str, Json] | ModelReply:
         try:
-            async with asyncio.timeout(self._server.timeout):
+            async with asyncio.timeout(self._timeout):
                 status, content, headers = await self._send(body)
         except TimeoutError as error:
-            raise TryAgain(f"no reply within {self._server.timeout:g} seconds") from error
+            raise TryAgain(f"no reply within {self._timeout:g} seconds") from error
         except UnicodeEncodeError as error:
             return ModelReply(finish="failed", error=f"the request cannot be sent: {error.reason}")
         if not 200 <= status < 300:
-            return self._errors.settle(status, content, headers)
+            return self._attempts.settle(status, content, headers)
         found = object_of(content)
         if "error" in found and found["error"] and not found.get("choices") and not found.get("content"):
             # Some gateways put an error into a reply of status 200.
             message, code = error_of(found)
             number = re.search(r"\b[45]\d\d\b", code)
-            return self._errors.judge(int(number[0]) if number else 500, message, code, headers)
+            return self._attempts.judge(int(number[0]) if number else 500, message, code, headers)
         return found
 
     async def _send(self, body: dict[str, Json]) -> tuple[int, bytes, Mapping[str, str]]:

@@ -19,19 +19,14 @@ from merilo.models.asking import FINISHES, Finish, ModelReply
 from merilo.models.harness_logs.log_rows import (
     LogMapping,
     LogRow,
-    Row,
-    at,
-    dict_at,
-    dicts_at,
     first_line,
     head_of,
     ids_of,
-    list_at,
     log_lines,
     read_log,
-    text_at,
     texts_of,
 )
+from merilo.models.json_paths import Row, at, dict_at, dicts_at, list_at, text_at
 from merilo.strict_json import Json
 from merilo.text import Text
 from merilo.wording import shortened, shown

@@ -12,18 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, cast
 
 from merilo.errors import InputError
 from merilo.files import opened
 from merilo.items import id_of
 from merilo.models.asking import ModelReply
+from merilo.models.json_paths import Row, list_at
 from merilo.strict_json import LARGEST_FILE, Json
 from merilo.text import Text
 from merilo.wording import listed, shortened
-
-#: An object of a log.
-Row: TypeAlias = "Mapping[str, Json]"
 
 #: Longer lines are rejected; a row with a prompt of a million tokens is far shorter.
 LONGEST_LINE: Final = 1 << 26
@@ -328,45 +326,6 @@ def texts_of(value: Json, depth: int = _DEPTH) -> Iterator[str]:
                 yield from texts_of(one, depth - 1)
         case _:
             return
-
-
-def at(value: Json | Row, *path: str | int) -> Json:
-    """Return the value at a path of keys and positions; `None` if there is none.
-
-    Example:
-        >>> at({"choices": [{"text": "B"}]}, "choices", 0, "text"), at({"choices": []}, "choices", 0, "text")
-        ('B', None)
-    """
-    found: Any = value
-    for step in path:
-        if isinstance(step, str):
-            found = found.get(step) if isinstance(found, dict) else None
-        else:
-            found = found[step] if isinstance(found, list) and step < len(found) else None
-    return cast("Json", found)
-
-
-def text_at(value: Json | Row, *path: str | int) -> str:
-    """Return the text at a path, or an empty text for anything else."""
-    found = at(value, *path)
-    return found if isinstance(found, str) else ""
-
-
-def dict_at(value: Json | Row, *path: str | int) -> dict[str, Json]:
-    """Return the object at a path, or an empty one for anything else."""
-    found = at(value, *path)
-    return found if isinstance(found, dict) else {}
-
-
-def list_at(value: Json | Row, *path: str | int) -> list[Json]:
-    """Return the list at a path, or an empty one for anything else."""
-    found = at(value, *path)
-    return found if isinstance(found, list) else []
-
-
-def dicts_at(value: Json | Row, *path: str | int) -> list[dict[str, Json]]:
-    """Return the objects of the list at a path; an empty object for anything else in it."""
-    return [dict_at(inner) for inner in list_at(value, *path)]
 
 
 def _as_id(value: Json) -> str | None:
