@@ -18,6 +18,7 @@ _FAULTS: Final = {
     "dict_type": "must be a mapping (name: value)",
     "mapping_type": "must be a mapping (name: value)",
     "dataclass_type": "must be a mapping (name: value)",
+    "model_type": "must be a mapping (name: value)",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",

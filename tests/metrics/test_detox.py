@@ -13,7 +13,7 @@ from tiny_models import POLITE, TOXIC
 
 from merilo.errors import InputError, MissingPartError
 from merilo.metrics import classifiers
-from merilo.metrics.calibration import FORMAT, Curve, read_calibration
+from merilo.metrics.calibration import IDENTITY, Calibration, Curve
 from merilo.metrics.classifiers import Classifier, Classifiers
 from merilo.metrics.detox import PARTS, Ratings, j_scores, judge
 
@@ -38,15 +38,15 @@ def test_a_curve_is_scikit_learns_isotonic_regression(seed: int, asked: list[flo
     probabilities = rng.random(50)
     judgements = (rng.random(50) < probabilities).astype(float)
     fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(probabilities, judgements)
-    ours = Curve(np.asarray(fitted.X_thresholds_), np.asarray(fitted.y_thresholds_))
+    ours = Curve(x=fitted.X_thresholds_.tolist(), y=fitted.y_thresholds_.tolist())
     assert ours(np.array(asked)) == pytest.approx(fitted.predict(asked), abs=1e-9)
 
 
 def test_without_a_file_every_probability_stands_for_itself_and_the_name_says_so() -> None:
-    identity = read_calibration()
+    identity = Calibration.read(IDENTITY)
     asked = np.linspace(0, 1, 11)
     for part in PARTS:
-        assert getattr(identity, part)(asked) == pytest.approx(asked)
+        assert getattr(identity.curves, part)(asked) == pytest.approx(asked)
     assert identity.name == "identity"
     assert "not comparable" in identity.provenance
 
@@ -57,26 +57,29 @@ GOOD = {"x": [0.1, 0.9], "y": [0.0, 1.0]}
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"format": "other"}, "'format' must be"),
-        ({"provenance": ""}, "who fitted the curves"),
-        ({"curves": None}, "no 'curves'"),
+        ({"format": "other"}, "format: must be 'merilo-calibration/1'"),
+        ({"provenance": ""}, "provenance: must not be empty"),
+        ({"curves": None}, "curves: must be a mapping"),
         ({"curves": {"sta": GOOD, "sim": GOOD}}, "curves.fl: is missing"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.5, 0.5], "y": [0, 1]}}}, "increasing strictly"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [1, 0]}}}, "never decreasing"),
-        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [0, 2]}}}, r"outside \[0, 1\]"),
+        (
+            {"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1, 0.5], "y": [0, 2]}}},
+            "y.1: must be 1 or less",
+        ),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [0.1], "y": [0, 1]}}}, "x and y of equal length"),
         ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": ["a"], "y": [0]}}}, "curves.fl"),
-        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [float("nan")], "y": [0]}}}, r"outside \[0, 1\]"),
+        ({"curves": {"sta": GOOD, "sim": GOOD, "fl": {"x": [float("nan")], "y": [0]}}}, "is not JSON"),
     ],
 )
 def test_a_file_of_curves_is_read_strictly(tmp_path: Path, change: dict, sentence: str) -> None:
     file = tmp_path / "curves.json"
-    content = {"format": FORMAT, "name": "mine", "provenance": "fitted to my own judgements"}
+    content = {"format": "merilo-calibration/1", "name": "mine", "provenance": "fitted to my own judgements"}
     file.write_text(json.dumps({**content, "curves": dict.fromkeys(PARTS, GOOD)}))
-    assert read_calibration(file).name == "mine"
+    assert Calibration.read(file).name == "mine"
     file.write_text(json.dumps({**content, "curves": dict.fromkeys(PARTS, GOOD), **change}))
     with pytest.raises(InputError, match=sentence):
-        read_calibration(file)
+        Calibration.read(file)
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b"\xff", b"[" * 100_000, b"null"])
@@ -84,7 +87,7 @@ def test_what_is_no_file_of_curves_is_refused(tmp_path: Path, content: bytes) ->
     file = tmp_path / "curves.json"
     file.write_bytes(content)
     with pytest.raises(InputError, match=r"curves\.json"):
-        read_calibration(file)
+        Calibration.read(file)
 
 
 def by_hand(folder: Path, index: int, sentences: list[tuple[str, ...]]) -> list[float]:
@@ -138,7 +141,12 @@ def test_a_named_file_of_curves_bends_the_ratings(tiny_models: Path, tmp_path: P
     half = {"x": [0.0, 1.0], "y": [0.0, 0.5]}
     curves.write_text(
         json.dumps(
-            {"format": FORMAT, "name": "half", "provenance": "a test", "curves": dict.fromkeys(PARTS, half)}
+            {
+                "format": "merilo-calibration/1",
+                "name": "half",
+                "provenance": "a test",
+                "curves": dict.fromkeys(PARTS, half),
+            }
         )
     )
     plain = Classifiers(tiny_models, device="cpu").rate(TOXIC, POLITE)

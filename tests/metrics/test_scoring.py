@@ -12,7 +12,7 @@ from merilo.datasets.declaration import METRICS
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import read_answer
-from merilo.metrics.calibration import read_calibration
+from merilo.metrics.calibration import Calibration
 from merilo.metrics.scoring import explain, metric_names, score
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def test_the_file_of_curves_in_the_documentation_is_one(tmp_path: Path) -> None:
         block for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if "calibration" in block
     ]
     (tmp_path / "curves.json").write_text(found, encoding="utf-8")
-    assert read_calibration(tmp_path / "curves.json").name == json.loads(found)["name"]
+    assert Calibration.read(tmp_path / "curves.json").name == json.loads(found)["name"]
 
 
 @pytest.mark.parametrize("title", TITLES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -167,7 +167,7 @@ def warnings(
 
 def _warnings_on_controls(
     responses: Responses, annotators: pl.DataFrame, settings: Settings
-) -> tuple[BaselineWarning, ...]:
+) -> Iterator[BaselineWarning]:
     unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
     if responses.table["is_control"].any() and not annotators["controls"].sum():
         text = Text(
@@ -175,27 +175,26 @@ def _warnings_on_controls(
             "and none was excluded",
             field=responses.answer_field,
         )
-        return (BaselineWarning("no_known_answers", text),)
-    if unjudged == annotators.height and not annotators["controls"].sum():
+        yield BaselineWarning("no_known_answers", text)
+    elif unjudged == annotators.height and not annotators["controls"].sum():
         text = Text("there are no control items: annotators were not checked, and none was excluded")
-        return (BaselineWarning("no_controls", text),)
-    if not unjudged:
-        return ()
-    text = Text(
-        "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} "
-        "control items}: they could not be judged and "
-        "were kept",
-        n=unjudged,
-        annotators=annotators.height,
-        least=settings.min_controls,
-    )
-    return (BaselineWarning("unjudged", text),)
+        yield BaselineWarning("no_controls", text)
+    elif unjudged:
+        text = Text(
+            "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} "
+            "control items}: they could not be judged and "
+            "were kept",
+            n=unjudged,
+            annotators=annotators.height,
+            least=settings.min_controls,
+        )
+        yield BaselineWarning("unjudged", text)
 
 
-def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[BaselineWarning, ...]:
+def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> Iterator[BaselineWarning]:
     outside = responses.table.filter(~pl.col("answer").is_in(labels)) if labels else None
     if outside is None or not outside.height:
-        return ()
+        return
     first = outside.row(0, named=True)
     text = Text(
         "{n:# answer is|# answers are} not among the dataset's labels (the first is '{first}': {file}, row {row}); "
@@ -205,12 +204,11 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> tuple[Ba
         file=first["file"],
         row=first["row"],
     )
-    return (BaselineWarning("outside_labels", text),)
+    yield BaselineWarning("outside_labels", text)
 
 
-def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[BaselineWarning, ...]:
+def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> Iterator[BaselineWarning]:
     """Warn about data missing from the export, recoded answers, and answers that look like typing errors."""
-    found = []
     lacking = {"time", "reward"} & {*responses.absent}
     if lacking:
         what = "both" if len(lacking) == 2 else next(iter(lacking))
@@ -219,7 +217,7 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
             "computed from them are left out",
             what=what,
         )
-        found.append(BaselineWarning("absent", text))
+        yield BaselineWarning("absent", text)
     for one in responses.recoded:
         text = Text(
             "recoded on request: {n:# answer|# answers} '{written}' {kept}",
@@ -229,7 +227,7 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
             if one.kept is None
             else Text("{n:counts|count} as '{answer}'", n=one.answers, answer=one.kept),
         )
-        found.append(BaselineWarning("recoded", text))
+        yield BaselineWarning("recoded", text)
     counts = dict(responses.table["answer"].value_counts().iter_rows())
     near = near_spellings(counts, labels)
     for place, typo in enumerate(near[:5], start=1):
@@ -248,8 +246,7 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> tuple[B
                 text=text,
                 n=len(near) - 5,
             )
-        found.append(BaselineWarning("near_spelling", text))
-    return tuple(found)
+        yield BaselineWarning("near_spelling", text)
 
 
 def _warning_on_unread(unread: Unread) -> BaselineWarning:
@@ -269,25 +266,25 @@ def _warning_on_unread(unread: Unread) -> BaselineWarning:
 
 def _warnings_on_skills(
     annotators: pl.DataFrame, settings: Settings, skills: pl.DataFrame | None
-) -> tuple[BaselineWarning, ...]:
+) -> Iterator[BaselineWarning]:
     if settings.resolve not in {"skill", "cascade"} or skills is None:
-        return ()
+        return
     kept = annotators.filter(~pl.col("excluded"))
     unknown = kept["skill"].null_count()
     if not unknown:
-        return ()
+        return
     text = Text(
         "{n} of {annotators} annotators {n:has|have} no skill in the file: the mean skill of the "
         "others is used instead",
         n=unknown,
         annotators=kept.height,
     )
-    return (BaselineWarning("unknown_skill", text),)
+    yield BaselineWarning("unknown_skill", text)
 
 
-def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
+def _warnings_on_model(fit: Fit | None) -> Iterator[BaselineWarning]:
     if fit is None or fit.converged:
-        return ()
+        return
     text = Text(
         "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of "
         "annotators may still change",
@@ -299,11 +296,11 @@ def _warnings_on_model(fit: Fit | None) -> tuple[BaselineWarning, ...]:
         }[fit.model],
         n=fit.iterations,
     )
-    return (BaselineWarning("not_converged", text),)
+    yield BaselineWarning("not_converged", text)
 
 
-def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
-    found = [BaselineWarning("gold", one) for one in gold.warnings]
+def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:
+    yield from (BaselineWarning("gold", text) for text in gold.warnings)
     if gold.without_gold:
         text = Text(
             "{n:# item of the pool has no gold answer and is|# items of the pool have no gold "
@@ -312,7 +309,7 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
             n=len(gold.without_gold),
             numbers=_first(gold.without_gold),
         )
-        found.append(BaselineWarning("without_gold", text))
+        yield BaselineWarning("without_gold", text)
     if gold.unused:
         text = Text(
             "{n:# gold answer matches|# gold answers match} no item of the pool ({n:row|rows} {numbers} of {source})",
@@ -320,17 +317,15 @@ def _warnings_on_gold(gold: Gold) -> tuple[BaselineWarning, ...]:
             numbers=_first(gold.unused),
             source=gold.source,
         )
-        found.append(BaselineWarning("unused_gold", text))
-    return tuple(found)
+        yield BaselineWarning("unused_gold", text)
 
 
 def _first(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")
 
 
-def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
+def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
     """Return the warnings about control items and the annotators excluded by them."""
-    found = []
     if suspects := len(health.suspects):
         text = Text(
             "{n} of {controls} control items may have a wrong known answer: most annotators who "
@@ -343,7 +338,7 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
             changed=health.judged_differently,
             annotators=health.annotators,
         )
-        found.append(BaselineWarning("suspect_controls", text))
+        yield BaselineWarning("suspect_controls", text)
     if few := health.excluded_on_few:
         text = Text(
             "{few} of {excluded} excluded annotators gave fewer than {least} answers to control "
@@ -353,7 +348,7 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
             least=FEW_CONTROLS,
             option=argument("min_controls"),
         )
-        found.append(BaselineWarning("excluded_on_few_controls", text))
+        yield BaselineWarning("excluded_on_few_controls", text)
     if health.excluded > MOST_EXCLUDED * health.annotators:
         text = Text(
             "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the "
@@ -363,18 +358,16 @@ def warnings_on_exclusion(health: ControlHealth) -> tuple[BaselineWarning, ...]:
             annotators=health.annotators,
             share=health.excluded / health.annotators,
         )
-        found.append(BaselineWarning("many_excluded", text))
-    return tuple(found)
+        yield BaselineWarning("many_excluded", text)
 
 
-def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWarning, ...]:
+def warnings_on_adaptive_overlap(collected: CollectedDesign) -> Iterator[BaselineWarning]:
     """Return the warnings if answers do not follow the adaptive overlap, or if it can change the consensus.
 
     Args:
         collected: the comparison of the answers with the design.
     """
     overlap = collected.design.overlap
-    found = []
     if collected.fewer:
         text = Text(
             "{n:# item has|# items have} fewer answers than the adaptive overlap {start} to "
@@ -383,7 +376,7 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWa
             start=overlap.start,
             limit=overlap.limit,
         )
-        found.append(BaselineWarning("adaptive_fewer", text))
+        yield BaselineWarning("adaptive_fewer", text)
     if collected.more:
         text = Text(
             "{n:# item has|# items have} more answers than the adaptive overlap {start} to {limit} "
@@ -393,7 +386,7 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWa
             start=overlap.start,
             limit=overlap.limit,
         )
-        found.append(BaselineWarning("adaptive_more", text))
+        yield BaselineWarning("adaptive_more", text)
     if not overlap.decides_early:
         text = Text(
             "{start} equal answers are not a majority of {limit}, so the consensus can differ from "
@@ -406,11 +399,10 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> tuple[BaselineWa
             start=overlap.start,
             limit=overlap.limit,
         )
-        found.append(BaselineWarning("adaptive_early", text))
-    return tuple(found)
+        yield BaselineWarning("adaptive_early", text)
 
 
-def warnings_on_variants(scorer: ConsensusScorer | None) -> tuple[BaselineWarning, ...]:
+def warnings_on_variants(scorer: ConsensusScorer | None) -> Iterator[BaselineWarning]:
     """Return a warning for each incomplete variant of the exam, with its missing tasks.
 
     Args:
@@ -420,12 +412,9 @@ def warnings_on_variants(scorer: ConsensusScorer | None) -> tuple[BaselineWarnin
         DataError: an item lacks data required by the exam's scoring rules.
     """
     if scorer is None or "grade_norm" not in scorer.dataset.metrics:
-        return ()
-    variants = incomplete_variants(exam_items(scorer.dataset, scorer.items))
-    return tuple(
-        BaselineWarning("incomplete_variant", _variant(str(variant), lacking))
-        for variant, lacking in variants.items()
-    )
+        return
+    for variant, lacking in incomplete_variants(exam_items(scorer.dataset, scorer.items)).items():
+        yield BaselineWarning("incomplete_variant", _variant(str(variant), lacking))
 
 
 def _variant(variant: str, lacking: list[str]) -> Text:

@@ -9,7 +9,7 @@ import typer
 
 from merilo.cli.output import say
 from merilo.metrics.detox import Rater
-from merilo.metrics.raters import rater_of as select_rater
+from merilo.metrics.detox import rater_of as select_rater
 
 ModelsOption: TypeAlias = Annotated[
     str | None,

@@ -14,121 +14,68 @@ y, above the last x at its last y, as in scikit-learn's `IsotonicRegression(out_
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 import numpy as np
+from pydantic import Field, model_validator
 
-from merilo.errors import InputError
-from merilo.metrics.detox import PARTS
+from merilo.records import Record
 from merilo.statistics.arrays import FloatArray
 
-FORMAT: Final = "merilo-calibration/1"
 IDENTITY: Final = Path(__file__).parent / "curves" / "identity.json"
-_LARGEST_FILE: Final = 10_000_000
+
+_Unit: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+_Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Record):
     """One curve.
 
     Attributes:
-        x: shape (points,), the classifier's probabilities, strictly increasing, in [0, 1].
-        y: shape (points,), the ratings they stand for, never decreasing, in [0, 1].
-
-    Raises:
-        ValueError: the points do not form such a curve.
+        x: the classifier's probabilities, strictly increasing, in [0, 1].
+        y: the ratings they stand for, never decreasing, in [0, 1].
     """
 
-    x: FloatArray
-    y: FloatArray
+    x: Annotated[tuple[_Unit, ...], Field(min_length=1)]
+    y: tuple[_Unit, ...]
 
-    def __post_init__(self) -> None:
-        if self.x.ndim != 1 or self.x.shape != self.y.shape or not len(self.x):
-            raise ValueError("must have x and y of equal length, with at least one number each")
-        if not (_in_unit(self.x) and _in_unit(self.y)):
-            raise ValueError("has numbers outside [0, 1]")
+    @model_validator(mode="after")
+    def _is_curve(self) -> Self:
+        if len(self.x) != len(self.y):
+            raise ValueError("must have x and y of equal length")
         if (np.diff(self.x) <= 0).any() or (np.diff(self.y) < 0).any():
             raise ValueError("must have x increasing strictly and y never decreasing")
+        return self
 
     def __call__(self, probabilities: FloatArray) -> FloatArray:
         """Return the ratings for probabilities, shape (n,).
 
         Example:
-            >>> Curve(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.8, 1.0]))(np.array([0.25, 0.75])).tolist()
+            >>> Curve(x=(0.0, 0.5, 1.0), y=(0.0, 0.8, 1.0))(np.array([0.25, 0.75])).tolist()
             [0.4, 0.9]
         """
         return np.asarray(np.interp(probabilities, self.x, self.y))
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The calibration curves of J's three parts, with their provenance.
+class Curves(Record):
+    """The curves of J's parts: inoffensiveness, preservation of meaning, fluency."""
 
-    Attributes:
-        name: the name used in reports.
-        provenance: who fitted them, to what, and where they were published.
-        sta: the curve for inoffensiveness.
-        sim: the curve for preservation of meaning.
-        fl: the curve for fluency.
-    """
-
-    name: str
-    provenance: str
     sta: Curve
     sim: Curve
     fl: Curve
 
 
-def read_calibration(path: Path = IDENTITY) -> Calibration:
-    """Read a file of calibration curves.
+class Calibration(Record):
+    """A file of calibration curves.
 
-    Args:
-        path: the file; by default the identity calibration.
-
-    Raises:
-        InputError: the file cannot be read or has no valid curves.
-
-    Example:
-        >>> read_calibration().name
-        'identity'
+    Attributes:
+        name: the name used in reports.
+        provenance: who fitted them, to what, and where they were published.
+        curves: the curves.
     """
-    content = _json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"is not a file of calibration curves: 'format' must be '{FORMAT}'", file=path)
-    name, provenance, curves = content.get("name"), content.get("provenance"), content.get("curves")
-    if not (isinstance(name, str) and name and isinstance(provenance, str) and provenance):
-        raise InputError(
-            "must give a 'name' and a 'provenance' (who fitted the curves, and to what data)", file=path
-        )
-    if not isinstance(curves, dict):
-        raise InputError("has no 'curves'", file=path)
-    return Calibration(name, provenance, **{part: _curve(curves, part, path) for part in PARTS})
 
-
-def _json(path: Path) -> object:
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(
-                f"is larger than {_LARGEST_FILE} bytes; a curve needs a few hundred points", file=path
-            )
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read as JSON ({error})", file=path) from error
-
-
-def _curve(curves: Mapping[str, object], part: str, path: Path) -> Curve:
-    points = curves.get(part)
-    try:
-        if not isinstance(points, dict):
-            raise ValueError("is missing")  # noqa: TRY301, TRY004 - reported below
-        return Curve(np.array(points.get("x"), dtype=np.float64), np.array(points.get("y"), dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise InputError(str(error), file=path, field=f"curves.{part}") from error
-
-
-def _in_unit(values: FloatArray) -> bool:
-    return bool(((values >= 0) & (values <= 1)).all())
+    format: Literal["merilo-calibration/1"]
+    name: _Text
+    provenance: _Text
+    curves: Curves

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from merilo.errors import InputError, MissingPartError
-from merilo.metrics.calibration import IDENTITY, Calibration, read_calibration
+from merilo.metrics.calibration import IDENTITY, Calibration
 from merilo.metrics.detox import PARTS, Ratings
 from merilo.statistics.arrays import FloatArray
 
@@ -143,7 +143,7 @@ class Classifiers:
         batch_size: int = 32,
         local: bool = False,
     ) -> None:
-        self.calibration: Calibration = read_calibration(curves)
+        self.calibration = Calibration.read(curves)
         self.sources = {part: _source(models, part) for part in PARTS}
         _require_transformers()
         self._classifiers = {
@@ -173,10 +173,11 @@ class Classifiers:
             raise ValueError(
                 f"expected one rewritten sentence per toxic sentence, not {len(rewritten)} for {len(toxic)}"
             )
+        curve = self.calibration.curves
         return Ratings(
-            sta=self.calibration.sta(self._classifiers["sta"].probabilities(rewritten)),
-            sim=self.calibration.sim(self._classifiers["sim"].probabilities(toxic, rewritten)),
-            fl=self.calibration.fl(self._classifiers["fl"].probabilities(rewritten)),
+            sta=curve.sta(self._classifiers["sta"].probabilities(rewritten)),
+            sim=curve.sim(self._classifiers["sim"].probabilities(toxic, rewritten)),
+            fl=curve.fl(self._classifiers["fl"].probabilities(rewritten)),
         )
 
 

@@ -76,9 +76,7 @@ def compare_labels(
         n,
         other - one,
         Interval(float(low), float(high), level, method),
-        _swap_test(metric, pairs, abs(other - one), rng, seed)
-        if table is None
-        else _cluster_swap_test(metric, pairs, table, abs(other - one), rng, seed=seed),
+        _swap_test(metric, pairs, table, abs(other - one), rng, seed=seed),
         sum(b == g != a for a, b, g in zip(first, second, gold, strict=True)),
         sum(a == g != b for a, b, g in zip(first, second, gold, strict=True)),
         detectable_difference(float(spread.var()) * n, n, level=level),
@@ -151,51 +149,38 @@ def _drawn(pairs: _Pairs, table: NDArray[np.int64] | None, rng: np.random.Genera
     return np.asarray(rng.multinomial(units, np.full(units, 1 / units), size=RESAMPLES) @ table)
 
 
-def _cluster_swap_test(
+def _swap_test(
     metric: str,
     pairs: _Pairs,
-    table: NDArray[np.int64],
+    table: NDArray[np.int64] | None,
     observed: float,
     rng: np.random.Generator,
     *,
     seed: int,
 ) -> PairedTest:
     """Run the permutation test of the difference, in which all answers of a cluster are swapped together."""
-    differing = np.where(pairs.first != pairs.second, table, 0)
-    differing = differing[differing.any(axis=1)]
-    units = differing.shape[0]
-    if units <= EXACT_SWAPS:
-        chosen = np.array(list(product((0, 1), repeat=units)), dtype=np.int64).reshape(-1, units)
-        extreme = np.abs(pairs.swapped(metric, chosen @ differing)) >= observed - SAME
-        return PairedTest(float(extreme.mean()), "swap permutation test (exact) by cluster")
-    count = 0
-    step = max(1, DRAWS_AT_ONCE // max(units, differing.shape[1]))
-    for start in range(0, PERMUTATIONS, step):
-        swaps = rng.integers(0, 2, size=(min(step, PERMUTATIONS - start), units)) @ differing
-        count += int((np.abs(pairs.swapped(metric, swaps)) >= observed - SAME).sum())
-    method = f"swap permutation test ({PERMUTATIONS} permutations, seed {seed}) by cluster"
-    return PairedTest((1 + count) / (1 + PERMUTATIONS), method)
-
-
-def _swap_test(
-    metric: str, pairs: _Pairs, observed: float, rng: np.random.Generator, seed: int
-) -> PairedTest:
-    """Run the permutation test of the difference."""
     apart = pairs.first != pairs.second
-    differing = np.where(apart, pairs.counts, 0)
-    items = np.repeat(np.flatnonzero(apart), pairs.counts[apart])
-    if items.shape[0] <= EXACT_SWAPS:
-        choices = np.array(list(product((0, 1), repeat=items.shape[0])), dtype=np.int64)
-        swaps = np.zeros((choices.shape[0], pairs.counts.shape[0]), dtype=np.int64)
-        for column, triple in enumerate(items.tolist()):
-            swaps[:, triple] += choices[:, column]
-        extreme = np.abs(pairs.swapped(metric, swaps)) >= observed - SAME
-        return PairedTest(float(extreme.mean()), "swap permutation test (exact)")
+    if table is None:
+        differing = np.where(apart, pairs.counts, 0)
+        units, width, by = int(differing.sum()), len(differing), ""
+    else:
+        differing = np.where(apart, table, 0)
+        differing = differing[differing.any(axis=1)]
+        units, width, by = len(differing), max(differing.shape), " by cluster"
+    if units <= EXACT_SWAPS:
+        chosen = np.array(list(product((0, 1), repeat=units)), dtype=np.int64).reshape(2**units, units)
+        rows = differing if table is not None else np.eye(width, dtype=np.int64).repeat(differing, axis=0)
+        extreme = np.abs(pairs.swapped(metric, chosen @ rows)) >= observed - SAME
+        return PairedTest(float(extreme.mean()), f"swap permutation test (exact){by}")
     count = 0
-    step = max(1, DRAWS_AT_ONCE // pairs.counts.shape[0])
+    step = max(1, DRAWS_AT_ONCE // width)
     for start in range(0, PERMUTATIONS, step):
-        rows = min(step, PERMUTATIONS - start)
-        swaps = rng.binomial(differing, 0.5, size=(rows, differing.shape[0]))
+        size = min(step, PERMUTATIONS - start)
+        swaps = (
+            rng.binomial(differing, 0.5, size=(size, width))
+            if table is None
+            else rng.integers(0, 2, size=(size, units)) @ differing
+        )
         count += int((np.abs(pairs.swapped(metric, swaps)) >= observed - SAME).sum())
-    method = f"swap permutation test ({PERMUTATIONS} permutations, seed {seed})"
+    method = f"swap permutation test ({PERMUTATIONS} permutations, seed {seed}){by}"
     return PairedTest((1 + count) / (1 + PERMUTATIONS), method)

@@ -19,8 +19,7 @@ from merilo.baselines.recipes.running import RecipeResult
 from merilo.baselines.recipes.running import run_recipe as run
 from merilo.baselines.record import resolved_by, score_record
 from merilo.errors import UsageError, for_library
-from merilo.metrics.detox import Rater
-from merilo.metrics.raters import rater_of
+from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.score import Score
 from merilo.records import rounded, save_result
 from merilo.settings import DEFAULTS, Settings

@@ -10,8 +10,7 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.items import Item, ItemId, read_split
-from merilo.metrics.detox import Rater
-from merilo.metrics.raters import rater_of
+from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.score import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_of
 from merilo.metrics.scoring import explain as explain_points

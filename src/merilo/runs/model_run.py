@@ -14,8 +14,7 @@ from typing import TypeAlias
 
 from merilo.errors import MissingPartError
 from merilo.files import sha256
-from merilo.metrics.detox import Rater
-from merilo.metrics.raters import rater_of
+from merilo.metrics.detox import Rater, rater_of
 from merilo.models.asked_datasets import BUNDLED_NAME, AskedDataset, ItemSource, asked_datasets, item_sources
 from merilo.models.asking import ModelBackend, Request
 from merilo.models.backends.registry import open_model

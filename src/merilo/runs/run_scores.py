@@ -11,8 +11,7 @@ from merilo.errors import DataError, for_library
 from merilo.garbage_collection import collecting_later
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given, read_answer
-from merilo.metrics.detox import Rater
-from merilo.metrics.raters import rater_of
+from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, clusters_for, has_gold
 from merilo.metrics.scoring import score as score_answers
