@@ -1,12 +1,11 @@
 """Databases of both kinds and frozen studies for the tests of the site."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from browser import opened_browser
 from postgres_server import PostgresServer, postgres_server
-from site_process import running_site
 from sqlalchemy import Connection, Engine
 from study_people import bundled_study
 
@@ -73,6 +72,13 @@ def connection(engine: Engine) -> Iterator[Connection]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """One real browser for all tests of a module; each test opens pages of its own in it."""
+    with opened_browser() as opened:
+        yield opened
+
+
 @pytest.fixture
 def frozen(tmp_path: Path) -> Callable[..., StudyFolder]:
     """A frozen study of a bundled dataset; its shots are the control items."""
@@ -85,26 +91,3 @@ def frozen(tmp_path: Path) -> Callable[..., StudyFolder]:
         return study
 
     return made
-
-
-_STARTED: dict[str, tuple[str, str]] = {}
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-    _STARTED.clear()
-
-
-@pytest.fixture
-def served_once(servers: ExitStack) -> Callable[..., tuple[str, str]]:
-    """Address and path of one server for all tests of a module."""
-
-    def start(frozen: Callable[..., StudyFolder]) -> tuple[str, str]:
-        if "people" not in _STARTED:
-            address, paths, _ = servers.enter_context(running_site(frozen().path))
-            _STARTED["people"] = address, paths["people"]
-        return _STARTED["people"]
-
-    return start

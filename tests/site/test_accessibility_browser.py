@@ -1,18 +1,13 @@
 """axe-core finds nothing on any page of the annotator's side, in any state, in both languages, light and dark, on a phone and a desktop."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from accessibility import AccessibilityCheck
-from browser import opened_browser
-from site_process import running_site
-from site_visitor import Visitor, in_two_languages, refrozen
+from site_process import served_site
+from site_visitor import Visitor, in_two_languages
 from sqlalchemy import update
-from study_people import study_of
 
-from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import PERSON, RESPONSE, STUDY, TASK
@@ -37,10 +32,10 @@ def change(folder: StudyFolder, table: object, **values: object) -> None:
     engine.dispose()
 
 
-def test_the_way_from_the_code_to_the_thanks(frozen: Frozen) -> None:
+def test_the_way_from_the_code_to_the_thanks(frozen: Frozen, browser) -> None:
     check = AccessibilityCheck()
     folder = in_two_languages(frozen(training=TRAINING, instruction=INSTRUCTION, overlap=1))
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         for locale in ("ru-RU", "en-US"):
             looks = ("phone light", "desktop dark") if locale == "ru-RU" else ("phone dark",)
             person = Visitor(browser.new_context(locale=locale).new_page(), address)
@@ -107,11 +102,11 @@ def test_the_way_from_the_code_to_the_thanks(frozen: Frozen) -> None:
 
 
 @pytest.mark.thorough
-def test_pages_without_javascript(frozen: Frozen) -> None:
+def test_pages_without_javascript(frozen: Frozen, browser) -> None:
     check = AccessibilityCheck()
     folder = frozen("simplear", experts=True)
     ((_, link),) = invite_to_site(folder.path, experts=("Анна",))
-    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, _):
         script_free = browser.new_context(locale="ru-RU")
         script_free.route("**/annotator.js", lambda route: route.abort())
         person = Visitor(script_free.new_page(), address)
@@ -125,45 +120,3 @@ def test_pages_without_javascript(frozen: Frozen) -> None:
         assert page.input_value("#answer") == "двенадцать", "what was typed is still there"
         check(page, "an answer that is refused")
     check.passed(1)
-
-
-@pytest.mark.thorough
-def test_every_kind_of_answer(tmp_path: Path, frozen: Frozen) -> None:
-    check = AccessibilityCheck()
-    splits = examples(dataset("use"))
-    kinds = ("multiple_choice_independent", "multiple_choice_options_within", "matching", "text")
-    items = [
-        next(one for one in splits["test"].items if str(one.meta["type"]).startswith(kind)) for kind in kinds
-    ]
-    exam = refrozen(study_of(tmp_path / "exam", items, splits["shots"].items[:1], dataset_name="use"))
-    with opened_browser() as browser:
-        with running_site(exam.path) as (address, paths, _):
-            person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
-            person.begin(paths["people"] + "?worker_id=1")
-            answers = {".letters": "1", "input[pattern]": "1", "#answer": "слово"}
-            while person.page.locator("form#item").count():
-                shown = next((one for one in answers if person.page.locator(one).count()), "ticks")
-                check(person.page, shown)
-                if shown == "ticks":
-                    person.choose("2")
-                for one in person.page.locator("input[type=text][name=answer]").all():
-                    one.fill(answers[shown])
-                person.send()
-            check(person.page, "thanks with the completion code")
-        dialogue = frozen("rutie", folder="dialogue")
-        with running_site(dialogue.path) as (address, paths, _):
-            person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
-            person.begin(paths["people"] + "?worker_id=1")
-            for _ in range(4):
-                person.choose("1")
-                person.send()
-            check(person.page, "dialogue")
-        clock = frozen("ruhumaneval", folder="clock", experts=True)
-        ((_, link),) = invite_to_site(clock.path, experts=("Анна",))
-        with running_site(clock.path) as (address, _, _):
-            person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
-            person.begin(link)
-            check(person.page, "before the clock starts")
-            person.page.click("a.main")
-            check(person.page, "program, clock and skip")
-    check.passed(8)

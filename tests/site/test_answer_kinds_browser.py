@@ -1,12 +1,12 @@
-"""Every kind of item in a real browser: dialogues, media, the questions of an exam, programs."""
+"""Every kind of item in a real browser, also under axe-core: dialogues, media, the questions of an exam, programs."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import opened_browser
-from site_process import running_site
+from accessibility import AccessibilityCheck
+from site_process import served_site
 from site_visitor import Visitor, refrozen, stored, with_samples
 from small_media import png, wav, webm
 from sqlalchemy import update
@@ -26,12 +26,12 @@ Frozen = Callable[..., StudyFolder]
 
 @pytest.mark.thorough
 def test_a_dialogue_goes_turn_by_turn_with_ones_own_answers_also_after_a_break_on_another_device(
-    frozen: Frozen,
+    frozen: Frozen, browser
 ) -> None:
-    folder = frozen("rutie")
+    folder, check = frozen("rutie"), AccessibilityCheck()
     study = load_study(folder, "people")
     ((_, link),) = invite_to_site(folder.path)
-    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, _):
         person = Visitor(
             browser.new_context(locale="ru-RU", viewport={"width": 390, "height": 844}).new_page(), address
         )
@@ -54,6 +54,7 @@ def test_a_dialogue_goes_turn_by_turn_with_ones_own_answers_also_after_a_break_o
         phone.come(link)
         assert phone.heading == "Задание 4"
         assert phone.page.locator(".turns .given").all_inner_texts() == ["2", "1", "2"]
+        check(phone.page, "dialogue")
         seen = phone.page.evaluate("(() => { const box = document.querySelector('.turns').getBoundingClientRect();"
                                    " const last = document.querySelector('.turns li:last-child .own').getBoundingClientRect();"
                                    " return last.bottom <= box.bottom + 1 && last.top >= box.top; })()")  # fmt: skip
@@ -61,6 +62,7 @@ def test_a_dialogue_goes_turn_by_turn_with_ones_own_answers_also_after_a_break_o
         phone.page.keyboard.press("1")
         phone.press("Enter")
         assert phone.heading == "Задание 5"
+    check.passed(1)
     assert [row.answer for row in stored(folder)] == ["2", "1", "2", "1"]
 
 
@@ -75,10 +77,10 @@ def two_dialogues(folder: Path) -> StudyFolder:
 
 
 @pytest.mark.thorough
-def test_a_dialogue_that_was_left_for_too_long_goes_to_others_as_a_whole(tmp_path: Path) -> None:
+def test_a_dialogue_that_was_left_for_too_long_goes_to_others_as_a_whole(tmp_path: Path, browser) -> None:
     folder = two_dialogues(tmp_path / "study")
     study = load_study(folder, "people")
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         context = browser.new_context(locale="ru-RU")
         person = Visitor(context.new_page(), address)
         person.begin(paths["people"] + "?worker_id=1")
@@ -128,59 +130,56 @@ prompts: ["{question}"]
 
 
 @pytest.mark.thorough
-def test_pictures_sounds_and_films_come_from_samples_under_names_that_tell_nothing(tmp_path: Path) -> None:
-    with opened_browser() as browser:
-        folder = tmp_path / "study"
-        with_samples(
-            folder, {"secret-cat.png": png(), "secret-dog.wav": wav(), "secret-cow.webm": webm(browser)}
-        )
-        (folder / "sights.yaml").write_text(DECLARED, encoding="utf-8")
+def test_pictures_sounds_and_films_come_from_samples_under_names_that_tell_nothing(
+    tmp_path: Path, browser
+) -> None:
+    folder = tmp_path / "study"
+    with_samples(folder, {"secret-cat.png": png(), "secret-dog.wav": wav(), "secret-cow.webm": webm(browser)})
+    (folder / "sights.yaml").write_text(DECLARED, encoding="utf-8")
 
-        def shown(number: int, question: str, **media: str) -> Item:
-            none = dict.fromkeys(("image", "sound", "film"), "samples/secret-cat.png")
-            return Item(number, question, {"question": "?", **none, **media}, "A", {"id": number})
+    def shown(number: int, question: str, **media: str) -> Item:
+        none = dict.fromkeys(("image", "sound", "film"), "samples/secret-cat.png")
+        return Item(number, question, {"question": "?", **none, **media}, "A", {"id": number})
 
-        items = [
-            shown(1, "Что на картинке <image>? A или B", image="samples/secret-cat.png"),
-            shown(2, "Кто это говорит <sound>? A или B", sound="samples/secret-dog.wav"),
-            shown(3, "Что в фильме <film>? A или B", film="samples/secret-cow.webm"),
-            shown(4, "Файла нет <image>. A или B", image="samples/gone.png"),
-        ]
-        made = refrozen(
-            study_of(folder, items, [shown(9, "Ответьте A")], dataset_name=str(folder / "sights.yaml"))
-        )
-        with running_site(made.path) as (address, paths, _):
-            page = browser.new_context(locale="ru-RU", viewport={"width": 360, "height": 740}).new_page()
-            person = Visitor(page, address)
-            person.begin(paths["people"] + "?worker_id=1")
-            kinds, sources = set(), []
-            while page.locator("form#item").count():
-                assert "secret" not in page.content()
-                for tag, ready in (
-                    ("img", "one.complete && one.naturalWidth === 48"),
-                    ("audio", "one.duration > 0.4 && one.duration < 0.6 && one.controls"),
-                    ("video", "one.readyState > 0 && one.videoWidth === 64 && one.controls"),
-                ):
-                    medium = page.locator(f".prompt {tag}")
-                    if medium.count():
-                        page.wait_for_function(
-                            f"tag => {{ const one = document.querySelector(`.prompt ${{tag}}`); return {ready}; }}",
-                            arg=tag,
-                        )
-                        assert medium.evaluate("one => one.getBoundingClientRect().right <= innerWidth")
-                        sources.append(medium.get_attribute("src"))
-                        kinds.add(tag)
-                        assert tag != "img" or medium.get_attribute("alt") == "Изображение к заданию"
-                if "Файла нет" in person.prompt:
-                    kinds.add("gone")
-                    assert "[Файл к заданию не найден]" in person.prompt
-                person.choose("B")
-                person.send()
-            assert kinds == {"img", "audio", "video", "gone"}
-            stranger = browser.new_context().new_page()
-            assert stranger.goto(address + sources[0]).status == 404, (
-                "media are sent only to people of the study"
-            )
+    items = [
+        shown(1, "Что на картинке <image>? A или B", image="samples/secret-cat.png"),
+        shown(2, "Кто это говорит <sound>? A или B", sound="samples/secret-dog.wav"),
+        shown(3, "Что в фильме <film>? A или B", film="samples/secret-cow.webm"),
+        shown(4, "Файла нет <image>. A или B", image="samples/gone.png"),
+    ]
+    made = refrozen(
+        study_of(folder, items, [shown(9, "Ответьте A")], dataset_name=str(folder / "sights.yaml"))
+    )
+    with served_site(made.path) as (address, paths):
+        page = browser.new_context(locale="ru-RU", viewport={"width": 360, "height": 740}).new_page()
+        person = Visitor(page, address)
+        person.begin(paths["people"] + "?worker_id=1")
+        kinds, sources = set(), []
+        while page.locator("form#item").count():
+            assert "secret" not in page.content()
+            for tag, ready in (
+                ("img", "one.complete && one.naturalWidth === 48"),
+                ("audio", "one.duration > 0.4 && one.duration < 0.6 && one.controls"),
+                ("video", "one.readyState > 0 && one.videoWidth === 64 && one.controls"),
+            ):
+                medium = page.locator(f".prompt {tag}")
+                if medium.count():
+                    page.wait_for_function(
+                        f"tag => {{ const one = document.querySelector(`.prompt ${{tag}}`); return {ready}; }}",
+                        arg=tag,
+                    )
+                    assert medium.evaluate("one => one.getBoundingClientRect().right <= innerWidth")
+                    sources.append(medium.get_attribute("src"))
+                    kinds.add(tag)
+                    assert tag != "img" or medium.get_attribute("alt") == "Изображение к заданию"
+            if "Файла нет" in person.prompt:
+                kinds.add("gone")
+                assert "[Файл к заданию не найден]" in person.prompt
+            person.choose("B")
+            person.send()
+        assert kinds == {"img", "audio", "video", "gone"}
+        stranger = browser.new_context().new_page()
+        assert stranger.goto(address + sources[0]).status == 404, "media are sent only to people of the study"
     assert {row.answer for row in stored(made)} == {"B"}
 
 
@@ -197,7 +196,7 @@ def exam(folder: Path, kinds: dict[str, str]) -> StudyFolder:
 
 
 @pytest.mark.thorough
-def test_an_exam_takes_ticks_numbers_for_letters_and_text_by_keyboard(tmp_path: Path) -> None:
+def test_an_exam_takes_ticks_numbers_for_letters_and_text_by_keyboard(tmp_path: Path, browser) -> None:
     folder = exam(
         tmp_path / "study",
         {
@@ -207,15 +206,16 @@ def test_an_exam_takes_ticks_numbers_for_letters_and_text_by_keyboard(tmp_path: 
             "text": "text",
         },
     )
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         person = Visitor(
             browser.new_context(locale="ru-RU", viewport={"width": 390, "height": 844}).new_page(), address
         )
         page = person.page
         person.begin(paths["people"] + "?worker_id=1")
-        given, kinds = {}, set()
+        given, kinds, check = {}, set(), AccessibilityCheck()
         while page.locator("form#item").count():
             task = person.task
+            check(page, "a question of the exam")
             if page.locator("input[type=checkbox]").count():
                 kinds.add("ticks")
                 page.keyboard.press("3")
@@ -257,14 +257,16 @@ def test_an_exam_takes_ticks_numbers_for_letters_and_text_by_keyboard(tmp_path: 
                 given[task] = "hёж"
                 person.press("Enter")
         assert kinds == {"ticks", "line", "letters", "text"}
+        check(page, "thanks with the completion code")
+        check.passed(5)
     study = load_study(folder, "people")
     assert {study.tasks[row.task].id: row.answer for row in stored(folder)} == given
 
 
 @pytest.mark.thorough
-def test_numbers_are_typed_with_a_sign_and_refused_with_letters(frozen: Frozen) -> None:
+def test_numbers_are_typed_with_a_sign_and_refused_with_letters(frozen: Frozen, browser) -> None:
     folder = frozen("simplear")
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         person = Visitor(browser.new_context(locale="en-US").new_page(), address)
         person.begin(paths["people"] + "?worker_id=1")
         person.page.keyboard.type("-12")
@@ -283,12 +285,15 @@ PROGRAM = "\n\n    имя = 'Ёлка'\n\tif имя:\n        return  имя\n  
 
 
 @pytest.mark.thorough
-def test_a_program_is_kept_as_typed_and_the_tab_key_leaves_the_field(frozen: Frozen) -> None:
+def test_a_program_is_kept_as_typed_and_the_tab_key_leaves_the_field(frozen: Frozen, browser) -> None:
     folder = frozen("ruhumaneval")
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
         page = person.page
         person.begin(paths["people"] + "?worker_id=1")
+        check = AccessibilityCheck()
+        check(page, "program")
+        check.passed(1)
         assert "monospace" in page.evaluate("getComputedStyle(document.querySelector('.prompt')).fontFamily")
         assert "\n    " in page.locator(".prompt").text_content(), "the prompt keeps its indentation"
         person.tab_to("textarea#answer")

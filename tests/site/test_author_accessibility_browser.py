@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pytest
 from accessibility import AccessibilityCheck
-from browser import opened_browser
 from collected_answers import simulate
 from site_in_process import opened_site
-from site_process import running_site
+from site_process import served_site
 
 from merilo.site.database import writing
 from merilo.site.serving import set_site_password
@@ -33,13 +32,13 @@ PAGES = {
 
 
 @pytest.mark.thorough
-def test_the_authors_pages_in_both_languages(frozen: Frozen) -> None:
+def test_the_authors_pages_in_both_languages(frozen: Frozen, browser) -> None:
     check = AccessibilityCheck()
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
     with opened_site(folder) as site, writing(site.engine) as connection:
         simulate(connection, site.by_number[1], {"a": 0.9, "b": 0.8, "c": 0.5}, most=12)
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         study = f"{address}/author/{paths['people'].split('/')[2]}/"
         for locale in ("ru-RU", "en-US"):
             looks = ALL if locale == "ru-RU" else ("phone light", "desktop dark")

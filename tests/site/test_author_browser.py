@@ -1,12 +1,11 @@
 """An author in a real browser, without JavaScript: signing in, excluding somebody, the log, reinstating, erasing, invitations."""
 
-import re
 from collections.abc import Callable
 
 import httpx
 import pytest
-from browser import opened_browser
-from site_process import running_site
+from site_in_process import hidden
+from site_process import served_site
 
 from merilo.site.serving import set_site_password
 from merilo.studies.study_folder import StudyFolder
@@ -27,18 +26,12 @@ def answered(address: str, path: str, times: int) -> None:
             page = client.post(f"{path}task", data=sent).text
 
 
-def hidden(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
-    assert found is not None
-    return found[1]
-
-
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_an_author_excludes_reinstates_and_erases_somebody(frozen: Frozen) -> None:
+def test_an_author_excludes_reinstates_and_erases_somebody(frozen: Frozen, browser) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         answered(address, paths["people"], 3)
         page = browser.new_context(
             locale="ru-RU", viewport={"width": 360, "height": 740}, java_script_enabled=False
@@ -95,10 +88,10 @@ def test_an_author_excludes_reinstates_and_erases_somebody(frozen: Frozen) -> No
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_links_are_copied_and_times_are_shown_in_the_browsers_zone(frozen: Frozen) -> None:
+def test_links_are_copied_and_times_are_shown_in_the_browsers_zone(frozen: Frozen, browser) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         context = browser.new_context(locale="en-US", timezone_id="Asia/Tokyo")
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
         page = context.new_page()

@@ -11,7 +11,8 @@ import pytest
 from command import merilo
 from ended_process import ended_process
 from itsdangerous import TimestampSigner
-from site_process import running_site
+from site_in_process import hidden
+from site_process import served_site
 from sqlalchemy import Connection, select
 
 from merilo.errors import UsageError
@@ -36,14 +37,8 @@ Frozen = Callable[..., StudyFolder]
 PASSWORD = "correct horse battery"
 
 
-def token(page: str) -> str:
-    found = re.search(r'name="token" value="([^"]+)"', page)
-    assert found is not None
-    return found[1]
-
-
 def sign_in(client: httpx.Client, password: str = PASSWORD, to: str = "/author/") -> httpx.Response:
-    sent = {"token": token(client.get("/author/").text), "password": password, "next": to}
+    sent = {"token": hidden(client.get("/author/").text, "token"), "password": password, "next": to}
     return client.post("/author/sign-in", data=sent)
 
 
@@ -81,7 +76,7 @@ def test_an_author_signs_in_and_out(frozen: Frozen) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
     with (
-        running_site(folder.path) as (address, _, _),
+        served_site(folder.path) as (address, _),
         httpx.Client(base_url=address, timeout=30) as client,
     ):
         assert PASSWORD not in client.get("/author/").text
@@ -93,7 +88,7 @@ def test_an_author_signs_in_and_out(frozen: Frozen) -> None:
             assert part in cookie
         assert folder.plan.study in client.get("/author/").text
         assert client.post("/author/sign-out", data={"token": "x"}).status_code == 403
-        client.post("/author/sign-out", data={"token": token(client.get("/author/").text)})
+        client.post("/author/sign-out", data={"token": hidden(client.get("/author/").text, "token")})
         assert folder.plan.study not in client.get("/author/").text
     assert said(folder) == ["password_set", "sign_in_failed", "signed_in", "signed_out"]
 
@@ -103,7 +98,7 @@ def test_a_new_password_or_twelve_hours_end_a_session(frozen: Frozen) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
     with (
-        running_site(folder.path) as (address, _, _),
+        served_site(folder.path) as (address, _),
         httpx.Client(base_url=address, timeout=30) as client,
     ):
         sign_in(client)
@@ -144,7 +139,7 @@ def test_many_wrong_passwords_are_refused_before_they_are_compared(frozen: Froze
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
     with (
-        running_site(folder.path) as (address, _, _),
+        served_site(folder.path) as (address, _),
         httpx.Client(base_url=address, timeout=60) as client,
     ):
         statuses = [sign_in(client, f"wrong {number}").status_code for number in range(7)]

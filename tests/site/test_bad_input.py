@@ -1,24 +1,23 @@
 """What people and circumstances do wrong: bad databases, full disks, forms sent twice, stops in the middle of writes."""
 
-import os
 import random
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from html import unescape
 from pathlib import Path
 
 import httpx
 import pytest
+from command import merilo
+from every import every
 from site_in_process import hidden, opened_site, to_first_task, visiting
-from site_process import running_site
+from site_process import running_site, served_site
 from sqlalchemy import Engine, event, select, text
 
 from merilo.site.database import database_url, open_database, writing
@@ -56,110 +55,68 @@ def holds(folder: StudyFolder) -> bool:
 
 def refused(folder: StudyFolder, *options: str) -> str:
     """The one sentence of a command that does not start."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0", *options],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert ended.returncode in {1, 2}, ended
-    assert "Traceback" not in ended.stderr
-    assert ended.stderr.strip().count("\n") == 0, ended.stderr
-    return ended.stderr
+    ended = merilo("study", "serve", folder.path, "--port", 0, *options)
+    assert ended.status in {1, 2}, ended
+    assert ended.err.strip().count("\n") == 0, ended.err
+    return ended.err
 
 
-@pytest.mark.thorough
-def test_a_study_that_is_not_frozen_is_refused(frozen: Frozen) -> None:
-    folder = frozen()
+def not_frozen(folder: StudyFolder) -> None:
     for path in folder.path.iterdir():
         if "frozen" in path.name:
             path.unlink()
-    assert "not frozen" in refused(folder)
 
 
-@pytest.mark.thorough
-def test_a_port_in_use_is_refused(frozen: Frozen) -> None:
-    folder = frozen()
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        said = refused(folder, "--port", str(listener.getsockname()[1]))
-    assert "cannot listen" in said
-    assert "--port" in said
-
-
-@pytest.mark.thorough
-def test_a_database_of_a_newer_version_is_refused_and_not_changed(frozen: Frozen) -> None:
-    folder = frozen()
-    path = folder.path / "site.db"
+def newer(folder: StudyFolder) -> None:
     open_database(database_url(folder.path, None)).dispose()
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(folder.path / "site.db")) as connection:
         connection.execute("UPDATE alembic_version SET version_num = 'v9999'")
-    connection.close()
-    before = path.read_bytes()
-    said = refused(folder)
-    assert "newer version of Merilo" in said
-    assert "v9999" in said
-    assert path.read_bytes() == before
+        connection.commit()
 
 
-@pytest.mark.thorough
-def test_a_database_of_another_program_is_refused_and_not_changed(frozen: Frozen) -> None:
-    folder = frozen()
-    other = folder.path / "places.sqlite"
-    with sqlite3.connect(other) as connection:
+def of_another_program(folder: StudyFolder) -> None:
+    with closing(sqlite3.connect(folder.path / "site.db")) as connection:
         connection.execute("CREATE TABLE bookmarks (id INTEGER PRIMARY KEY, url TEXT)")
-        connection.execute("INSERT INTO bookmarks VALUES (1, 'http://a')")
-    connection.close()
-    said = refused(folder, "--database", f"sqlite:///{other}")
-    assert "belongs to another program" in said
-    assert "bookmarks" in said
-    with sqlite3.connect(other) as connection:
-        tables = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        ]
-    connection.close()
-    assert tables == ["bookmarks"]
 
 
-def ruined(path: Path, how: str) -> None:
-    content = bytearray(path.read_bytes())
-    match how:
-        case "no database":
-            path.write_bytes(b"this is a text\n" * 100)
-        case "cut":
-            path.write_bytes(bytes(content[: len(content) // 3]))
-        case "noise":
-            noise = random.Random(1).randbytes(len(content) - 100)
-            path.write_bytes(bytes(content[:100]) + noise)
-        case "a folder":
-            path.unlink()
-            path.mkdir()
+def ruined(change: Callable[[bytes], bytes]) -> Callable[[StudyFolder], None]:
+    def ruin(folder: StudyFolder) -> None:
+        with opened_site(folder) as site, visiting(site) as client:
+            to_first_task(client, f"/s/{next(iter(site.by_key))}/", "1")
+        path = folder.path / "site.db"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode=DELETE")
+        path.write_bytes(change(path.read_bytes()))
+
+    return ruin
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("how", ["no database", "cut", "noise", "a folder"])
-def test_a_damaged_database_is_refused_with_a_sentence(frozen: Frozen, how: str) -> None:
-    folder = frozen()
-    with opened_site(folder) as site, visiting(site) as client:
-        to_first_task(client, f"/s/{next(iter(site.by_key))}/", "1")
-    with sqlite3.connect(folder.path / "site.db") as connection:
-        connection.execute("PRAGMA journal_mode=DELETE")
-    connection.close()
-    ruined(folder.path / "site.db", how)
-    said = refused(folder)
-    assert "site.db" in said
+@every("harm, said", [
+    (not_frozen, "not frozen"),
+    (newer, "newer version of Merilo (its tables have the version 'v9999')"),
+    (of_another_program, "belongs to another program (it has the table 'bookmarks')"),
+    (ruined(lambda _: b"this is a text\n" * 100), "site.db"),
+    (ruined(lambda content: content[: len(content) // 3]), "site.db"),
+    (ruined(lambda content: content[:100] + random.Random(1).randbytes(len(content) - 100)), "site.db"),
+    (lambda folder: (folder.path / "site.db").mkdir(), "cannot be opened"),
+], ids=["not frozen", "newer", "another program", "no database", "cut", "noise", "a folder"])  # fmt: skip
+def test_a_study_or_database_that_cannot_be_served_is_refused_and_not_changed(
+    harm: Callable[[StudyFolder], None], said: str, frozen: Frozen, tmp_path: Path
+) -> None:
+    folder = frozen(folder=f"study{len(list(tmp_path.iterdir()))}")
+    harm(folder)
+    path = folder.path / "site.db"
+    before = path.read_bytes() if path.is_file() else None
+    assert said in refused(folder)
+    if harm is of_another_program:
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("bookmarks",)]
+    else:
+        assert before == (path.read_bytes() if path.is_file() else None)
 
 
-@pytest.mark.thorough
 def test_a_place_where_no_file_can_be_written_is_refused(frozen: Frozen) -> None:
-    folder = frozen()
-    assert "cannot be opened" in refused(folder, "--database", "sqlite:////proc/site.db")
-    if os.geteuid() == 0:
-        pytest.skip("root may write into a folder that is read-only")
-    folder.path.chmod(0o500)
-    try:
-        assert "cannot be opened" in refused(folder)
-    finally:
-        folder.path.chmod(0o700)
+    assert "cannot be opened" in refused(frozen(), "--database", "sqlite:////proc/site.db")
 
 
 # Twice at once
@@ -170,7 +127,7 @@ def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person_on_two_ser
     """Two servers on one SQLite file are a mistake; the database keeps them from doing harm."""
     folder = frozen()
     ((_, link),) = invite_to_site(folder.path)
-    with running_site(folder.path) as (one, paths, _), running_site(folder.path) as (two, _, _):
+    with served_site(folder.path) as (one, paths), served_site(folder.path) as (two, _):
         together = threading.Barrier(6)
 
         def open_link(number: int) -> tuple[int, str]:
@@ -202,7 +159,7 @@ def test_a_link_that_is_opened_in_many_browsers_at_once_is_one_person_on_two_ser
 @pytest.mark.thorough
 def test_a_form_that_is_sent_many_times_at_once_is_one_answer(frozen: Frozen) -> None:
     folder = frozen()
-    with running_site(folder.path) as (address, paths, _):
+    with served_site(folder.path) as (address, paths):
         path = paths["people"]
         with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client:
             page = to_first_task(client, path, "1")  # type: ignore[arg-type]
@@ -418,7 +375,7 @@ def test_files_of_a_study_that_change_while_it_is_served_change_nothing_until_th
 ) -> None:
     folder = frozen()
     with (
-        running_site(folder.path) as (address, paths, _),
+        served_site(folder.path) as (address, paths),
         httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client,
     ):
         page = to_first_task(client, paths["people"], "1")  # type: ignore[arg-type]

@@ -4,8 +4,7 @@ import signal
 from collections.abc import Callable
 
 import pytest
-from browser import opened_browser
-from site_process import running_site
+from site_process import running_site, served_site
 from site_visitor import Visitor, stored
 
 from merilo.site.serving import invite_to_site
@@ -15,41 +14,44 @@ Frozen = Callable[..., StudyFolder]
 
 
 @pytest.mark.thorough
-def test_an_answer_waits_while_the_server_is_away_and_is_taken_once_when_it_is_back(frozen: Frozen) -> None:
+def test_an_answer_waits_while_the_server_is_away_and_is_taken_once_when_it_is_back(
+    frozen: Frozen, browser
+) -> None:
     folder = frozen()
-    with opened_browser() as browser:
-        page = browser.new_context(locale="ru-RU").new_page()
-        with running_site(folder.path) as (address, paths, process):
-            person = Visitor(page, address)
-            person.begin(paths["people"] + "?worker_id=1")
-            page.clock.install()
-            page.reload()
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            person.choose("1")
-            page.click("button.main")
-            page.wait_for_selector("text=Нет связи с сервером")
-            failed = []
-            page.on("requestfailed", lambda request: failed.append(request.url))
-            for _ in range(4):
-                before = len(failed)
-                page.clock.fast_forward(3_600_000)
-                while len(failed) == before:
-                    page.wait_for_event("requestfailed")
-            assert "Нет связи с сервером" in page.inner_text("#status"), "after hours the page still tries"
-            assert page.is_checked("input[value='1']")
-        with running_site(folder.path, "--port", address.rsplit(":", 1)[1]):
-            before = page.evaluate("document.querySelector('h1').innerText")
+    page = browser.new_context(locale="ru-RU").new_page()
+    with running_site(folder.path) as (address, paths, process):
+        person = Visitor(page, address)
+        person.begin(paths["people"] + "?worker_id=1")
+        page.clock.install()
+        page.reload()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        person.choose("1")
+        page.click("button.main")
+        page.wait_for_selector("text=Нет связи с сервером")
+        failed = []
+        page.on("requestfailed", lambda request: failed.append(request.url))
+        for _ in range(4):
+            before = len(failed)
             page.clock.fast_forward(3_600_000)
-            page.wait_for_function("before => document.querySelector('h1')?.innerText !== before", arg=before)
-            assert person.heading == "Задание 2"
+            while len(failed) == before:
+                page.wait_for_event("requestfailed")
+        assert "Нет связи с сервером" in page.inner_text("#status"), "after hours the page still tries"
+        assert page.is_checked("input[value='1']")
+    with running_site(folder.path, "--port", address.rsplit(":", 1)[1]):
+        before = page.evaluate("document.querySelector('h1').innerText")
+        page.clock.fast_forward(3_600_000)
+        page.wait_for_function("before => document.querySelector('h1')?.innerText !== before", arg=before)
+        assert person.heading == "Задание 2"
     assert [row.answer for row in stored(folder)] == ["1"]
 
 
 @pytest.mark.thorough
-def test_an_answer_whose_acknowledgement_was_lost_is_sent_again_and_counted_once(frozen: Frozen) -> None:
+def test_an_answer_whose_acknowledgement_was_lost_is_sent_again_and_counted_once(
+    frozen: Frozen, browser
+) -> None:
     folder = frozen()
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
         person.begin(paths["people"] + "?worker_id=1")
         lost = []
@@ -70,9 +72,9 @@ def test_an_answer_whose_acknowledgement_was_lost_is_sent_again_and_counted_once
 
 
 @pytest.mark.thorough
-def test_a_page_of_somebody_else_is_not_taken_for_an_acknowledgement(frozen: Frozen) -> None:
+def test_a_page_of_somebody_else_is_not_taken_for_an_acknowledgement(frozen: Frozen, browser) -> None:
     folder = frozen()
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
         person.begin(paths["people"] + "?worker_id=1")
         shown = []
@@ -96,9 +98,9 @@ def test_a_page_of_somebody_else_is_not_taken_for_an_acknowledgement(frozen: Fro
 
 
 @pytest.mark.thorough
-def test_a_second_tab_is_told_that_the_task_was_answered_and_goes_on(frozen: Frozen) -> None:
+def test_a_second_tab_is_told_that_the_task_was_answered_and_goes_on(frozen: Frozen, browser) -> None:
     folder = frozen()
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         context = browser.new_context(locale="ru-RU")
         first = Visitor(context.new_page(), address)
         first.begin(paths["people"] + "?worker_id=1")
@@ -118,30 +120,28 @@ def test_a_second_tab_is_told_that_the_task_was_answered_and_goes_on(frozen: Fro
 
 
 @pytest.mark.thorough
-def test_a_draft_and_the_place_outlive_the_browser_and_the_link_leads_there_on_another_device(
-    frozen: Frozen,
+def test_a_draft_and_the_place_outlive_the_page_and_the_link_leads_there_on_another_device(
+    frozen: Frozen, browser
 ) -> None:
     folder = frozen("chegeka")
     ((_, link),) = invite_to_site(folder.path)
-    with running_site(folder.path) as (address, _, _):
-        with opened_browser() as browser:
-            person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
-            person.begin(link)
-            person.page.fill("#answer", "Пушкин")
-            person.send()
-            task, prompt = person.task, person.prompt
-            person.page.fill("#answer", "недописан")
-            person.page.reload()
-            assert person.page.input_value("#answer") == "недописан"
-        with opened_browser() as other:
-            phone = other.new_context(
-                locale="ru-RU", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
-            )
-            person = Visitor(phone.new_page(), address)
-            person.come(link)
-            assert (person.heading, person.task, person.prompt) == ("Задание 2", task, prompt)
-            assert not person.page.is_visible(".keys"), "a phone has no keys to tell of"
-            person.page.fill("#answer", "Лермонтов")
-            person.page.tap("button.main")
-            person.page.wait_for_selector("h1:has-text('Задание 3')")
+    with served_site(folder.path) as (address, _):
+        person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
+        person.begin(link)
+        person.page.fill("#answer", "Пушкин")
+        person.send()
+        task, prompt = person.task, person.prompt
+        person.page.fill("#answer", "недописан")
+        person.page.reload()
+        assert person.page.input_value("#answer") == "недописан"
+        phone = browser.new_context(
+            locale="ru-RU", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
+        )
+        person = Visitor(phone.new_page(), address)
+        person.come(link)
+        assert (person.heading, person.task, person.prompt) == ("Задание 2", task, prompt)
+        assert not person.page.is_visible(".keys"), "a phone has no keys to tell of"
+        person.page.fill("#answer", "Лермонтов")
+        person.page.tap("button.main")
+        person.page.wait_for_selector("h1:has-text('Задание 3')")
     assert [row.answer for row in stored(folder)] == ["Пушкин", "Лермонтов"]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from browser import opened_browser
-from site_process import running_site
+from accessibility import AccessibilityCheck
+from site_process import served_site
 from sqlalchemy import select
 
 from merilo.site.database import database_url, open_database
@@ -29,10 +29,12 @@ def limited(folder: StudyFolder, seconds: float) -> StudyFolder:
 
 
 @pytest.mark.thorough
-def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_break(frozen: Frozen) -> None:
-    folder = frozen(experts=True)
+def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_break(
+    frozen: Frozen, browser
+) -> None:
+    folder, check = frozen(experts=True), AccessibilityCheck()
     ((_, path),) = invite_to_site(folder.path, experts=("Анна",))
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         page = browser.new_context(locale="ru-RU").new_page()
         page.goto(f"{address}{paths['experts']}?worker_id=1")
         assert "Вход по приглашению" in page.inner_text("h1"), "a platform's id does not open an expert study"
@@ -40,8 +42,11 @@ def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_bre
         page.click("text=Согласиться и продолжить")
         page.click("text=Инструкция понятна")
         assert page.inner_text("h1") == "Начать", "the clock does not start before the person is ready"
+        check(page, "before the clock starts")
         page.click("a.main")
         page.wait_for_selector("form#item")
+        check(page, "clock and skip")
+        check.passed(2)
         assert 55 <= int(page.inner_text("#left")) <= 60
         page.click("text=Пропустить вопрос, так как он, возможно, был придуман мной")
         page.wait_for_selector("h1:has-text('Задание 2')")
@@ -62,11 +67,11 @@ def test_an_expert_starts_the_clock_skips_an_item_and_is_not_charged_for_the_bre
 
 @pytest.mark.thorough
 def test_an_item_whose_time_ran_out_is_taken_away_and_the_next_one_waits_for_the_person(
-    frozen: Frozen,
+    frozen: Frozen, browser
 ) -> None:
     folder = limited(frozen(experts=True), 1.0)
     ((_, path),) = invite_to_site(folder.path, experts=("Анна",))
-    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, _):
         page = browser.new_context(locale="ru-RU").new_page()
         page.goto(address + path)
         page.click("text=Согласиться и продолжить")
@@ -81,3 +86,27 @@ def test_an_item_whose_time_ran_out_is_taken_away_and_the_next_one_waits_for_the
         states = list(connection.scalars(select(RESPONSE.c.state).order_by(RESPONSE.c.place)))
     engine.dispose()
     assert states[0] == "expired"
+
+
+@pytest.mark.thorough
+def test_every_item_has_its_own_clock(frozen: Frozen, browser) -> None:
+    folder = frozen(experts=True)
+    ((_, path),) = invite_to_site(folder.path, experts=("Анна",))
+    with served_site(folder.path) as (address, _):
+        context = browser.new_context(locale="ru-RU")
+        context.add_init_script("performance.now = () => Date.now() + (window.later || 0)")
+        page = context.new_page()
+        page.goto(address + path)
+        page.click("button.main")
+        page.click("text=Инструкция понятна")
+        page.click("a.main")
+        page.wait_for_selector("h1:has-text('Задание 1')")
+        page.evaluate("window.later = 53000")
+        page.wait_for_selector(".clock.soon")
+        page.click(".labels label:has-text('1')")
+        page.click("button.main")
+        page.wait_for_selector("h1:has-text('Задание 2')")
+        assert int(page.inner_text("#left")) > 50
+        page.evaluate("window.later = 53000 + 53000")
+        page.wait_for_selector(".clock.soon")
+        assert page.is_enabled("button.main"), "the clock of the first item has stopped"

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 import pytest
-from browser import opened_browser
 from hostile_text import HOSTILE
 from markupsafe import escape
 from site_in_process import hidden, opened_site, visiting
-from site_process import running_site
+from site_process import served_site
 from study_people import study_of
 
 from merilo.items import Item
@@ -120,9 +119,9 @@ def test_the_corpus_is_large_and_without_repetition() -> None:
     assert len(set(HOSTILE)) == len(HOSTILE) >= 60
 
 
-def test_annotators_and_the_author_see_hostile_texts_as_texts(tmp_path) -> None:
+def test_annotators_and_the_author_see_hostile_texts_as_texts(tmp_path, browser) -> None:
     folder = frozen_study(tmp_path / "study")
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         path = paths["people"]
         seen = Watched(browser, address)
         seen.open(f"{path}?worker_id={quote(packed(HOSTILE[:4]))}&note=" + quote(HOSTILE[0]))
@@ -205,11 +204,11 @@ def test_annotators_and_the_author_see_hostile_texts_as_texts(tmp_path) -> None:
 
 
 @pytest.mark.thorough
-def test_names_of_experts_are_texts_too(tmp_path) -> None:
+def test_names_of_experts_are_texts_too(tmp_path, browser) -> None:
     folder = frozen_study(tmp_path / "study", experts=True)
     names = tuple(" ".join(text.split())[:200] for text in (*HOSTILE[:3], *HOSTILE[44:50]))
     invite_to_site(folder.path, experts=names)
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         author = Watched(browser, address)
         author.open("/author/")
         author.page.fill("input[type=password]", PASSWORD)

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browser import opened_browser
-from site_process import running_site
+from site_process import served_site
 from site_visitor import Visitor, in_two_languages, refrozen, stored
 from study_people import study_of
 
@@ -21,13 +20,13 @@ def item(name: str, brackets: str, gold: str, **meta: str) -> Item:
     return Item(name, QUESTION, brackets, gold, {"id": name, **meta})
 
 
-def test_from_the_code_to_the_thanks_by_keyboard_alone(tmp_path: Path) -> None:
+def test_from_the_code_to_the_thanks_by_keyboard_alone(tmp_path: Path, browser) -> None:
     training = [item("t1", "( )", "1", hint="Каждая скобка закрыта."), item("t2", "(", "0")]
     items = [item("a", "( ( ) )", "1"), item("b", ") (", "0")]
     made = study_of(tmp_path / "study", items, [item("c", "[ ]", "1")], training=training)
     folder = in_two_languages(refrozen(made, **{"training: {}": "training: {threshold: 0.5}"}))
     ((_, link),) = invite_to_site(folder.path)
-    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, _):
         person = Visitor(
             browser.new_context(locale="ru-RU", viewport={"width": 360, "height": 740}).new_page(), address
         )
@@ -89,8 +88,8 @@ def test_from_the_code_to_the_thanks_by_keyboard_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_keys_can_be_turned_off_for_people_who_speak_to_their_computer(frozen: Frozen) -> None:
-    with running_site(frozen().path) as (address, paths, _), opened_browser() as browser:
+def test_the_keys_can_be_turned_off_for_people_who_speak_to_their_computer(frozen: Frozen, browser) -> None:
+    with served_site(frozen().path) as (address, paths):
         person = Visitor(browser.new_context(locale="en-US").new_page(), address)
         page = person.page
         person.begin(paths["people"] + "?worker_id=1")
@@ -120,13 +119,15 @@ prompts: ["{inputs}"]
 
 
 @pytest.mark.thorough
-def test_options_that_are_letters_are_chosen_by_letter_in_any_layout_and_by_place(tmp_path: Path) -> None:
+def test_options_that_are_letters_are_chosen_by_letter_in_any_layout_and_by_place(
+    tmp_path: Path, browser
+) -> None:
     folder = tmp_path / "study"
     folder.mkdir()
     (folder / "letters.yaml").write_text(LETTERS, encoding="utf-8")
     items = [Item(n, "{inputs}", f"Вопрос {n}?", "A", {"id": n}) for n in (1, 2, 3)]
     made = refrozen(study_of(folder, items[:2], items[2:], dataset_name=str(folder / "letters.yaml")))
-    with running_site(made.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(made.path) as (address, paths):
         person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
         person.begin(paths["people"] + "?worker_id=1")
         for key, chosen in (("d", "D"), ("2", "B"), ("A", "A")):

@@ -1,23 +1,17 @@
 """A server that is killed: acknowledged answers are kept, and people go on where they were."""
 
-import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 from command import merilo
+from site_in_process import hidden
 from site_process import running_site
 
 from merilo.site.served_study import ServedStudy
 from merilo.site.serving import serve_study
 from merilo.studies.study_folder import StudyFolder
-
-
-def hidden(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
-    assert found is not None
-    return found[1]
 
 
 def test_an_acknowledged_answer_outlives_kill_9_and_the_person_goes_on(

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browser import opened_browser
-from site_process import running_site
+from site_process import served_site
 from site_visitor import Visitor, refrozen
 from study_people import study_of
 
@@ -68,9 +67,9 @@ def fits(page) -> None:
 
 
 @pytest.mark.thorough
-def test_difficult_texts_fit_a_narrow_screen_and_a_magnified_one(tmp_path: Path) -> None:
+def test_difficult_texts_fit_a_narrow_screen_and_a_magnified_one(tmp_path: Path, browser) -> None:
     folder = hard_study(tmp_path / "study")
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, paths):
         narrow = browser.new_context(locale="ru-RU", viewport={"width": 320, "height": 256})
         person = Visitor(narrow.new_page(), address)
         page = person.page
@@ -108,28 +107,10 @@ def test_difficult_texts_fit_a_narrow_screen_and_a_magnified_one(tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_text_of_double_size_stays_whole(frozen: Frozen) -> None:
-    with running_site(frozen().path) as (address, paths, _), opened_browser() as browser:
-        person = Visitor(
-            browser.new_context(locale="ru-RU", viewport={"width": 1280, "height": 900}).new_page(), address
-        )
-        person.begin(paths["people"] + "?worker_id=1")
-        session = person.page.context.new_cdp_session(person.page)
-        session.send("Emulation.setPageScaleFactor", {"pageScaleFactor": 1})
-        person.page.evaluate("document.documentElement.style.fontSize = '200%'")
-        fits(person.page)
-        cut = person.page.evaluate(
-            "[...document.querySelectorAll('button, h1, .prompt, .options label, .progress')]"
-            ".filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map(one => one.outerHTML.slice(0, 80))"
-        )
-        assert cut == []
-
-
-@pytest.mark.thorough
 def test_forced_colours_show_the_chosen_option_and_the_focus_and_nothing_moves_for_those_who_ask(
-    frozen: Frozen,
+    frozen: Frozen, browser
 ) -> None:
-    with running_site(frozen().path) as (address, paths, _), opened_browser() as browser:
+    with served_site(frozen().path) as (address, paths):
         context = browser.new_context(locale="ru-RU", forced_colors="active", reduced_motion="reduce")
         person = Visitor(context.new_page(), address)
         page = person.page
@@ -140,27 +121,16 @@ def test_forced_colours_show_the_chosen_option_and_the_focus_and_nothing_moves_f
         label = page.locator(".options label").first
         assert label.evaluate(style)[0] == "none"
         label.click()
-        page.evaluate("document.activeElement.blur()")
+        page.evaluate("document.documentElement.style.fontSize = '200%'")
+        fits(page)
+        cut = page.evaluate(
+            "[...document.querySelectorAll('button, h1, .prompt, .options label, .progress')]"
+            ".filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map(one => one.outerHTML.slice(0, 80))"
+        )
+        assert cut == [], "text of double size stays whole"
+        page.evaluate("document.documentElement.style.fontSize = ''; document.activeElement.blur()")
         assert label.evaluate(style) == ["solid", "3px"], "the choice is not told by a colour alone"
         person.tab_to("button.main")
         assert page.locator("button.main").evaluate(style) == ["solid", "3px"]
         moving = "document.getAnimations().length + [...document.querySelectorAll('*')].filter(one => getComputedStyle(one).transitionDuration !== '0s').length"
         assert page.evaluate(moving) == 0
-
-
-@pytest.mark.thorough
-def test_people_see_how_far_they_are(frozen: Frozen) -> None:
-    folder = frozen()
-    with running_site(folder.path) as (address, paths, _), opened_browser() as browser:
-        person = Visitor(browser.new_context(locale="ru-RU").new_page(), address)
-        person.begin(paths["people"] + "?worker_id=1")
-        assert person.page.inner_text(".progress").startswith("Выполнено 0, всего — не больше ")
-        most = int(person.page.inner_text(".progress").split()[-1])
-        assert person.page.locator("progress").evaluate("one => [one.value, one.max]") == [0, most]
-        places = 0
-        while person.page.locator("form#item").count():
-            assert person.page.inner_text(".progress") == f"Выполнено {places}, всего — не больше {most}"
-            places += 1
-            person.page.keyboard.press("1")
-            person.press("Enter")
-        assert places <= most <= places + 2, "the number promised is close to the number of tasks"

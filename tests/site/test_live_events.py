@@ -9,7 +9,7 @@ import pytest
 from author_session import PASSWORD, form_token, signed_in
 from collected_answers import Given, put_answers, simulate
 from site_in_process import opened_site
-from site_process import running_site
+from site_process import running_site, served_site
 
 from merilo.site import live_events
 from merilo.site.annotation_site import AnnotationSite
@@ -68,7 +68,7 @@ def test_an_answer_of_another_process_is_sent_and_a_stopping_server_ends_the_eve
 def test_a_new_password_ends_the_events(frozen: Frozen) -> None:
     folder = frozen()
     with (
-        running_site(folder.path) as (address, paths, _),
+        served_site(folder.path) as (address, paths),
         httpx.Client(base_url=address, timeout=60) as client,
     ):
         signed_in(client, folder.path)
@@ -178,7 +178,7 @@ def test_the_estimate_is_hidden_until_it_is_asked_for_and_every_look_is_recorded
     home = f"/author/{study.key}/"
     english = {"accept-language": "en"}
     with (
-        running_site(folder.path) as (address, _, _),
+        served_site(folder.path) as (address, _),
         httpx.Client(base_url=address, timeout=60, headers=english) as client,
     ):
         signed_in(client, folder.path)
@@ -204,7 +204,7 @@ def test_people_are_sorted_by_links_and_paged(frozen: Frozen) -> None:
         put_answers(connection, study, [Given("<b>x</b>", 0, "1", counts=False)])
     engine.dispose()
     home = f"/author/{study.key}/people"
-    with running_site(folder.path) as (address, _, _), httpx.Client(base_url=address, timeout=60) as client:
+    with served_site(folder.path) as (address, _), httpx.Client(base_url=address, timeout=60) as client:
         assert client.get(home).status_code == 302
         signed_in(client, folder.path)
         last = client.get(f"{home}?sort=pseudonym&order=asc&page=3").text

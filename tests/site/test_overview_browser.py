@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import pytest
 from author_session import PASSWORD
-from browser import opened_browser
 from collected_answers import Given, put_answers, simulate
-from site_process import running_site
+from site_process import running_site, served_site
 
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.served_study import ServedStudy, load_study, register
@@ -34,11 +33,13 @@ def sign_in(page, address: str) -> None:
 
 
 @pytest.mark.thorough
-def test_an_answer_of_another_process_appears_on_the_open_dashboard_without_reloading(frozen: Frozen) -> None:
+def test_an_answer_of_another_process_appears_on_the_open_dashboard_without_reloading(
+    frozen: Frozen, browser
+) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
     study = write(folder, put_answers, [Given("ann", 0, "1"), Given("ann", 1, "1")])
-    with running_site(folder.path) as (address, _, process), opened_browser() as browser:
+    with running_site(folder.path) as (address, _, process):
         page = browser.new_context(locale="ru-RU", viewport={"width": 1100, "height": 900}).new_page()
         problems = []
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -67,11 +68,11 @@ def test_an_answer_of_another_process_appears_on_the_open_dashboard_without_relo
 
 
 @pytest.mark.thorough
-def test_a_hidden_page_closes_its_connection_and_opens_it_again(frozen: Frozen) -> None:
+def test_a_hidden_page_closes_its_connection_and_opens_it_again(frozen: Frozen, browser) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
     study = write(folder, put_answers, [Given("ann", 0, "1")])
-    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, _):
         page = browser.new_context(locale="en-US").new_page()
         sign_in(page, address)
         page.goto(f"{address}/author/{study.key}/")
@@ -84,11 +85,11 @@ def test_a_hidden_page_closes_its_connection_and_opens_it_again(frozen: Frozen) 
 
 
 @pytest.mark.thorough
-def test_without_javascript_the_overview_the_people_and_the_estimate_work(frozen: Frozen) -> None:
+def test_without_javascript_the_overview_the_people_and_the_estimate_work(frozen: Frozen, browser) -> None:
     folder = frozen()
     set_site_password(folder.path, PASSWORD)
     study = write(folder, simulate, {"a": 0.9, "b": 0.9, "c": 0.6})
-    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
+    with served_site(folder.path) as (address, _):
         page = browser.new_context(
             locale="en-US", java_script_enabled=False, viewport={"width": 360, "height": 740}
         ).new_page()
@@ -110,17 +111,3 @@ def test_without_javascript_the_overview_the_people_and_the_estimate_work(frozen
         assert "recorded in the log" in page.inner_text("main")
         page.click("button.danger")
         assert 0 < float(page.inner_text("#estimate")) <= 1
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("locale", ["ru-RU", "en-US"])
-def test_no_page_scrolls_sideways_on_a_phone(locale: str, frozen: Frozen) -> None:
-    folder = frozen()
-    set_site_password(folder.path, PASSWORD)
-    study = write(folder, simulate, {"a": 0.9, "b": 0.9, "c": 0.6})
-    with running_site(folder.path) as (address, _, _), opened_browser() as browser:
-        page = browser.new_context(locale=locale, viewport={"width": 320, "height": 640}).new_page()
-        sign_in(page, address)
-        for path in ("", "people", "estimate"):
-            page.goto(f"{address}/author/{study.key}/{path}")
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

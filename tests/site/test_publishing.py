@@ -1,6 +1,5 @@
 """The files for publishing the site: the Compose file holds what the site needs, and nginx serves the site with them."""
 
-import re
 import shutil
 import signal
 import socket
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from ended_process import ended_process
 from postgres_server import PostgresServer
+from site_in_process import hidden
 from site_process import running_site
 
 from merilo.cli.study_site import app
@@ -29,12 +29,6 @@ Frozen = Callable[..., StudyFolder]
 pytestmark = pytest.mark.skipif(
     not DEPLOY.exists(), reason="the files come with a clone, not with the package"
 )
-
-
-def hidden(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
-    assert found is not None, page
-    return found[1]
 
 
 def compose() -> dict:

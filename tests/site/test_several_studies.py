@@ -1,12 +1,12 @@
 """Several studies on one server, and what the server refuses when it starts."""
 
-import re
 import shutil
 import socket
 from collections.abc import Callable
 
 import httpx
 import pytest
+from site_in_process import hidden
 from site_process import running_site
 
 from merilo.errors import DataError, UsageError
@@ -14,12 +14,6 @@ from merilo.site.serving import collect_site, invite_to_site, serve_study
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
-
-
-def hidden(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
-    assert found is not None, page
-    return found[1]
 
 
 def start(client: httpx.Client, page: str, path: str) -> str:

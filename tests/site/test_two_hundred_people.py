@@ -153,9 +153,8 @@ def holds(study: StudyFolder, database: str, everyone: list[HttpPerson], overlap
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_or_doubled_although_the_server_is_killed_twice(
-    database: str, tmp_path: Path
-) -> None:
+def test_nothing_is_lost_or_doubled_although_the_server_is_killed_twice(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'site.db'}"
     study = frozen_study(tmp_path / "study", ITEMS, overlap=OVERLAP)
     with Servers(study.path, database) as servers:
         everyone = take_part(study, servers, PEOPLE, [(1500, 0), (3500, 0)])

@@ -1,14 +1,24 @@
-"""The annotation site as a real process, started by its command."""
+"""The annotation site as a real process, started by its command; or served by a thread of this process."""
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import uvicorn
 from ended_process import ended_process
+
+from merilo.site.annotation_site import AnnotationSite
+from merilo.site.app import make_app
+from merilo.site.bounded_http import BoundedHttp
+from merilo.site.database import cookie_key, writing
+from merilo.site.server_clock import site_clock
+from merilo.site.serving import opened_studies
 
 
 @contextmanager
@@ -36,3 +46,29 @@ def running_site(study: Path, *options: str) -> Iterator[tuple[str, dict[str, st
             if "/s/" in line
         }
         yield address, paths, process
+
+
+@contextmanager
+def served_site(study: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The address of the same server in a thread of this process, and the path of each group's pages.
+
+    For tests that neither kill the server nor look at what its command prints: a new Python costs two seconds.
+    """
+    with opened_studies(study, None) as (engine, studies):
+        with writing(engine) as connection:
+            site = AnnotationSite(engine, studies, site_clock(connection), cookie_key(connection))
+        settings = uvicorn.Config(
+            make_app(site), http=BoundedHttp, ws="none", log_level="error", timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(settings)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+            thread.start()
+            try:
+                yield (
+                    f"http://127.0.0.1:{listener.getsockname()[1]}",
+                    {one.arm_name: one.path for one in studies},
+                )
+            finally:
+                server.should_exit = True
+                thread.join()
