@@ -6,6 +6,7 @@ from html import unescape
 
 import httpx
 import pytest
+from every import every
 from fastapi.testclient import TestClient
 from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
 from sqlalchemy import select
@@ -127,7 +128,7 @@ def test_signing_in_leads_back_to_the_page_that_was_asked_for(site: AnnotationSi
         assert stranger.post("/author/sign-in", data=sent).url.path == address
 
 
-@pytest.mark.parametrize("address", ["/author/other-server/", "/author/other-server/log", "/author/other-server/answers.csv",
+@every("address", ["/author/other-server/", "/author/other-server/log", "/author/other-server/answers.csv",
                                      "/author/other-server/people/p1", "/author/KEY/people/p1", "/author/KEY/people/p%001", "/author/KEY/people/p1/erase", "/author/KEY/nothing"])  # fmt: skip
 def test_what_this_server_does_not_have_is_not_found(
     address: str, client: TestClient, site: AnnotationSite
@@ -238,8 +239,7 @@ def test_links_are_shown_once_and_a_form_that_is_sent_twice_makes_them_once(
     assert sorted(opened) == [200, 200, 404]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("count", ["", "0", "1001", "-1", "x", "٣", "9" * 30])
+@every("count", ["", "0", "1001", "-1", "x", "٣", "9" * 30])
 def test_a_wrong_number_of_links_is_refused(count: str, client: TestClient, site: AnnotationSite) -> None:
     answer = post(client, f"/author/{study_of(site).key}/invitations", once="a", count=count)
     assert answer.status_code == 422
