@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_for_all import made_for_all
+from made_for_all import made_demo
 from simulated_pool import simulated_pool
 from tests.support.command import merilo, printed
 from tests.support.documented import ANYTHING, Block, blocks, commands, is_part, pages, shows, stories, tidy
@@ -44,13 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `merilo demo` makes, for all pages that start with it."""
-
-    def make(folder: Path) -> None:
-        with contextlib.chdir(folder):
-            status, screen = printed("demo", "--no-open")
-        assert status == 0, screen
-
-    return made_for_all(tmp_path_factory, "demo", make) / "merilo-demo"
+    return made_demo(tmp_path_factory) / "merilo-demo"
 
 
 @pytest.mark.parametrize("story", STORIES)

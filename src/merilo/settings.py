@@ -13,6 +13,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -25,13 +26,15 @@ from typing import (
     get_type_hints,
 )
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, Strict, TypeAdapter, ValidationError
 
 from merilo.declared_values import one_text
 from merilo.errors import UsageError, argument
 from merilo.strict_json import Json
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Groups of options in the help of a command.
 PROCEDURE: Final = "Procedure"
@@ -44,6 +47,9 @@ PEOPLE: Final = "The people"
 CONTROLS: Final = "Control items"
 PROMPT: Final = "Prompt"
 LIMITS: Final = "Limits"
+COLUMNS: Final = "Columns of a plain table"
+SAMPLE: Final = "Sample of a larger dataset"
+OUTPUT: Final = "Output"
 SANDBOX: Final = "Sandbox"
 
 Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
@@ -57,6 +63,8 @@ Amount: TypeAlias = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 Flag: TypeAlias = Annotated[bool, Strict()]
 Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
 
+#: The platform that wrote an export.
+Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "mturk", "csv"]
 #: The method that aggregates votes into labels.
 Aggregator: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad"]
 #: How items that the aggregator leaves unresolved are treated.
@@ -190,6 +198,8 @@ class AdaptiveDesign:
 
     def fixed(self, items: Sequence[str]) -> NDArray[np.bool_]:
         """Mark the items of the random share with fixed overlap, shape (items,)."""
+        import numpy as np  # noqa: PLC0415 - the help of commands needs no NumPy
+
         return np.array([self.overlap.in_fixed_slice(self.seed, item) for item in items], dtype=np.bool_)
 
 
@@ -451,7 +461,7 @@ class RunSettings(CheckedSettings):
     device: Annotated[str | None, Help("Where local weights are put: cpu, cuda:0.", LIMITS)] = None
     contamination: Annotated[
         Flag,
-        Help("Also ask for the continuation of each item's text, and report verbatim overlap.", "Output"),
+        Help("Also ask for the continuation of each item's text, and report verbatim overlap.", OUTPUT),
     ] = False
 
     def __post_init__(self) -> None:
@@ -554,6 +564,104 @@ class ProgramSettings(CheckedSettings):
                 f"'{self.backend}' is a sandbox, but {argument('unsafe_no_sandbox')} asks for none; give one of them",
                 field=argument("backend"),
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSettings(CheckedSettings):
+    """What a study's exports are read with; `help_of` tells what each one means."""
+
+    platform: Annotated[
+        Platform | None,
+        Help("The platform that wrote the files. Default: recognised by the header.", INPUT),
+    ] = None
+    dataset: Annotated[
+        str | None,
+        Help(
+            "The dataset's name: gives the labels and, if answers can be computed, the gold answers.",
+            INPUT,
+            "NAME",
+        ),
+    ] = None
+    gold: Annotated[
+        Path | None, Help("Gold answers: CSV, TSV, JSON or JSONL, joined on the inputs.", INPUT)
+    ] = None
+    gold_column: Annotated[
+        str | None,
+        Help("The column of gold answers, if it cannot be recognised by its name.", INPUT, "COLUMN"),
+    ] = None
+    answer: Annotated[str | None, Help("The column of answers, if there are several.", INPUT, "COLUMN")] = (
+        None
+    )
+    item: Annotated[
+        tuple[str, ...],
+        Help(
+            "A column that identifies an item; may be given several times. Default: all input fields, "
+            "on platforms that mark them.",
+            INPUT,
+            "COLUMN",
+        ),
+    ] = ()
+    recode: Annotated[
+        tuple[str, ...],
+        Help(
+            "Replace an answer by another (FROM= drops it), or all that a table with the columns from "
+            "and to lists; may be given several times.",
+            INPUT,
+            "FROM=TO|FILE",
+        ),
+    ] = ()
+    skills: Annotated[
+        Path | None, Help("The platform's skills: a table of annotators and their skill values.", INPUT)
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Help("The files' encoding, if it is not UTF-8 and has no byte-order mark.", INPUT, "NAME"),
+    ] = None
+    population: Annotated[
+        Path | None,
+        Help(
+            "The whole dataset, if the items are a sample of it: its items, a table of strata with "
+            "the column count, or a study's weights.csv.",
+            SAMPLE,
+            "FILE",
+        ),
+    ] = None
+    strata: Annotated[
+        tuple[str, ...],
+        Help(
+            "The fields of the items that define the strata of --population; may be given several times.",
+            SAMPLE,
+            "FIELD[,FIELD]",
+        ),
+    ] = ()
+    annotator: Annotated[str | None, Help("The column of annotators' ids.", COLUMNS, "COLUMN")] = None
+    control: Annotated[
+        str | None, Help("The column of known answers to control items.", COLUMNS, "COLUMN")
+    ] = None
+    page: Annotated[
+        str | None,
+        Help("The column of pages. Items of one page were answered and paid together.", COLUMNS, "COLUMN"),
+    ] = None
+    started: Annotated[str | None, Help("The column of times when a page was opened.", COLUMNS, "COLUMN")] = (
+        None
+    )
+    submitted: Annotated[
+        str | None, Help("The column of times when a page was submitted.", COLUMNS, "COLUMN")
+    ] = None
+    seconds: Annotated[
+        str | None, Help("The column of durations of a page, in seconds.", COLUMNS, "COLUMN")
+    ] = None
+    reward: Annotated[str | None, Help("The column of the reward for a page.", COLUMNS, "COLUMN")] = None
+
+    @property
+    def fields_of_strata(self) -> list[str]:
+        """The fields of `strata`, which commas may separate.
+
+        Example:
+            >>> InputSettings(strata=("domain,difficulty", "author")).fields_of_strata
+            ['domain', 'difficulty', 'author']
+        """
+        return [name.strip() for text in self.strata for name in text.split(",") if name.strip()]
 
 
 #: Setting -> default, of settings that are not a list; commands in the provenance leave them out.

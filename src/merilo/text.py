@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +39,8 @@ _MOST_LISTED: Final = 12
 
 #: The signs that English text puts before an amount.
 _SYMBOLS: Final = {"USD": "$", "EUR": "€"}
+
+_spoken: ContextVar[Language | None] = ContextVar("_spoken", default=None)
 
 _FIXED: Final = "\N{NO-BREAK SPACE}"
 _CONTEXT_END: Final = "\x04"
@@ -276,8 +280,20 @@ def translation(english: str, language: Language, context: str = "") -> str:
 
 def own_language() -> Language:
     """Return the language of the program's own messages: `MERILO_LANG`, or the language of the terminal."""
+    if chosen := _spoken.get():
+        return chosen
     settings = (os.environ.get(name) for name in ("MERILO_LANG", "LC_ALL", "LC_MESSAGES", "LANG"))
     return "ru" if next(filter(None, settings), "").lower().startswith("ru") else "en"
+
+
+@contextmanager
+def speaking(language: Language | None) -> Iterator[None]:
+    """Choose the language of the program's own messages within a block; `None` leaves it as it is."""
+    before = _spoken.set(language)
+    try:
+        yield
+    finally:
+        _spoken.reset(before)
 
 
 @cache

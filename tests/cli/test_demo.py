@@ -10,41 +10,33 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from command import Outcome, merilo
+from command import merilo
+from made_for_all import made_demo
 
 from merilo.cli.demo import difficulty
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.site.simulated_people import collect_from_simulated_people
 
-ITEMS = 24
-
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
-    """A demo's folder and what it printed."""
-    folder = tmp_path_factory.mktemp("demo")
-    with contextlib.chdir(folder):
-        done = merilo("demo", "--items", ITEMS, "--seed", 3, "--no-open")
-    assert done.status == 0, done.err
-    return folder / "merilo-demo", done
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_demo(tmp_path_factory) / "merilo-demo"
 
 
 @pytest.mark.thorough
-def test_the_same_seed_gives_the_same_answers_at_the_same_times(
-    demo: tuple[Path, Outcome], tmp_path: Path
-) -> None:
+def test_the_same_seed_gives_the_same_answers_at_the_same_times(demo: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
-    shutil.copytree(demo[0] / "bps" / "study", study)
+    shutil.copytree(demo / "bps" / "study", study)
     for path in study.glob("site.db*"):
         path.unlink()
-    collect_from_simulated_people(study, seed=3, difficulty=difficulty("bps", demo[0] / "bps"))
+    collect_from_simulated_people(study, seed=1, difficulty=difficulty("bps", demo / "bps"))
     assert merilo("study", "collect", study, "--out", tmp_path / "answers.csv").status == 0
-    assert (tmp_path / "answers.csv").read_bytes() == (demo[0] / "bps" / "answers.csv").read_bytes()
+    assert (tmp_path / "answers.csv").read_bytes() == (demo / "bps" / "answers.csv").read_bytes()
 
 
-def test_every_item_has_exactly_its_overlap_and_everybody_is_simulated(demo: tuple[Path, Outcome]) -> None:
+def test_every_item_has_exactly_its_overlap_and_everybody_is_simulated(demo: Path) -> None:
     for name in ("bps", "lcs"):
-        folder = demo[0] / name
+        folder = demo / name
         baseline = json.loads((folder / "study" / "baseline" / "baseline.json").read_text(encoding="utf-8"))
         assert baseline["simulated"] is True
         with (folder / "answers.csv").open(encoding="utf-8", newline="") as stream:
@@ -55,24 +47,20 @@ def test_every_item_has_exactly_its_overlap_and_everybody_is_simulated(demo: tup
             counted = database.execute(
                 "SELECT count(*) FROM response WHERE counts AND state = 'answered' GROUP BY task"
             ).fetchall()
-        assert counted == [(5,)] * ITEMS
+        assert counted == [(5,)] * 100
 
 
-def test_the_demo_ends_by_naming_pages_that_exist_and_say_that_people_are_simulated(
-    demo: tuple[Path, Outcome],
+def test_the_demo_prints_its_commands_and_ends_by_naming_pages_that_say_that_people_are_simulated(
+    demo: Path,
 ) -> None:
-    named = [
-        line.split()[0].rstrip(":") for line in demo[1].out.splitlines() if line.startswith("  merilo-demo/")
-    ]
-    assert [Path(name).name for name in named] == ["report.html", "items.html"] * 2 + ["comparison.html"]
-    for name in named:
-        assert "simulated annotators" in (demo[0].parent / name).read_text(encoding="utf-8")
-
-
-def test_every_command_is_printed_before_it_is_run(demo: tuple[Path, Outcome]) -> None:
-    ran = [tuple(line.split()[2:4]) for line in demo[1].out.splitlines() if line.startswith("$ merilo ")]
+    lines = (demo.parent / "printed.txt").read_text(encoding="utf-8").splitlines()
+    ran = [tuple(line.split()[2:4]) for line in lines if line.startswith("$ merilo ")]
     assert ran[2:4] == [("study", "create"), ("study", "freeze")]
     assert Counter(words[0] for words in ran) == Counter(datasets=4, study=10, report=1, run=2, compare=1)
+    named = [line.split()[0].rstrip(":") for line in lines if line.startswith("  merilo-demo/")]
+    assert [Path(name).name for name in named] == ["report.html", "items.html"] * 2 + ["comparison.html"]
+    for name in named:
+        assert "simulated annotators" in (demo.parent / name).read_text(encoding="utf-8")
 
 
 def test_an_earlier_demo_is_replaced_only_by_force_and_other_files_stay(tmp_path: Path) -> None:

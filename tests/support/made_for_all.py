@@ -1,11 +1,13 @@
 """Files that take long to make: made once for all processes of a test run."""
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import printed
 
 
 def made_for_all(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
@@ -28,3 +30,15 @@ def made_for_all(factory: pytest.TempPathFactory, name: str, make: Callable[[Pat
             make(folder)
             done.write_text(folder.name)
     return root / done.read_text()
+
+
+def made_demo(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which `merilo demo` ran; `printed.txt` in it holds what it printed."""
+
+    def make(folder: Path) -> None:
+        with contextlib.chdir(folder):
+            status, screen = printed("demo", "--no-open")
+        assert status == 0, screen
+        (folder / "printed.txt").write_text(screen, encoding="utf-8")
+
+    return made_for_all(factory, "demo", make)

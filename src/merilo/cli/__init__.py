@@ -148,9 +148,9 @@ def _help() -> str:
     )
 
 
-def say(message: str) -> None:
+def say(message: object) -> None:
     """Print a message on standard error as one line, without control characters that names in it may contain."""
-    sys.stderr.write(f"merilo: {' '.join(tame(message).split())}\n")
+    sys.stderr.write(f"merilo: {' '.join(tame(str(message)).split())}\n")
 
 
 def tame(text: str) -> str:

@@ -3,63 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from merilo.baselines.audit import LEAST_PROBABLE, suspect_golds, tally
-from merilo.baselines.audit import audit as find_wrong_golds
-from merilo.baselines.pipeline import Baseline
-from merilo.cli.output import OutFolder, emit_json, reading, refuse_json, say, working
-from merilo.cli.procedure_options import takes_settings
-from merilo.cli.study_options import (
-    INPUT,
-    OUTPUT,
-    AnnotatorOption,
-    AnswerOption,
-    ControlOption,
-    DatasetOption,
-    EncodingOption,
+from merilo.cli.options import (
     Exports,
     ForceOption,
-    GoldColumnOption,
-    GoldOption,
-    ItemOption,
     JsonOption,
-    PageOption,
-    PlatformOption,
-    RecodeOption,
-    SkillsOption,
+    input_files,
+    read_exports,
+    takes_settings,
 )
-from merilo.metrics.score import Score
-from merilo.people.audit.findings import FEWEST_EXPECTED, NONE_OF_THESE, VERDICTS, Audit, Finding, StudyAudit
-from merilo.people.audit.typos import TYPING_ERRORS
-from merilo.people.reading import read_responses
-from merilo.people.recoding import recoding_files
-from merilo.responses import INPUT_MARK
-from merilo.settings import Settings
+from merilo.cli.output import check_places, deliver, interval, number, say, show, show_table, working
+from merilo.settings import INPUT, OUTPUT, InputSettings, Settings
+from merilo.text import Text
 from merilo.wording import shortened
+
+if TYPE_CHECKING:
+    from merilo.baselines.pipeline import Baseline
+    from merilo.metrics.score import Score
+    from merilo.people.audit.findings import Audit, Finding, StudyAudit
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 @takes_settings(
+    *("platform", "dataset", "gold", "gold_column", "answer", "item", "recode", "skills", "encoding"),
+    *("annotator", "control", "page"),
+    of=InputSettings,
+    into="given",
+)
+@takes_settings(
     "metric", "alternatives", "min_control_accuracy", "min_controls", "min_votes", "resolve", "repeats"
 )
 def audit(
     files: Exports,
     *,
-    platform: PlatformOption = None,
-    dataset_name: DatasetOption = None,
-    gold: GoldOption = None,
-    gold_column: GoldColumnOption = None,
+    given: InputSettings,
     revised: Annotated[
         Path | None,
         typer.Option(
@@ -67,9 +53,6 @@ def audit(
             rich_help_panel=INPUT,
         ),
     ] = None,
-    answer: AnswerOption = None,
-    recode: RecodeOption = None,
-    skills: SkillsOption = None,
     other: Annotated[
         list[Path] | None,
         typer.Option(
@@ -78,7 +61,6 @@ def audit(
             rich_help_panel=INPUT,
         ),
     ] = None,
-    encoding: EncodingOption = None,
     choice: Annotated[
         bool | None,
         typer.Option(
@@ -88,10 +70,6 @@ def audit(
         ),
     ] = None,
     settings: Settings,
-    item: ItemOption = None,
-    annotator: AnnotatorOption = None,
-    control: ControlOption = None,
-    page: PageOption = None,
     limit: Annotated[
         int,
         typer.Option(
@@ -109,165 +87,167 @@ def audit(
     json_to: JsonOption = None,
 ) -> int:
     """List the items whose gold answer is probably wrong, and separate typing errors from dataset errors."""
-    inputs = [
-        *files,
-        *(path for path in (gold, revised, skills) if path),
-        *(other or ()),
-        *recoding_files(recode or ()),
-    ]
-    folder = OutFolder.checked(out, force=force, needed=inputs)
-    refuse_json(json_to, inputs)
-    with reading(files) as progress:
-        responses = read_responses(
-            files,
-            platform=platform,
-            dataset=dataset_name,
-            item=item,
-            annotator=annotator,
-            answer=answer,
-            control=control,
-            page=page,
-            encoding=encoding,
-            recode=recode or (),
-            progress=progress,
-        )
-    with working(f"Comparing {responses.table.height:,} answers with gold"):
+    from merilo.baselines.audit import audit as find_wrong_golds  # noqa: PLC0415 - slow
+
+    check_places(input_files([*files, revised, *(other or ())], given), json_to, out, force=force)
+    responses = read_exports(files, given, given.dataset)
+    with working(Text("Comparing {n:,} answers with gold", n=responses.table.height)):
         result = find_wrong_golds(
             responses,
-            dataset=dataset_name,
-            gold=gold,
-            gold_column=gold_column,
+            dataset=given.dataset,
+            gold=given.gold,
+            gold_column=given.gold_column,
             revised=revised,
-            skills=skills,
+            skills=given.skills,
             others=other or (),
             choice=choice,
             settings=settings,
         )
-    study = result.details
-    if folder:
-        result.save(folder.path, force=folder.force)
-    if not study.audit.golds:
+    if out:
+        result.save(out, force=force)
+    if not result.details.audit.golds:
         say(
-            "no item has a gold: only the items on which people disagree can be listed (add --gold "
-            "FILE to look for wrong golds)"
+            Text(
+                "no item has a gold: only the items on which people disagree can be listed (add --gold FILE to "
+                "look for wrong golds)"
+            )
         )
-    if json_to:
-        emit_json(result.to_dict(), json_to)
-    if json_to != "-":
-        show(study, result.before, result.after, limit=limit, out=out)
+    shown = partial(_show, result.details, result.before, result.after, limit=limit, out=out)
+    deliver(json_to, result.to_dict, shown)
     return 0
 
-
-_COLOURS = {"gold": "red", "typing_error": "cyan", "annotator": "yellow", "disagreement": "magenta"}
 
 #: Longer item texts are cut on the terminal; the files have them in full.
 _LONGEST_INPUT, _LONGEST_ANSWER, _LONGEST_NAME = 300, 120, 20
 
 
-def show(
+def _show(
     study: StudyAudit, before: Baseline, after: Baseline | None, *, limit: int, out: Path | None
 ) -> None:
     """Print the items to review, and the counts over all items, on standard output."""
-    console = Console(highlight=False)
+    from merilo.baselines.audit import suspect_golds  # noqa: PLC0415 - slow
+    from merilo.people.audit.findings import VERDICTS  # noqa: PLC0415
+    from merilo.people.audit.typos import TYPING_ERRORS  # noqa: PLC0415
+
     found = study.audit
     suspects = suspect_golds(found)
-    _blocks(console, "Items to read first: their gold may be wrong", study, suspects[:limit])
+    _blocks(Text("Items to read first: their gold may be wrong"), study, suspects[:limit])
     if not found.golds:
-        _blocks(console, "Items on which people disagree", study, found.contested[:limit])
+        _blocks(Text("Items on which people disagree"), study, found.contested[:limit])
     if found.golds:
-        _golds(console, found, len(suspects))
+        show(*_golds(found, len(suspects)))
     if found.golds < found.items:
-        console.print(
-            f"{_counted(found.items - found.golds, 'item')} without gold; people disagree on "
-            f"{len(found.contested)} of them"
-            f"{' (listed in contested.csv)' if out and found.contested else ''}.",
-            soft_wrap=True,
+        show(
+            Text(
+                "{n:# item|# items} without gold; people disagree on {contested} of them{listed}.",
+                n=found.items - found.golds,
+                contested=len(found.contested),
+                listed=Text(" (listed in contested.csv)") if out and found.contested else "",
+            )
         )
     counts: Counter[str] = Counter(one.verdict for one in chain(found.findings, found.contested))
-    for verdict, text in VERDICTS.items():
-        if counts[verdict]:
-            console.print(f"  [{_COLOURS[verdict]}]{verdict}[/]: {counts[verdict]}  ({text})", soft_wrap=True)
+    show(*(f"  {name}: {counts[name]}  ({text})" for name, text in VERDICTS.items() if counts[name]))
     for kind, n in found.typing_errors.items():
-        console.print(
-            f"  typing error, {kind}: {_counted(n, 'answer')}  ({TYPING_ERRORS[kind]})", soft_wrap=True
+        show(
+            Text(
+                "  typing error, {kind}: {n:# answer|# answers}  ({meaning})",
+                kind=kind,
+                n=n,
+                meaning=TYPING_ERRORS[kind],
+            )
         )
-    if after:
-        for name, score in before.scores.items():
-            console.print(f"{name} before revision: {_figure(score)}; after: {_figure(after.scores[name])}")
-        if not before.scores:
-            console.print("Without gold answers nothing can be scored again (add --gold FILE).")
+    for name, score in before.scores.items() if after else ():
+        show(
+            Text(
+                "{metric} before revision: {before}; after: {after}",
+                metric=name,
+                before=_figure(score),
+                after=_figure(after.scores[name]) if after else "",
+            )
+        )
+    if after and not before.scores:
+        show(Text("Without gold answers nothing can be scored again (add --gold FILE)."))
     if out:
-        console.print(f"The list: {out / 'audit.csv'}", soft_wrap=True, markup=False)
+        show(Text("The list: {file}", file=out / "audit.csv"))
 
 
-def _golds(console: Console, found: Audit, suspects: int) -> None:
-    """Print the summary over all gold answers."""
-    console.print(
-        f"{len(found.findings)} of {_counted(found.golds, 'item')} with gold {_have(len(found.findings))} an answer "
-        "that differs from it.",
-        soft_wrap=True,
+def _golds(found: Audit, suspects: int) -> Iterator[Text]:
+    """Yield the summary over all gold answers."""
+    from merilo.baselines.audit import LEAST_PROBABLE  # noqa: PLC0415 - slow
+    from merilo.people.audit.findings import FEWEST_EXPECTED  # noqa: PLC0415
+
+    yield Text(
+        "{n} of {golds:# item|# items} with gold {n:has|have} an answer that differs from it.",
+        n=len(found.findings),
+        golds=found.golds,
     )
     if not found.findings:
         return
     if max(len(one.answers) for one in found.findings) == 1:
-        console.print(
-            "Each of them has one answer, so an answer that differs from the gold may be the "
-            "annotator's error just as well.",
-            soft_wrap=True,
+        yield Text(
+            "Each of them has one answer, so an answer that differs from the gold may be the annotator's error just "
+            "as well."
         )
-    expected = f"Expected number of wrong golds: {found.expected_wrong:.1f} of {found.golds}"
     first = found.to_review(0.9)
-    if first:
-        first_items = "first item" if first == 1 else f"first {first} items"
-        expected += f"; the {first_items} of the list {_have(first, 'holds', 'hold')} 90 % of them"
-    console.print(f"{expected}.", soft_wrap=True)
+    yield Text(
+        "Expected number of wrong golds: {expected:.1f} of {golds}{first}.",
+        expected=found.expected_wrong,
+        golds=found.golds,
+        first=Text(
+            "; the {n:first item of the list holds|first # items of the list hold} 90 % of them", n=first
+        )
+        if first
+        else "",
+    )
     if not first:
-        console.print(
-            f"This is below {FEWEST_EXPECTED:g}, so the audit recommends no list to read.", soft_wrap=True
-        )
+        yield Text("This is below {least:g}, so the audit recommends no list to read.", least=FEWEST_EXPECTED)
     elif not suspects:
-        console.print(
-            f"No gold is wrong with a probability of {LEAST_PROBABLE:g} or more: the answers give "
-            "no reason to doubt one.",
-            soft_wrap=True,
+        yield Text(
+            "No gold is wrong with a probability of {least:g} or more: the answers give no reason to doubt one.",
+            least=LEAST_PROBABLE,
         )
 
 
-def _blocks(console: Console, title: str, study: StudyAudit, findings: Sequence[Finding]) -> None:
+def _blocks(title: Text, study: StudyAudit, findings: Sequence[Finding]) -> None:
     """Print a block of lines per item; in columns, a narrow terminal would have no room for the text."""
+    from merilo.baselines.audit import tally  # noqa: PLC0415 - slow
+    from merilo.people.audit.findings import NONE_OF_THESE  # noqa: PLC0415
+    from merilo.responses import INPUT_MARK  # noqa: PLC0415
+
     if findings:
-        console.print(f"[bold]{title}[/]\n")
+        show(title, "")
     for rank, finding in enumerate(findings, start=1):
-        number = study.numbers[finding.item]
-        mark = " (control)" if number in study.controls else ""
-        doubt = "" if finding.gold is None else f"P(gold wrong) {finding.gold_wrong:.3f}, "
-        console.print(
-            f"[bold]{rank}. item {number}{mark}[/]: {doubt}[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
+        number_of = study.numbers[finding.item]
+        show(
+            Text(
+                "{rank}. item {item}{mark}: {doubt}{verdict}",
+                rank=rank,
+                item=number_of,
+                mark=Text(" (control)") if number_of in study.controls else "",
+                doubt="" if finding.gold is None else Text("P(gold wrong) {p:.3f}, ", p=finding.gold_wrong),
+                verdict=finding.verdict,
+            )
         )
-        fields = Table.grid(padding=(0, 2), expand=False)
-        fields.add_column(style="dim", no_wrap=True)
-        fields.add_column(overflow="fold")
-        for name, text in study.inputs[number].items():
-            if text:
-                shown = shortened(name.removeprefix(INPUT_MARK), _LONGEST_NAME)
-                fields.add_row(f"   {escape(shown)}", escape(shortened(text, _LONGEST_INPUT)))
+        rows: list[tuple[object, object]] = [
+            (shortened(name.removeprefix(INPUT_MARK), _LONGEST_NAME), shortened(text, _LONGEST_INPUT))
+            for name, text in study.inputs[number_of].items()
+            if text
+        ]
         if finding.gold is not None:
-            fields.add_row("   gold", escape(shortened(finding.gold, _LONGEST_ANSWER)))
-        best = NONE_OF_THESE if finding.best is None else escape(shortened(finding.best, _LONGEST_ANSWER))
-        fields.add_row("   most probable", f"{best} (P {finding.best_probability:.3f})")
-        fields.add_row("   answers", escape(shortened(tally(finding), _LONGEST_ANSWER)))
-        console.print(fields)
-        console.print()
+            rows.append((Text("gold", context="row"), shortened(finding.gold, _LONGEST_ANSWER)))
+        best = NONE_OF_THESE if finding.best is None else shortened(finding.best, _LONGEST_ANSWER)
+        rows += [
+            (Text("most probable"), f"{best} (P {number(finding.best_probability, '.3f')})"),
+            (Text("answers", context="row"), shortened(tally(finding), _LONGEST_ANSWER)),
+        ]
+        show_table(((f"   {name} ", text) for name, text in rows), dense=True)
+        show("")
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _have(n: int, one: str = "has", many: str = "have") -> str:
-    return one if n == 1 else many
-
-
-def _figure(score: Score) -> str:
-    sure = f" \\[{score.interval.low:.3f}, {score.interval.high:.3f}]" if score.interval else ""
-    return f"{score.value:.3f}{sure} on {_counted(score.n, 'item')}"
+def _figure(score: Score) -> Text:
+    return Text(
+        "{value:.3f}{interval} on {n:# item|# items}",
+        value=score.value,
+        interval=interval(score.interval),
+        n=score.n,
+    )

@@ -3,114 +3,53 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from merilo.baselines.declared import settings_for
-from merilo.cli.output import OutFolder, emit_json, reading, refuse_json, say, working
-from merilo.cli.procedure_options import takes_settings
-from merilo.cli.study_options import (
-    MODELS,
-    OUTPUT,
-    AnnotatorOption,
+from merilo.cli.options import (
     AnonymiseOption,
-    AnswerOption,
-    ControlOption,
-    DatasetOption,
+    BaselineFolder,
+    CommonItemsOption,
+    ComparedModels,
     DetailsOption,
-    EncodingOption,
     Exports,
     ForceOption,
-    GoldColumnOption,
-    GoldOption,
-    ItemOption,
     JsonOption,
-    PageOption,
-    PlatformOption,
-    PopulationOption,
-    RecodeOption,
-    RewardOption,
-    SecondsOption,
-    SkillsOption,
-    StartedOption,
-    StrataOption,
-    SubmittedOption,
-    fields_of_strata,
+    MarginOption,
+    input_files,
+    read_exports,
+    takes_settings,
 )
-from merilo.datasets import dataset
-from merilo.errors import for_command_line
-from merilo.people.reading import read_responses
-from merilo.people.recoding import recoding_files
-from merilo.reports.baseline import baseline
-from merilo.settings import Settings
+from merilo.cli.output import check_places, emit_json, say, show, working
+from merilo.settings import InputSettings, Settings
+from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.reports.baseline import BaselineResult
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 @takes_settings(
+    of=InputSettings,
+    into="given",
     most_used=(
-        "dataset_name",
-        "gold",
-        "answer",
-        "skills",
-        "min_control_accuracy",
-        "by",
-        "out",
-        "details",
-        "json_to",
-    )
+        *("dataset", "gold", "answer", "skills", "min_control_accuracy", "by"),
+        *("out", "details", "json_to"),
+    ),
 )
+@takes_settings()
 def make(
     files: Exports,
     *,
-    platform: PlatformOption = None,
-    dataset_name: DatasetOption = None,
-    gold: GoldOption = None,
-    gold_column: GoldColumnOption = None,
-    answer: AnswerOption = None,
-    item: ItemOption = None,
-    recode: RecodeOption = None,
-    skills: SkillsOption = None,
-    model: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A model's answers (id, answer, sample), or the log of another harness; may be given "
-            "several times.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    common_items: Annotated[
-        bool,
-        typer.Option(
-            "--common-items",
-            help="If a model did not answer all items, compare on the items that both answered.",
-            rich_help_panel=MODELS,
-        ),
-    ] = False,
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            help="The largest difference from a model that counts as none, for the verdict 'at human "
-            "level'. Default: that of the study's frozen plan.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    population: PopulationOption = None,
-    strata: StrataOption = None,
-    encoding: EncodingOption = None,
+    given: InputSettings,
+    model: ComparedModels = None,
+    common_items: CommonItemsOption = False,
+    margin: MarginOption = None,
     settings: Settings,
-    annotator: AnnotatorOption = None,
-    control: ControlOption = None,
-    page: PageOption = None,
-    started: StartedOption = None,
-    submitted: SubmittedOption = None,
-    seconds: SecondsOption = None,
-    reward: RewardOption = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)
-    ] = None,
+    out: BaselineFolder = None,
     anonymise: AnonymiseOption = False,
     force: ForceOption = False,
     details: DetailsOption = False,
@@ -120,66 +59,64 @@ def make(
 
     Exit status 1: the baseline was made and is rejected.
     """
-    inputs = [
-        *files,
-        *(path for path in (gold, skills, population) if path),
-        *(model or []),
-        *recoding_files(recode or ()),
-    ]
-    folder = OutFolder.checked(out, force=force, needed=inputs)
-    refuse_json(json_to, inputs)
-    declared = dataset(dataset_name) if dataset_name else None
+    from merilo.baselines.declared import settings_for  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415
+    from merilo.datasets import dataset  # noqa: PLC0415
+    from merilo.reports.baseline import baseline  # noqa: PLC0415
+
+    check_places(input_files([*files, *(model or ())], given), json_to, out, force=force)
+    declared = dataset(given.dataset) if given.dataset else None
     # Report wrong settings before reading a long file.
     settings_for(declared, settings)
     if margin is not None:
-        from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415 - needed only with models
-
         Margin(margin)
-    with reading(files) as progress:
-        responses = read_responses(
-            files, platform=platform, dataset=declared, item=item, annotator=annotator, answer=answer, control=control,
-            page=page, started=started, submitted=submitted, seconds=seconds, reward=reward, encoding=encoding,
-            recode=recode or (), progress=progress,
-        )  # fmt: skip
-    with working(f"Making a baseline of {responses.table.height:,} answers"):
+    responses = read_exports(files, given, declared)
+    with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
         made = baseline(
-            responses, dataset=dataset_name, gold=gold, gold_column=gold_column, skills=skills, models=model or (),
-            common_items=common_items, margin=margin, population=population, strata=fields_of_strata(strata),
-            settings=settings, anonymise=anonymise,
+            responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
+            models=model or (), common_items=common_items, margin=margin, population=given.population,
+            strata=given.fields_of_strata, settings=settings, anonymise=anonymise,
         )  # fmt: skip
-    # A checked folder may be replaced; without a folder, to_dict compares the models.
-    with working("Checking annotators and writing results"):
-        content = (
-            made.save(folder.path, force=folder.force)
-            if folder
-            else made.to_dict()
-            if json_to or model
-            else {}
-        )
+    return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
+
+
+def finish(
+    made: BaselineResult, out: Path | None, *, force: bool, details: bool, compared: bool, json_to: str | None
+) -> int:
+    """Save and print a baseline; return the exit status.
+
+    Args:
+        made: the baseline.
+        out: the folder for its files.
+        force: whether an existing one may be replaced.
+        details: whether all rows of the table are printed.
+        compared: whether it is compared with models.
+        json_to: where the JSON goes.
+    """
+    from merilo.reports.comparison import sentences  # noqa: PLC0415 - slow
+
+    # Without a folder, to_dict compares the models.
+    with working(Text("Checking annotators and writing results")):
+        content = made.save(out, force=force) if out else made.to_dict() if json_to or compared else {}
     result = made.details
     for warning in (*result.warnings, *result.reasons):
-        say(str(warning))
+        say(warning)
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":
         from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
 
+        from merilo.cli.compare_table import show_tests  # noqa: PLC0415
+        from merilo.errors import for_command_line  # noqa: PLC0415
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
-        console = Console(highlight=False)
-        console.print(table(made.without_quality, for_command_line, details=details))
+        Console(highlight=False).print(table(made.without_quality, for_command_line, details=details))
         if out:
-            console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
-        if made.comparisons:
-            from merilo.cli.compare_table import show_tests as show_models  # noqa: PLC0415 - the same
-
-            show_models(made.comparisons, result.declaration.metrics[0])
-    if made.comparisons:
-        from merilo.reports.comparison import sentences  # noqa: PLC0415 - needed only with models
-
-        if result.status == "rejected":
-            say("the baseline is rejected, so the comparison with models is not valid")
-        for comparison in made.comparisons:
-            for sentence in sentences(comparison):
-                say(f"{comparison.model}: {sentence}")
+            show(Text("The report: {file}", file=out / "report.html"))
+        show_tests(made.comparisons, result.declaration.metrics[0])
+    if made.comparisons and result.status == "rejected":
+        say(Text("the baseline is rejected, so the comparison with models is not valid"))
+    for comparison in made.comparisons:
+        for sentence in sentences(comparison):
+            say(f"{comparison.model}: {sentence}")
     return 1 if result.status == "rejected" else 0

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from merilo.cli import abandon_output
-from merilo.cli.output import emit_json, refuse_json, say
-from merilo.cli.procedure_options import takes_settings
+from merilo.cli import abandon_output, tame
+from merilo.cli.options import JsonOption, takes_settings
+from merilo.cli.output import bars, check_places, deliver, emit_json, interval, number, say, show_table
 from merilo.errors import UsageError
-from merilo.runs.program_scores import refuse_places, score_programs
-from merilo.sandbox.backends import backend as choose_backend
-from merilo.sandbox.doctor import Attempt, examine
-from merilo.sandbox.job import Step
-from merilo.sandbox.pool import Pool
-from merilo.sandbox.program import Limits
-from merilo.settings import INPUT, ProgramSettings
+from merilo.settings import INPUT, OUTPUT, ProgramSettings
 from merilo.strict_json import Json
+from merilo.text import Text, joined
 from merilo.wording import shortened
 
-_OUTPUT: Final = "Output"
+if TYPE_CHECKING:
+    from merilo.metrics.score import Score
+    from merilo.runs.program_authors import Authors
+    from merilo.runs.program_scores import ProgramScores
+    from merilo.sandbox.doctor import Attempt
+    from merilo.sandbox.job import Step
 
 #: A valid k. More digits are refused: no file has so many generations, and Python does not parse 5,000 digits.
 _K: Final = re.compile(r"0{0,9}[1-9][0-9]{0,14}")
@@ -65,7 +66,7 @@ def score(
         typer.Option(
             metavar="DIR",
             help="A folder for verdicts, generations and the score. An interrupted run resumes from it.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     outputs: Annotated[
@@ -73,21 +74,13 @@ def score(
         typer.Option(
             metavar="FILE",
             help="Write the programs' answers to this file, in the format of a submission.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     per_problem: Annotated[
-        bool, typer.Option("--per-problem", help="Print one line per problem.", rich_help_panel=_OUTPUT)
+        bool, typer.Option("--per-problem", help="Print one line per problem.", rich_help_panel=OUTPUT)
     ] = False,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json",
-            metavar="FILE|-",
-            help="Write the result as one JSON object; - is standard output.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
+    json_to: JsonOption = None,
 ) -> int:
     """Score programs of a model or of people by pass@k.
 
@@ -96,10 +89,12 @@ def score(
     Exit status 1: pass@k could not be computed for a requested k, because a problem has fewer generations; or a
     problem or a completion is invalid, and nothing was run.
     """
+    from merilo.runs.program_scores import refuse_places, score_programs  # noqa: PLC0415 - slow
+
     asked = _ks(k)
     if str(outputs) == "-":
         raise UsageError("must be a file; only --json prints on standard output", field="--outputs")
-    refuse_json(json_to, [completions, data])
+    check_places([completions, data], json_to)
     json_file = None if json_to in {None, "-"} else Path(str(json_to))
     refuse_places([completions, data], settings.packages, out, outputs, json_file)
     result = score_programs(
@@ -108,17 +103,12 @@ def score(
         k=asked,
         out=out,
         outputs=outputs,
-        watch=partial(_watch, out),
+        watch=partial(watch_programs, out),
         settings=settings,
     )
     for sentence in result.warnings:
         say(sentence)
-    if json_to:
-        emit_json(result.to_dict(), json_to)
-    if json_to != "-":
-        from merilo.cli.code_table import show  # noqa: PLC0415 - the JSON needs no tables
-
-        show(result, per_problem=per_problem)
+    deliver(json_to, result.to_dict, partial(_show, result, per_problem=per_problem))
     return 1 if asked and result.refused else 0
 
 
@@ -135,21 +125,32 @@ def _ks(texts: list[str] | None) -> tuple[int, ...]:
 
 
 @contextmanager
-def _watch(out: Path | None, generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
-    """Show progress on standard error, if it is a terminal; when the user stops the job, print how to resume it."""
-    if resumed:
-        say(f"resuming; programs that already have verdicts: {resumed}")
-    try:
-        if not sys.stderr.isatty():
-            yield lambda _: None
-            return
-        from merilo.cli.code_table import bars  # noqa: PLC0415 - needed only on a terminal
+def watch_programs(out: Path | None, generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
+    """Show progress on standard error, if it is a terminal.
 
-        with bars(generations) as tell:
+    Args:
+        out: the folder from which the job resumes, as the user is told; `None` if another command resumes it.
+        generations: how many programs there are.
+        resumed: how many of them have verdicts from before.
+    """
+    if resumed and out:
+        say(Text("resuming; programs that already have verdicts: {n}", n=resumed))
+    done: Counter[bool] = Counter()
+    try:
+        with bars() as move:
+
+            def tell(step: Step) -> None:
+                done[step.quiet] += step.generations
+                if move is not None:
+                    name = Text("run again") if step.quiet else Text("programs")
+                    move(name, step.total, done[step.quiet], "")
+
+            if move is not None:
+                move(Text("programs"), generations, 0, "")
             yield tell
     except KeyboardInterrupt:
         if out:
-            say(f"the verdicts so far are in {out}; run the same command again to resume")
+            say(Text("the verdicts so far are in {folder}; run the same command again to resume", folder=out))
         raise
 
 
@@ -168,12 +169,7 @@ def doctor(
     packages: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A folder of packages that programs may import.")
     ] = None,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE|-", help="Write the results as one JSON object; - is standard output."
-        ),
-    ] = None,
+    json_to: JsonOption = None,
 ) -> int:
     """Try to break out of the sandbox of generated programs, and print which guarantees held.
 
@@ -182,6 +178,11 @@ def doctor(
 
     Exit status 1: a guarantee did not hold. Do not run untrusted programs on this machine.
     """
+    from merilo.sandbox.backends import backend as choose_backend  # noqa: PLC0415 - slow
+    from merilo.sandbox.doctor import examine  # noqa: PLC0415
+    from merilo.sandbox.pool import Pool  # noqa: PLC0415
+    from merilo.sandbox.program import Limits  # noqa: PLC0415
+
     limits = Limits(wall_seconds=2.0, memory_bytes=256 << 20)
     findings: list[Attempt] = []
     with Pool(1, backend=choose_backend(backend, python=python, packages=packages), limits=limits) as pool:
@@ -193,18 +194,23 @@ def doctor(
         jail: dict[str, Json] = {"backend": pool.backend.name, "python": pool.python}
     broken = sum(not finding.held for finding in findings)
     if json_to:
-        emit_json(
-            {**jail, "held": len(findings) - broken, "broken": broken, "findings": list(map(_row, findings))},
-            json_to,
-        )
-    name = f"{jail['backend']} with Python {jail['python']}"
+        rows: list[Json] = [
+            {"family": one.family, "claim": one.claim, "held": one.held, "detail": one.detail or None}
+            for one in findings
+        ]
+        emit_json({**jail, "held": len(findings) - broken, "broken": broken, "findings": rows}, json_to)
+    name = Text("{sandbox} with Python {version}", sandbox=jail["backend"], version=jail["python"])
     if broken:
         say(
-            f"{name}: {broken} of {len(findings)} guarantees did not hold; do not run untrusted "
-            "programs on this machine"
+            Text(
+                "{name}: {broken} of {n} guarantees did not hold; do not run untrusted programs on this machine",
+                name=name,
+                broken=broken,
+                n=len(findings),
+            )
         )
     else:
-        say(f"{name}: all {len(findings)} guarantees held")
+        say(Text("{name}: all {n} guarantees held", name=name, n=len(findings)))
     return 1 if broken else 0
 
 
@@ -218,30 +224,128 @@ def _print(text: str) -> None:
 
 
 def _line(finding: Attempt) -> str:
-    return (
-        f"  {'held   ' if finding.held else 'BROKEN '} "
-        f"{finding.claim}{f': {finding.detail}' if finding.detail else ''}\n"
+    detail = f": {finding.detail}" if finding.detail else ""
+    return f"  {'held   ' if finding.held else 'BROKEN '} {finding.claim}{detail}\n"
+
+
+#: How a program ended, in words.
+_ENDINGS: Final = {
+    "passed": Text("passed", context="program"),
+    "wrong_answer": Text("wrong answer"),
+    "exception": Text("exception"),
+    "timeout": Text("time-out"),
+    "memory": Text("memory"),
+    "forbidden": Text("forbidden"),
+    "output": Text("output"),
+    "syntax_error": Text("syntax error"),
+    "no_such_function": Text("no such function"),
+    "exited": Text("exited"),
+    "too_long": Text("too long"),
+    "not_judged": Text("not judged"),
+}
+
+#: How many authors the terminal shows; the JSON holds all.
+_MOST_AUTHORS: Final = 20
+
+#: How many kinds of exceptions are named.
+_MOST_EXCEPTIONS: Final = 4
+
+
+def _show(report: ProgramScores, *, per_problem: bool) -> None:
+    """Print the scores on standard output."""
+    show_table(_rows(report), title=Text("Programs"))
+    if per_problem:
+        heads = [
+            *(Text("problem"), Text("generations"), Text("passed", context="column")),
+            *[score.name for score in report.scores],
+            Text("how the others ended"),
+        ]
+        rows = [
+            (
+                tame(str(tally.problem.id)),
+                tally.generations,
+                tally.passed,
+                *[number(score.per_item[tally.problem.id], ".3f") for score in report.scores],
+                ", ".join(
+                    f"{_ENDINGS[result.value]} {_counted(n, result.value, tally.exceptions)}"
+                    for result, n in tally.results.most_common()
+                    if result.value != "passed"
+                ),
+            )
+            for tally in report.tally.problems
+        ]
+        show_table(rows, heads, left=(0, len(heads) - 1))
+
+
+def _rows(report: ProgramScores) -> Iterator[tuple[object, object]]:
+    from merilo.sandbox.extraction import NOTHING  # noqa: PLC0415 - slow
+
+    for score in report.scores:
+        yield score.name, _score(score)
+    tally, retries = report.tally, report.tally.retries
+    if report.authors:
+        yield from _author_rows(report.authors)
+    yield (
+        Text("generations"),
+        Text("{n}  of {problems:# problem|# problems}", n=tally.generations, problems=len(tally.problems)),
+    )
+    if tally.repeated:
+        yield (
+            Text("repeated"),
+            Text("{n}  duplicates within a problem; each counts as a sample", n=tally.repeated),
+        )
+    yield Text("programs"), joined([Text("{n}  distinct", n=tally.programs), _judged(report)], ", ")
+    for result, count in tally.results.most_common():
+        yield f"  {_ENDINGS[result.value]}", _counted(count, result.value, tally.exceptions)
+    if empty := sum(n for rule, n in tally.rules.items() if rule.endswith(f": {NOTHING}")):
+        yield Text("without code"), Text("{n}; only the stub was run", n=empty)
+    for name, n, passed in (
+        (Text("time-outs run again"), retries.timeouts, retries.timeouts_passed),
+        (Text("failures run again"), retries.failures, retries.failures_passed),
+    ):
+        if n:
+            yield name, Text("{n}, of which {passed} passed", n=n, passed=passed)
+
+
+def _score(score: Score) -> Text:
+    return Text(
+        "{value:.4f}{interval}  on {n:# problem|# problems}",
+        value=score.value,
+        interval=interval(score.interval),
+        n=score.n,
     )
 
 
-def _row(finding: Attempt) -> Json:
-    return {
-        "family": finding.family,
-        "claim": finding.claim,
-        "held": finding.held,
-        "detail": finding.detail or None,
-    }
+def _author_rows(authors: Authors) -> Iterator[tuple[object, object]]:
+    """Yield the people who wrote the programs as (name, text) rows."""
+    yield Text("single person"), f"{number(authors.single.mean, '.4f')}{interval(authors.single.interval)}"
+    yield Text("people", context="row"), str(len(authors.people))
+    for one in authors.people[:_MOST_AUTHORS]:
+        told = Text("{share:.3f}  solved {n} of {of}", share=one.share, n=one.solved, of=one.problems)
+        yield f"  {one.annotator}", told
+    if (more := len(authors.people) - _MOST_AUTHORS) > 0:
+        yield "  …", Text("{n} more in the JSON", n=more)
+
+
+def _judged(report: ProgramScores) -> Text:
+    if not report.resumed:
+        return Text("{rate:.0f} judged per second", rate=report.rate)
+    if report.resumed >= report.tally.programs:
+        return Text("all judged before")
+    return Text("{n} judged before, the others at {rate:.0f} per second", n=report.resumed, rate=report.rate)
+
+
+def _counted(count: int, result: str, exceptions: Counter[str]) -> str:
+    """Return a count; that of exceptions with the kinds of exceptions, names from programs."""
+    if result != "exception":
+        return str(count)
+    kinds = [f"{tame(name)} {n}" for name, n in exceptions.most_common(_MOST_EXCEPTIONS)]
+    more = ", …" if len(exceptions) > _MOST_EXCEPTIONS else ""
+    return f"{count}  ({', '.join(kinds)}{more})"
 
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Run generated programs in a sandbox and score them."
 )
-
-
-@app.callback()
-def code() -> None:
-    """Run generated programs in a sandbox and score them."""
-
-
 app.command("score")(score)
 app.command("doctor")(doctor)

@@ -8,28 +8,19 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from merilo.atomic_write import refuse_existing, write_text
-from merilo.baselines.model_answers import BASELINE_FILE, run_outcomes, split_arguments
-from merilo.baselines.record import read_record
-from merilo.cli.output import emit_json, refuse_json, say, working
-from merilo.cli.procedure_options import takes_settings
-from merilo.cli.study_options import INPUT, OUTPUT
+from merilo.cli.options import JsonOption, takes_settings
+from merilo.cli.output import check_places, emit_json, say, working
 from merilo.errors import UsageError
-from merilo.reports.comparison import ITEM_COLUMNS, baseline_warnings, compare
-from merilo.reports.comparison_table import comparison_latex, comparison_markdown
-from merilo.reports.dataset_comparisons import (
-    DatasetComparisons,
-    compare_datasets,
-    comparison_page,
-    on_one_dataset,
-)
-from merilo.reports.text_escapes import csv_cell
-from merilo.settings import ComparisonSettings
+from merilo.settings import INPUT, OUTPUT, ComparisonSettings
 from merilo.strict_json import Json, as_text
+from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.reports.dataset_comparisons import DatasetComparisons
 
 app = typer.Typer(add_completion=False)
 
@@ -89,34 +80,31 @@ def people_against_models(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json",
-            metavar="FILE|-",
-            help="Write the result as one JSON object; - is standard output.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    json_to: JsonOption = None,
 ) -> int:
     """Compare people with models on the same items: a table over all datasets, verdicts, and with --details the tests.
 
     Exit status 1: a model's items are not those of the baseline, and --force was not given.
     """
+    from merilo.atomic_write import write_text  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.baselines.model_answers import BASELINE_FILE, split_arguments  # noqa: PLC0415
+    from merilo.baselines.record import read_record  # noqa: PLC0415
+    from merilo.reports.comparison import compare  # noqa: PLC0415
+    from merilo.reports.dataset_comparisons import compare_datasets, on_one_dataset  # noqa: PLC0415
+
     baselines, models = split_arguments(paths)
     if not models:
         raise UsageError("give a model too: a run, a file of answers or a log")
-    needed = [*(one / BASELINE_FILE for one in baselines), *models, *([data] if data else [])]
-    refuse_json(json_to, needed)
-    for file in filter(None, (out, items_to)):
-        refuse_existing(file, force=False, needed=needed)
+    needed = [*(one / BASELINE_FILE for one in baselines), *models, data]
+    check_places(needed, json_to, out)
+    check_places(needed, None, items_to)
     if items_to is not None and items_to.suffix.lower() not in _ITEM_FORMS:
         raise UsageError("takes a file that ends in .csv, .json or .jsonl", field="--items")
     one = len(baselines) == 1 and form is None and out is None
     one = one and (
         settings.metric is not None or not read_record(baselines[0]).settings(baselines[0])[1].answer.criteria
     )
-    with working("Comparing people with models"):
+    with working(Text("Comparing people with models")):
         if one:
             result = on_one_dataset(compare(baselines[0], models, data=data, settings=settings))
         else:
@@ -143,6 +131,9 @@ _ITEM_FORMS = frozenset({".csv", ".json", ".jsonl"})
 
 
 def _write_items(path: Path, rows: list[dict[str, Json]]) -> None:
+    from merilo.atomic_write import write_text  # noqa: PLC0415 - slow
+    from merilo.reports.comparison import ITEM_COLUMNS  # noqa: PLC0415
+
     match path.suffix.lower():
         case ".json":
             write_text(path, as_text({"items": [*rows]}))
@@ -158,12 +149,17 @@ def _write_items(path: Path, rows: list[dict[str, Json]]) -> None:
 
 def _cell(value: Json) -> str:
     """Return a cell of the CSV file; several answers are joined by ` | `."""
+    from merilo.reports.text_escapes import csv_cell  # noqa: PLC0415 - slow
+
     text = " | ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
     return csv_cell(text)
 
 
-def _remarks(result: DatasetComparisons) -> Iterator[str]:
+def _remarks(result: DatasetComparisons) -> Iterator[object]:
     """Yield the warnings about the baselines, then those about the models."""
+    from merilo.baselines.model_answers import run_outcomes  # noqa: PLC0415 - slow
+    from merilo.reports.comparison import baseline_warnings  # noqa: PLC0415
+
     for one in result.results.values():
         yield from baseline_warnings(one.baseline)
     yield from result.warnings
@@ -171,15 +167,26 @@ def _remarks(result: DatasetComparisons) -> Iterator[str]:
         for model in compared.models:
             name = f"{key}, {model.tests.model}" if len(result.results) > 1 else model.tests.model
             if result.settings.by and model.disagreement.found is None:
-                fields = ", ".join(result.settings.by)
-                yield f"{name}: no distributions of labels by {fields}: {model.disagreement.reason}"
+                yield Text(
+                    "{model}: no distributions of labels by {fields}: {why}",
+                    model=name,
+                    fields=[*result.settings.by],
+                    why=model.disagreement.reason,
+                )
             file = Path(model.samples.file)
             told = run_outcomes(file if file.is_dir() else file.parent, compared.baseline.declaration.name)
             if told:
-                yield f"{name}: {told}; these count as wrong, except requests without a reply"
+                yield Text(
+                    "{model}: {outcomes}; these count as wrong, except requests without a reply",
+                    model=name,
+                    outcomes=told,
+                )
 
 
 def _rendered(result: DatasetComparisons, form: Form | None) -> str:
+    from merilo.reports.comparison_table import comparison_latex, comparison_markdown  # noqa: PLC0415 - slow
+    from merilo.reports.dataset_comparisons import comparison_page  # noqa: PLC0415
+
     if form == "html":
         return comparison_page(result)
     if form in {None, "table"}:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from merilo.baselines.model_comparison import Match, ModelComparison, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
+from merilo.cli.output import interval, number, show, show_table
 from merilo.people.disagreement import MEASURES, Disagreement
 from merilo.reports.comparison_table import (
     ComparisonTable,
@@ -26,15 +27,14 @@ from merilo.reports.comparison_table import (
     notes,
 )
 from merilo.reports.dataset_comparisons import DatasetComparisons
-from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE, counted
-from merilo.statistics.intervals import Interval
-from merilo.text import Text
+from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
+from merilo.text import Text, joined
 from merilo.wording import listed
 
 _HEADS: Final = {
-    "consensus": "consensus vs answers",
-    "single": "annotator vs answer",
-    "majority": "majority vs majority",
+    "consensus": Text("consensus vs answers"),
+    "single": Text("annotator vs answer"),
+    "majority": Text("majority vs majority"),
 }
 
 #: The least width of the column of names, and the usual width of a dataset's column and of the total's, in characters.
@@ -48,26 +48,24 @@ _MOST_SENTENCES: Final = 6
 
 def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
     """Print the table over all datasets and a few verdict sentences; tests and distributions of labels are details."""
-    console = Console(highlight=False)
     sys.stdout.write(overview(found.table))
     if details:
         for key, result in found.results.items():
             if len(found.results) > 1:
-                console.print(f"\n== {key} ==", markup=False)
+                show("", f"== {key} ==")
             show_tests([one.tests for one in result.models], result.metric)
             _show_disagreement([one.disagreement for one in result.models])
         return
     verdicts = [
-        str(verdict_sentence(match, one.tests.model))
+        verdict_sentence(match, one.tests.model)
         for result in found.results.values()
         for one in result.models
         for match in one.tests.matches
         if match.verdict
     ]
     if len(verdicts) > _MOST_SENTENCES:
-        verdicts = [str(Text("Verdicts in words, tests and label distributions: --details."))]
-    for sentence in verdicts:
-        console.print(sentence, markup=False, soft_wrap=True)
+        verdicts = [Text("Verdicts in words, tests and label distributions: --details.")]
+    show(*verdicts)
 
 
 def overview(table: ComparisonTable) -> str:
@@ -130,7 +128,7 @@ class _Column:
     def value(self, value: float, n: int | None, *more: str) -> str:
         """Format a value with what belongs to it, and with its number of items if the head has none."""
         items = [] if n is None or n == self._n else [f"n = {n}"]
-        return " ".join([f"{value:.3f}", *filter(None, [*more, *items])])
+        return " ".join([number(value, ".3f"), *filter(None, [*more, *items])])
 
 
 def _people_rows(table: ComparisonTable, columns: Sequence[_Column]) -> Iterator[tuple[str, list[str]]]:
@@ -191,13 +189,14 @@ def _interval(people: PeopleValue) -> str:
     if people.interval is None:
         return ""
     alone = "" if people.over_annotators else f" {OVER_ITEMS_ALONE}"
-    return f"[{people.interval.low:.3f}–{people.interval.high:.3f}]{alone}"
+    low, high = (number(end, ".3f") for end in (people.interval.low, people.interval.high))
+    return f"[{low}–{high}]{alone}"
 
 
 def _total(total: TableTotal) -> str:
     if total.value is None:
         return "—"
-    return f"{total.value:.3f} ({len(total.counted)}/{len(total.counted) + len(total.missing)})"
+    return f"{number(total.value, '.3f')} ({len(total.counted)}/{len(total.counted) + len(total.missing)})"
 
 
 def _remarks(table: ComparisonTable, kinds: Sequence[str]) -> Iterator[Text]:
@@ -226,119 +225,114 @@ def _remarks(table: ComparisonTable, kinds: Sequence[str]) -> Iterator[Text]:
 
 def show_tests(comparisons: Iterable[ModelComparison], metric: str) -> None:
     """Print the verdicts, the differences and the tests of each model."""
-    console = Console(highlight=False)
     for comparison in comparisons:
-        title = f"People and {escape(comparison.model)}: {metric}, with 95 % intervals"
-        table = Table(title=title, title_justify="left", title_style="bold")
-        table.add_column("")
-        columns = [_column(match) for match in comparison.matches]
-        for match in comparison.matches:
-            table.add_column(_HEADS[match.kind], justify="right")
-        for name, *cells in zip(_ROWS, *columns, strict=True):
-            table.add_row(name, *cells)
-        for match in comparison.matches:
-            if match.verdict:
-                console.print(str(verdict_sentence(match, comparison.model)), markup=False, soft_wrap=True)
-        console.print(table)
-        console.print("\n".join(_lines(comparison)), markup=False)
+        matches = comparison.matches
+        show(*(verdict_sentence(match, comparison.model) for match in matches if match.verdict))
+        show_table(
+            zip(_ROWS, *map(_column, matches), strict=True),
+            ["", *(_HEADS[match.kind] for match in matches)],
+            title=Text(
+                "People and {model}: {metric}, with 95 % intervals", model=comparison.model, metric=metric
+            ),
+        )
+        show(*_lines(comparison), wrap=True)
 
 
 _ROWS: Final = (
-    "people",
-    "model",
-    "difference",
-    f"  {OVER_BOTH.en}",
+    Text("people", context="row"),
+    Text("model", context="row"),
+    Text("difference", context="row"),
+    joined([" ", OVER_BOTH]),
     "p",
-    "p, Holm",
-    "detectable",
-    "for these annotators",
-    f"  {OVER_ITEMS_ALONE.en}",
+    Text("p, Holm"),
+    Text("detectable"),
+    Text("for these annotators"),
+    joined([" ", OVER_ITEMS_ALONE]),
     "  p",
-    "items",
+    Text("items", context="row"),
 )
 
 
-def _column(match: Match) -> tuple[str, ...]:
-    difference = match.difference
+def _column(match: Match) -> tuple[object, ...]:
+    difference, crossed = match.difference, match.crossed
+    clusters = (
+        Text(" in {n:# cluster|# clusters}", n=crossed.clusters) if crossed and crossed.clusters else ""
+    )
     return (
-        f"{difference.first:.3f}",
-        f"{difference.second:.3f}",
-        f"{difference.value:+.3f}",
-        _text(match.both) if match.both else "-",
-        f"{match.p:.3g}" if match.crossed else "-",
-        f"{match.corrected:.3g}",
-        "-" if match.detectable is None else f"{match.detectable:.3f}",
+        number(difference.first, ".3f"),
+        number(difference.second, ".3f"),
+        number(difference.value, "+.3f"),
+        interval(match.both, "+.3f").strip() or "-",
+        number(match.p, ".3g") if crossed else "-",
+        number(match.corrected, ".3g"),
+        "-" if match.detectable is None else number(match.detectable, ".3f"),
         "",
-        _text(difference.interval),
-        f"{difference.test.p:.3g}",
-        str(difference.n)
-        + (f" in {match.crossed.clusters} clusters" if match.crossed and match.crossed.clusters else ""),
+        interval(difference.interval, "+.3f").strip(),
+        number(difference.test.p, ".3g"),
+        f"{difference.n}{clusters}",
     )
 
 
-def _lines(comparison: ModelComparison) -> list[str]:
-    lines = [
-        f"{_HEADS[match.kind]}: {_tests(match)}; the model is better on "
-        f"{counted(match.difference.better, 'item')}, worse on {match.difference.worse}"
-        for match in comparison.matches
-    ]
-    if comparison.rank:
-        share, interval = comparison.rank
-        lines.append(
-            f"the model is above {share:.0%} [{interval.low:.0%}, {interval.high:.0%}] of "
-            f"{counted(comparison.people, 'annotator')} by their true scores (chance removed)"
+def _lines(comparison: ModelComparison) -> Iterator[Text]:
+    for match in comparison.matches:
+        alone = Text("{test} for these annotators", test=match.difference.test.method)
+        yield Text(
+            "{comparison}: {tests}; the model is better on {better:# item|# items}, worse on {worse}",
+            comparison=_HEADS[match.kind],
+            tests=joined([match.crossed.method, alone], ", ") if match.crossed else alone,
+            better=match.difference.better,
+            worse=match.difference.worse,
         )
-    return lines
-
-
-def _tests(match: Match) -> str:
-    conditional = f"{match.difference.test.method} for these annotators"
-    return f"{match.crossed.method}, {conditional}" if match.crossed else conditional
-
-
-def _text(interval: Interval) -> str:
-    return escape(f"[{interval.low:+.3f}, {interval.high:+.3f}]")
+    if comparison.rank:
+        share, sure = comparison.rank
+        yield Text(
+            "the model is above {share:.0%}{interval} of {n:# annotator|# annotators} by their true scores "
+            "(chance removed)",
+            share=share,
+            interval=interval(sure, ".0%"),
+            n=comparison.people,
+        )
 
 
 def _show_disagreement(models: Sequence[ModelDisagreement]) -> None:
     """Print a table for each model that has one, and groups below it."""
-    console = Console(highlight=False)
     for one in models:
         if one.found is None:
             continue
-        title = f"Distribution of labels, people and {escape(one.model)}"
-        console.print(_distributions(one.found, title))
+        show_table(
+            _distributions(one.found),
+            ["", Text("model", context="column"), "95 %", Text("people", context="column")],
+            title=Text("Distribution of labels, people and {model}", model=one.model),
+        )
         for name, groups in one.groups.items():
-            table = Table(title=f"By {escape(name)}", title_justify="left", title_style="bold")
-            for head in ("", "items", "agreement", "ceiling", "distance"):
-                table.add_column(head, justify="right" if head else "left")
-            for value, found in groups.items():
-                table.add_row(
-                    escape(value), str(found.items), f"{found.agreement.value:.3f}",
-                    f"{found.agreement.ceiling or 0:.3f}", f"{found.distance.value:+.3f}",
-                )  # fmt: skip
-            console.print(table)
+            heads = [
+                *("", Text("items", context="column"), Text("agreement", context="column")),
+                *(Text("ceiling"), Text("distance")),
+            ]
+            rows = [
+                (
+                    value,
+                    found.items,
+                    number(found.agreement.value, ".3f"),
+                    number(found.agreement.ceiling or 0, ".3f"),
+                    number(found.distance.value, "+.3f"),
+                )
+                for value, found in groups.items()
+            ]
+            show_table(rows, heads, title=Text("By {field}", field=name))
         if one.even:
-            console.print(
-                f"people split evenly on {counted(len(one.even), 'item')}, which are ambiguous: "
-                f"{listed([name[:40] for name in one.even], 5)}",
-                markup=False,
+            show(
+                Text(
+                    "people split evenly on {n:# item|# items}, which are ambiguous: {names}",
+                    n=len(one.even),
+                    names=listed([name[:40] for name in one.even], 5),
+                )
             )
 
 
-def _distributions(found: Disagreement, title: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for head in ("", "model", "95 %", "people"):
-        table.add_column(head, justify="right" if head else "left", no_wrap=True)
+def _distributions(found: Disagreement) -> Iterator[tuple[object, ...]]:
     for name, one in found.measures().items():
-        if not isfinite(one.value):
-            continue
-        interval = f"[{one.interval.low:.3f}, {one.interval.high:.3f}]" if one.interval else "-"
-        table.add_row(
-            str(MEASURES[name]),
-            f"{one.value:.3f}",
-            escape(interval),
-            "-" if one.ceiling is None else f"{one.ceiling:.3f}",
-        )
-    table.add_row("items", str(found.items), "", "")
-    return table
+        if isfinite(one.value):
+            ceiling = "-" if one.ceiling is None else number(one.ceiling, ".3f")
+            yield MEASURES[name], number(one.value, ".3f"), interval(one.interval).strip() or "-", ceiling
+    yield Text("items", context="row"), found.items, "", ""

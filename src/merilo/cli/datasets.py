@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from merilo.atomic_write import refuse_existing
 from merilo.cli.datasets_table import print_declaration, print_list
+from merilo.cli.options import ForceOption, JsonOption
+from merilo.cli.output import deliver, say, show
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset
 from merilo.items import Split, write_splits
 from merilo.models.task_export import TaskFormat
 from merilo.strict_json import Json
+from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.datasets.validation.folder import ValidationReport
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,37 +30,24 @@ app = typer.Typer(
     help="List the datasets, show one, validate files, generate items, download from the hub.",
 )
 
-JsonOption = Annotated[
-    str | None,
-    typer.Option(
-        "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
-    ),
-]
-
 
 @app.command("list")
-def list_(*, json: JsonOption = None) -> int:
+def list_(*, json_to: JsonOption = None) -> int:
     """List the datasets with their metrics, sizes and published human scores."""
     declared = list(CATALOGUE.values())
-    if json is None:
-        print_list(declared)
-    else:
-        _emit({"datasets": [_as_json(one) for one in declared]}, json)
+    deliver(json_to, lambda: {"datasets": [_as_json(one) for one in declared]}, partial(print_list, declared))
     return 0
 
 
-@app.command()
-def show(
+@app.command("show")
+def show_(
     name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a YAML declaration.")],
     *,
-    json: JsonOption = None,
+    json_to: JsonOption = None,
 ) -> int:
     """Show a dataset's declaration: fields, answers, metrics, shots, prompts, human scores and their provenance."""
     declared = dataset(name)
-    if json is None:
-        print_declaration(declared)
-    else:
-        _emit(_as_json(declared), json)
+    deliver(json_to, lambda: _as_json(declared), partial(print_declaration, declared))
     return 0
 
 
@@ -66,39 +61,46 @@ def validate(
             "--dataset", help="The dataset, if it cannot be recognised by the name of the file or folder."
         ),
     ] = None,
-    json: JsonOption = None,
+    json_to: JsonOption = None,
 ) -> int:
     """Check a dataset's files against the rules, and list each kind of problem with its first file and JSON path.
 
     --json lists all. Exit status 1: there are problems.
     """
     from merilo.datasets.validation import validate as check  # noqa: PLC0415 - the other commands need no rules
-    from merilo.datasets.validation.folder import grouped  # noqa: PLC0415
 
     report = check(path, None if name is None else dataset(name))
-    if json is not None:
-        _emit(
-            {
-                "valid": report.valid,
-                "files": list(report.files),
-                "items": dict(report.items),
-                "problems": [cast("Json", asdict(problem)) for problem in report.problems],
-                "notes": [cast("Json", asdict(note)) for note in report.notes],
-            },
-            json,
-        )
-        return 0 if report.valid else 1
-    for note in grouped(report.notes):
-        sys.stdout.write(f"note: {note}\n")
-    for problem in grouped(report.problems):
-        sys.stdout.write(f"{problem}\n")
-    counted = ", ".join(f"{count} in {split}" for split, count in report.items.items()) or "none"
-    found = len(report.problems)
-    verdict = "valid" if report.valid else f"invalid: {found} problem{'' if found == 1 else 's'}"
-    sys.stdout.write(
-        f"{path}: {verdict} (items: {counted}; files: {len(report.files)}; notes: {len(report.notes)})\n"
+    deliver(
+        json_to,
+        lambda: {
+            "valid": report.valid,
+            "files": list(report.files),
+            "items": dict(report.items),
+            "problems": [cast("Json", asdict(problem)) for problem in report.problems],
+            "notes": [cast("Json", asdict(note)) for note in report.notes],
+        },
+        partial(_show_report, path, report),
     )
     return 0 if report.valid else 1
+
+
+def _show_report(path: Path, report: ValidationReport) -> None:
+    from merilo.datasets.validation.folder import grouped  # noqa: PLC0415 - the other commands need no rules
+
+    show(*(f"note: {note}" for note in grouped(report.notes)), *grouped(report.problems))
+    counts = [Text("{n} in {split}", n=n, split=split) for split, n in report.items.items()]
+    show(
+        Text(
+            "{path}: {verdict} (items: {counts}; files: {files}; notes: {notes})",
+            path=path,
+            verdict=Text("valid", context="files")
+            if report.valid
+            else Text("invalid: {n:# problem|# problems}", n=len(report.problems)),
+            counts=counts or Text("none"),
+            files=len(report.files),
+            notes=len(report.notes),
+        )
+    )
 
 
 @app.command()
@@ -115,7 +117,7 @@ def generate(
         int | None, typer.Option(help="How many items. Default: as many as in the benchmark's test.")
     ] = None,
     shots: Annotated[int, typer.Option(help="How many solved items to add as shots; JSON only.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: ForceOption = False,
 ) -> int:
     """Generate any number of items for a dataset whose answers can be computed."""
     from merilo.datasets.generators import generate_splits  # noqa: PLC0415 - the other commands make no items
@@ -123,7 +125,7 @@ def generate(
     declared = dataset(name)
     place = _file(out, declared)
     count = size if size is not None else max(declared.sizes.values(), default=1)
-    _refuse_existing(place, force=force)
+    refuse_existing(place, force=force)
     _write(place, generate_splits(declared.name, count, seed, shots=shots))
     return 0
 
@@ -140,14 +142,14 @@ def pull(
         str, typer.Option(help="A repository of the hub, or a local folder with the same layout.")
     ] = "MERA-evaluation/MERA",
     revision: Annotated[str | None, typer.Option(help="A commit, branch or tag of the repository.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: ForceOption = False,
 ) -> int:
     """Download a dataset from the Hugging Face hub into a JSON file."""
     from merilo.datasets.hub import pull as load  # noqa: PLC0415 - only this command uses the network
 
     declared = dataset(name)
     place = _file(Path() if out is None else out, declared)
-    _refuse_existing(place, force=force)
+    refuse_existing(place, force=force)
     splits = load(declared, source=source, revision=revision)
     _write(place, splits)
     return 0
@@ -175,7 +177,7 @@ def export(
             help="For chat models: answers are generated, without stop strings. Inspect's tasks are always for them.",
         ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
+    force: ForceOption = False,
 ) -> int:
     """Write a task that lm-eval or Inspect runs with the prompts, solved items and metrics of 'merilo run'.
 
@@ -186,22 +188,22 @@ def export(
         needs_merilo,
     )
 
-    _refuse_existing(out, force=force)
+    refuse_existing(out, force=force)
     material, command = export_task(
         name, form=form, out=out, data=data, shots=shots, seed=seed, chat=chat, force=force
     )
-    needed = (
-        "Merilo must be installed where it runs"
-        if needs_merilo(material, form)
-        else "it needs no Merilo where it runs"
-    )
-    sys.stderr.write(
-        f"merilo: {out} holds the task {material.name} with {len(material.rows)} items; {needed}\n"
+    say(
+        Text(
+            "{folder} holds the task {name} with {n:# item|# items}; "
+            "{needed:True=Merilo must be installed where it runs|it needs no Merilo where it runs}",
+            folder=out,
+            name=material.name,
+            n=len(material.rows),
+            needed=needs_merilo(material, form),
+        )
     )
     if not material.metrics:
-        sys.stderr.write(
-            "merilo: the items have no gold answers, so the task only tells which answers can be read\n"
-        )
+        say(Text("the items have no gold answers, so the task only tells which answers can be read"))
     sys.stdout.write(f"{command}\n")
     return 0
 
@@ -213,16 +215,8 @@ def _file(out: Path, declared: Dataset) -> Path:
 
 def _write(place: Path, splits: list[Split]) -> None:
     write_splits(place, splits)
-    counted = ", ".join(
-        f"{len(split)} {'item' if len(split) == 1 else 'items'} in {split.name}" for split in splits
-    )
-    sys.stderr.write(f"merilo: {place} holds {counted}\n")
-
-
-def _refuse_existing(place: Path, *, force: bool) -> None:
-    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - imports Polars
-
-    refuse_existing(place, force=force)
+    counts = [Text("{n:# item|# items} in {split}", n=len(split), split=split.name) for split in splits]
+    say(Text("{file} holds {counts}", file=place, counts=counts))
 
 
 def _as_json(declared: Dataset) -> dict[str, Json]:
@@ -234,9 +228,3 @@ def _as_json(declared: Dataset) -> dict[str, Json]:
     content["bare"] = dict(bare_forms(declared))
     content["prompts"] = {group: list(texts) for group, texts in prompts(declared).items()}
     return content
-
-
-def _emit(content: dict[str, Json], where: str) -> None:
-    from merilo.cli.output import emit_json  # noqa: PLC0415 - imports Polars, which tables do not need
-
-    emit_json(content, where)

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
-
+from merilo.cli.output import number, show, show_table
 from merilo.datasets.declaration import Dataset, HumanFigure
 from merilo.datasets.rendering import prompts
-
-#: Width of the output, in columns, if it does not go to a terminal.
-_WIDTH_OF_A_FILE: Final = 80
-
-#: Columns with long texts, which may wrap.
-_LONG: Final = ("", "Provenance")
+from merilo.text import Text
 
 
 def print_list(datasets: Sequence[Dataset]) -> None:
     """Print one line per dataset (the test of the newest version) on standard output, in 80 columns."""
-    table = _table("Dataset", "Answer", "Human score", "of", "Provenance", "Test", "Total", "People")
-    for declared in datasets:
-        table.add_row(
+    rows = [
+        (
             declared.title,
             _labels(declared),
             *_figures(declared),
-            str([*declared.sizes.values()][-1]) if declared.sizes else "–",
-            "yes" if declared.in_total else "no",
-            "experts" if declared.expert else "anybody",
+            [*declared.sizes.values()][-1] if declared.sizes else "–",
+            Text("yes") if declared.in_total else Text("no"),
+            Text("experts", context="column") if declared.expert else Text("anybody"),
         )
-    _print(table)
-    _say("Details of one dataset: merilo datasets show NAME")
+        for declared in datasets
+    ]
+    heads = [
+        *(Text("Dataset"), Text("Answer"), Text("Human score"), Text("of", context="column")),
+        *(Text("Provenance"), Text("Test"), Text("Total"), Text("People", context="column")),
+    ]
+    show_table(rows, heads, left=range(len(heads)), dense=True)
+    show("", Text("Details of one dataset: {command}", command="merilo datasets show NAME"), "")
 
 
 def _labels(declared: Dataset) -> str:
@@ -72,99 +68,79 @@ def _count(figure: HumanFigure) -> str:
 
 def print_declaration(declared: Dataset) -> None:
     """Print a dataset's full declaration on standard output."""
-    _say(f"{declared.title}: {declared.about}" if declared.about else declared.title)
-    facts = _table("", "", header=False)
-    for name, text in _facts(declared):
-        facts.add_row(name, text)
-    _print(facts)
+    show(f"{declared.title}: {declared.about}" if declared.about else declared.title, wrap=True)
+    show_table(_facts(declared), dense=True)
     if declared.human:
         _print_figures(declared.human)
     for group, texts in prompts(declared).items():
-        _say(f"Prompts{f' for {group}' if group else ''}: {len(texts)}, the first")
-        shown = _table("", header=False)
-        shown.add_row(texts[0])
-        _print(shown)
+        of_group = Text(" for {group}", group=group) if group else ""
+        show("", Text("Prompts{group}: {n}, the first", group=of_group, n=len(texts)), texts[0], wrap=True)
 
 
 def _print_figures(figures: Sequence[HumanFigure]) -> None:
     """Print the human scores as a table, and each source once below it."""
-    _say("Published human scores")
     sources = list(dict.fromkeys(figure.source for figure in figures))
     several = len(sources) > 1
-    table = _table("Metric", "Value", "Items", "Provenance", *(["Source"] if several else []))
-    for figure in figures:
-        source = [f"[{sources.index(figure.source) + 1}]"] if several else []
-        table.add_row(figure.metric, str(figure.value), _count(figure), figure.provenance, *source)
-    _print(table, end=False)
-    for number, text in enumerate(sources, start=1):
-        _print(f"[{number}] {text}" if several else f"Source: {text}", end=number == len(sources))
+    rows = [
+        (
+            *(figure.metric, number(figure.value), _count(figure), figure.provenance),
+            *([f"[{sources.index(figure.source) + 1}]"] if several else []),
+        )
+        for figure in figures
+    ]
+    heads = [Text("Metric"), Text("Value"), Text("Items", context="column"), Text("Provenance")]
+    heads += [Text("Source")] if several else []
+    show("", Text("Published human scores"))
+    show_table(rows, heads, left=range(len(heads)), dense=True)
+    for place, text in enumerate(sources, start=1):
+        show(f"[{place}] {text}" if several else Text("Source: {text}", text=text), wrap=True)
 
 
-def _facts(declared: Dataset) -> Iterator[tuple[str, str]]:
-    yield "inputs", ", ".join(declared.fields) or f"a text, in prompts {{{declared.placeholder}}}"
+def _facts(declared: Dataset) -> Iterator[tuple[Text, object]]:
+    text = Text("a text, in prompts {field}", field=f"{{{declared.placeholder}}}")
+    yield Text("inputs"), ", ".join(declared.fields) or text
     if declared.media:
-        yield "media", ", ".join(declared.media)
-    yield "answer", _answer(declared)
-    yield "metrics", ", ".join(declared.metrics)
+        yield Text("media"), ", ".join(declared.media)
+    yield Text("answer", context="row"), _answer(declared)
+    yield Text("metrics"), ", ".join(declared.metrics)
     if declared.extra:
-        yield "metric by group", declared.extra
+        yield Text("metric by group"), declared.extra
     if declared.cluster:
-        yield "clusters", f"items with the same {declared.cluster}"
-    yield "shots", _shots(declared)
-    yield "stops at", ", ".join(map(repr, declared.stop))
+        yield Text("clusters"), Text("items with the same {field}", field=declared.cluster)
+    yield Text("shots"), _shots(declared)
+    yield Text("stops at"), ", ".join(map(repr, declared.stop))
     if declared.prompts_by:
-        yield "prompts by", f"meta.{declared.prompts_by}"
-    yield "splits", ", ".join(declared.splits)
+        yield Text("prompts by"), f"meta.{declared.prompts_by}"
+    yield Text("splits"), ", ".join(declared.splits)
     for version, size in declared.sizes.items():
-        yield f"test in v{version}", f"{size} {'item' if size == 1 else 'items'}"
-    yield "test", declared.gold
-    yield "in total score", "yes" if declared.in_total else "no"
-    yield "skills", ", ".join(declared.skills)
-    yield "people to ask", "experts, and untrained people separately" if declared.expert else "any adult"
+        yield Text("test in v{version}", version=version), Text("{n:# item|# items}", n=size)
+    yield Text("test", context="row"), declared.gold
+    yield Text("in total score"), Text("yes") if declared.in_total else Text("no")
+    yield Text("skills"), ", ".join(declared.skills)
+    people = Text("experts, and untrained people separately") if declared.expert else Text("any adult")
+    yield Text("people to ask"), people
 
 
-def _answer(declared: Dataset) -> str:
+def _answer(declared: Dataset) -> object:
     answer = declared.answer
     if answer.kind == "criteria":
-        return f"{'/'.join(answer.labels)} for each of {', '.join(answer.criteria)}"
-    if answer.kind == "choice":
-        return f"one of {' '.join(answer.labels)}"
-    if "grade_norm" in declared.metrics:
-        return (
-            f"text: words, alternatives by '{answer.alternatives}'\n"
-            "multiple_choice: numbers by ',' in any order\n"
-            "matching: four numbers by ',' in the order of the places"
+        return Text(
+            "{labels} for each of {criteria}", labels="/".join(answer.labels), criteria=[*answer.criteria]
         )
-    return answer.kind + (f", alternatives by '{answer.alternatives}'" if answer.alternatives else "")
+    if answer.kind == "choice":
+        return Text("one of {labels}", labels=" ".join(answer.labels))
+    if "grade_norm" in declared.metrics:
+        return Text(
+            "text: words, alternatives by '{separator}'\nmultiple_choice: numbers by ',' in any order\n"
+            "matching: four numbers by ',' in the order of the places",
+            separator=answer.alternatives,
+        )
+    separator = Text(", alternatives by '{separator}'", separator=answer.alternatives)
+    return f"{answer.kind}{separator if answer.alternatives else ''}"
 
 
-def _shots(declared: Dataset) -> str:
+def _shots(declared: Dataset) -> object:
     if declared.shots.earlier_turns:
-        return "the earlier turns of the dialogue"
-    return f"{declared.shots.count}" + (f", of the same {declared.shots.same}" if declared.shots.same else "")
-
-
-def _table(*columns: str, header: bool = True) -> Table:
-    table = Table(box=SIMPLE, show_header=header, pad_edge=False, padding=0, show_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column not in _LONG)
-    return table
-
-
-def _print(content: Table | str, *, end: bool = True) -> None:
-    """Print a table or a text, and a blank line at the end. Markup is off, because brackets in texts are data."""
-    console = _console()
-    console.print(content)
-    if end:
-        console.print()
-
-
-def _say(text: str) -> None:
-    _console().print(text, style="bold")
-
-
-def _console() -> Console:
-    console = Console(markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_OF_A_FILE
-    return console
+        return Text("the earlier turns of the dialogue")
+    same = Text(", of the same {field}", field=declared.shots.same) if declared.shots.same else ""
+    return f"{declared.shots.count}{same}"

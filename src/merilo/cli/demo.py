@@ -17,10 +17,12 @@ import typer
 
 from merilo import cli
 from merilo.atomic_write import refuse_existing, write_text
-from merilo.cli.output import say
+from merilo.cli.options import ForceOption
+from merilo.cli.output import say, show
 from merilo.datasets.solvers import RULES
 from merilo.errors import DataError
 from merilo.items import Item, read_split
+from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.site.simulated_people import SimulatedCollection
@@ -46,14 +48,6 @@ _CONTROL_SHARE: Final = 0.2
 _TRAINING: Final = 5
 _EXAMPLES: Final = 24
 
-#: How a visit ended -> what is printed about it.
-_ENDS: Final = {
-    "done": "worked to the end",
-    "stopped": "stopped after control items",
-    "refused": "failed the training",
-    "left": "left half-way",
-}
-
 #: The day of the freeze, before the simulated people come.
 _FROZEN: Final = "2026-01-09"
 
@@ -66,7 +60,7 @@ def demonstrate(
     seed: Annotated[
         int, typer.Option(min=0, help="The random seed. The same seed gives the same files.")
     ] = 1,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
+    force: ForceOption = False,
     open_report: Annotated[
         bool | None,
         typer.Option("--open/--no-open", help="Open the report in a browser. Default: only on a desktop."),
@@ -86,16 +80,25 @@ def demonstrate(
         demo.study(name)
     _run("report", out / _PUBLISHED / "study", "--out", out / _PUBLISHED / "hb")
     demo.comparison()
-    _print("\nAll annotators of this demo are simulated. Open in a browser:")
+    show("", Text("All annotators of this demo are simulated. Open in a browser:"))
     for name in _DEMONSTRATED:
         folder = out / name / ("hb" if name == _PUBLISHED else "study/baseline")
-        _print(f"  {folder / 'report.html'}: the report of {name}")
-        _print(f"  {folder / 'items.html'}: its items with all answers")
-    _print(f"  {out / 'comparison.html'}: people and two built-in respondents")
-    _print(
-        f"{out / _PUBLISHED / 'hb'} is the folder to publish; its notebook hb.ipynb computes the figures again."
+        show(
+            Text("  {file}: the report of {dataset}", file=folder / "report.html", dataset=name),
+            Text("  {file}: its items with all answers", file=folder / "items.html"),
+        )
+    published = out / _PUBLISHED
+    show(
+        Text("  {file}: people and two built-in respondents", file=out / "comparison.html"),
+        Text(
+            "{folder} is the folder to publish; its notebook hb.ipynb computes the figures again.",
+            folder=published / "hb",
+        ),
+        Text(
+            "'{command}' shows the author's pages of the site.",
+            command=f"merilo study serve {published / 'study'}",
+        ),
     )
-    _print(f"'merilo study serve {out / _PUBLISHED / 'study'}' shows the author's pages of the site.")
     if open_report if open_report is not None else _on_a_desktop():
         webbrowser.open((out / _PUBLISHED / "hb" / "report.html").resolve().as_uri())
     return 0
@@ -133,17 +136,27 @@ class _Demo:
             *("--items-per-page", 10, "--pay-per-page", 0.5, "--out", study),
         )
         _run("study", "freeze", study, "--date", _FROZEN)
-        _print(
-            f"\nSimulated people answer {name}-simulated on the annotation site, as after 'merilo "
-            f"study serve {study}' ..."
+        show(
+            "",
+            Text(
+                "Simulated people answer {study} on the annotation site, as after '{command}' ...",
+                study=f"{name}-simulated",
+                command=f"merilo study serve {study}",
+            ),
         )
+        sys.stdout.flush()
         from merilo.site.simulated_people import collect_from_simulated_people  # noqa: PLC0415 - an extra
 
         _tell(collect_from_simulated_people(study, seed=self.seed, difficulty=difficulty(name, folder)))
         _run("study", "collect", study, "--out", folder / "answers.csv")
         _run("study", "import", study, folder / "answers.csv")
         if _run("study", "baseline", study, "--out", study / "baseline", may_be_rejected=True):
-            say(f"the baseline of {name} is rejected: people disagree on too many items, as the report shows")
+            say(
+                Text(
+                    "the baseline of {dataset} is rejected: people disagree on too many items, as the report shows",
+                    dataset=name,
+                )
+            )
         _write_export(name, study, folder / "export.tsv")
         _write_rule(name, folder)
 
@@ -166,21 +179,32 @@ def _run(*words: object, may_be_rejected: bool = False) -> int:
         typer.Exit: the command failed.
     """
     texts = [str(word) for word in words]
-    _print(f"\n$ merilo {' '.join(texts)}")
+    show("", f"$ merilo {' '.join(texts)}")
+    sys.stdout.flush()
     status = cli.main(texts)
     if status and not (may_be_rejected and status == DataError.exit_status):
         raise typer.Exit(status)
     return status
 
 
-def _print(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - the demo shows what it runs
-
-
 def _tell(collected: SimulatedCollection) -> None:
-    ends = collected.people
-    told = [f"{ends[end]} {what}" for end, what in _ENDS.items() if ends.get(end)]
-    _print(f"{collected.answers} answers of simulated people: {', '.join(told)}")
+    ends = [
+        Text(
+            "{n} {end:done=worked to the end|stopped=stopped after control items|refused=failed the training|"
+            "left=left half-way}",
+            n=n,
+            end=end,
+        )
+        for end, n in collected.people.items()
+        if n
+    ]
+    show(
+        Text(
+            "{n} answers of simulated people: {ends}",
+            n=collected.answers,
+            ends=ends,
+        )
+    )
 
 
 def _remove_earlier(out: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -14,21 +15,8 @@ import typer
 
 from merilo.baselines.pipeline import test_items
 from merilo.baselines.study_input import gold_of
-from merilo.cli import tame
-from merilo.cli.output import emit_json, reading, refuse_json
-from merilo.cli.study_options import (
-    AnnotatorOption,
-    AnswerOption,
-    ControlOption,
-    DatasetOption,
-    EncodingOption,
-    Exports,
-    GoldColumnOption,
-    GoldOption,
-    ItemOption,
-    JsonOption,
-    PlatformOption,
-)
+from merilo.cli.options import Exports, JsonOption, takes_settings
+from merilo.cli.output import check_places, deliver, reading, show, show_table
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.errors import DataError, InputError, UsageError, for_command_line
 from merilo.people import platforms
@@ -37,9 +25,10 @@ from merilo.people.gold_file import records
 from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError, plain
 from merilo.people.quality.controls import read_skills
 from merilo.people.reading import Inspection, inspect
-from merilo.reports.estimates import counted
 from merilo.responses import Responses
+from merilo.settings import InputSettings
 from merilo.strict_json import Json
+from merilo.text import Text, joined
 from merilo.wording import choices, listed, shortened, shown
 
 app = typer.Typer(add_completion=False)
@@ -51,7 +40,12 @@ UNKNOWN: Final = "COLUMN"
 _MOST_SKILLS: Final = 10_000_000
 
 #: Data that a platform usually exports, in words.
-_ABSENT: Final = {"time": "times", "reward": "rewards", "page": "pages", "control": "control items"}
+_ABSENT: Final = {
+    "time": Text("times", context="data"),
+    "reward": Text("rewards", context="data"),
+    "page": Text("pages", context="data"),
+    "control": Text("control items", context="data"),
+}
 
 #: How many distinct answers are listed.
 MOST_ANSWERS: Final = 12
@@ -103,103 +97,81 @@ class Found:
 
 
 @app.command("inspect")
-def inspect_(
-    files: Exports,
-    *,
-    platform: PlatformOption = None,
-    dataset_name: DatasetOption = None,
-    gold: GoldOption = None,
-    gold_column: GoldColumnOption = None,
-    answer: AnswerOption = None,
-    item: ItemOption = None,
-    encoding: EncodingOption = None,
-    annotator: AnnotatorOption = None,
-    control: ControlOption = None,
-    json_to: JsonOption = None,
-) -> int:
+@takes_settings(
+    *("platform", "dataset", "gold", "gold_column", "answer", "item", "encoding", "annotator", "control"),
+    of=InputSettings,
+    into="given",
+)
+def inspect_(files: Exports, *, given: InputSettings, json_to: JsonOption = None) -> int:
     """Describe an export: answers, overlap, control items, repeats, and whether gold answers match.
 
     The last line is a suitable merilo baseline command. Exit status 1: the gold answers or the dataset do not match
     the files.
     """
-    refuse_json(json_to, [*files, *([gold] if gold else [])])
-    declared = dataset(dataset_name) if dataset_name else None
-    columns = Columns(answer=answer, item=tuple(item or ()), annotator=annotator, control=control)
-    kind = platform or platforms.recognise(files[0], encoding)
-    names = platforms.field_names(files[0], encoding)
-    options: dict[str, tuple[str, ...]] = {"platform": (platform,)} if platform else {}
+    check_places([*files, given.gold], json_to)
+    declared = dataset(given.dataset) if given.dataset else None
+    columns = Columns(answer=given.answer, item=given.item, annotator=given.annotator, control=given.control)
+    kind = given.platform or platforms.recognise(files[0], given.encoding)
+    options: dict[str, tuple[str, ...]] = {"platform": (given.platform,)} if given.platform else {}
     if kind == "csv":
-        table = plain.load(files[0], encoding=encoding).data
+        table = plain.load(files[0], encoding=given.encoding).data
         columns = plain.guess(table, columns)
         options |= plain.unusual(table, columns)
-        options |= {
-            what: (UNKNOWN,)
-            for what, column in (
-                ("item", columns.item),
-                ("annotator", columns.annotator),
-                ("answer", columns.answer),
-            )
-            if not column
-        }
+        guessed = {"item": columns.item, "annotator": columns.annotator, "answer": columns.answer}
+        options |= {what: (UNKNOWN,) for what, column in guessed.items() if not column}
     elif columns.item:
         options["item"] = columns.item
-    read: dict[str, Responses] = {}
-    if (UNKNOWN,) not in options.values():
-        read = _by_answer(files, platform, columns, declared, encoding)
+    known = (UNKNOWN,) not in options.values()
+    read = _by_answer(files, given, columns, declared) if known else {}
     chosen = next(iter(read), None)
-    if kind != "csv" and (len(read) > 1 or answer):
+    if kind != "csv" and (len(read) > 1 or given.answer):
         options["answer"] = (str(chosen),)
     looked = {
         name: inspect(responses, declared.answer.labels if declared else ())
         for name, responses in read.items()
     }
-    matches = _matches(read[chosen], looked[chosen], declared, gold, gold_column, encoding) if chosen else []
+    matches = _matches(read[chosen], looked[chosen], declared, given) if chosen else []
     if chosen and looked[chosen].different_repeats:
         options["repeats"] = ("first",)
-    recognised = None if dataset_name or not chosen else _recognised(read[chosen], looked[chosen], encoding)
-    options |= {"dataset": (name,)} if (name := dataset_name or recognised) else {}
+    name = given.dataset or (_recognised(read[chosen], looked[chosen], given) if chosen else None)
     # A gold file without an answer to any item would only make the suggested command fail.
     useless = {match.source for match in matches if match.matched == 0}
-    if gold and shown(gold) not in useless:
-        options["gold"] = (shown(gold),)
-        options |= {"gold-column": (gold_column,)} if gold_column else {}
-    options |= {"encoding": (encoding,)} if encoding else {}
-    options |= {"skills": (shown(skills),)} if (skills := _skills(files)) else {}
-    options["out"] = (_free_folder(),)
+    gold = given.gold if given.gold and shown(given.gold) not in useless else None
+    optional = {
+        "dataset": name,
+        "gold": gold and shown(gold),
+        "gold-column": gold and given.gold_column,
+        "encoding": given.encoding,
+        "skills": (skills := _skills(files)) and shown(skills),
+        "out": _free_folder(),
+    }
+    options |= {option: (value,) for option, value in optional.items() if value}
     found = Found(
         platform=kind,
-        columns=names,
+        columns=platforms.field_names(files[0], given.encoding),
         fields=read[chosen].fields if chosen else list(columns.item),
         answer=chosen,
         by_answer=looked,
         matches=matches,
         command=_command(files, options),
     )
-    if json_to:
-        emit_json(_as_json(files, found), json_to)
-    if json_to != "-":
-        _show(files, found)
+    deliver(json_to, lambda: _as_json(files, found), partial(_show, files, found))
     return 0 if all(match.fits for match in matches) else 1
 
 
 def _by_answer(
-    files: list[Path],
-    platform: Platform | None,
-    columns: Columns,
-    declared: Dataset | None,
-    encoding: str | None,
+    files: list[Path], given: InputSettings, columns: Columns, declared: Dataset | None
 ) -> dict[str, Responses]:
     """Read the study once per answer column, or only with the chosen one."""
-    labels = declared.answer.labels if declared else ()
 
     def read(chosen: Columns) -> Responses:
         with reading(files) as progress:
             return platforms.read(
                 files,
-                platform=platform,
+                platform=given.platform,
                 columns=chosen,
-                labels=labels,
-                encoding=encoding,
+                labels=declared.answer.labels if declared else (),
+                encoding=given.encoding,
                 progress=progress,
                 as_typed=declared is not None and declared.answers_as_typed,
             )
@@ -212,18 +184,13 @@ def _by_answer(
 
 
 def _matches(
-    responses: Responses,
-    found: Inspection,
-    declared: Dataset | None,
-    gold: Path | None,
-    gold_column: str | None,
-    encoding: str | None,
+    responses: Responses, found: Inspection, declared: Dataset | None, given: InputSettings
 ) -> list[GoldMatch]:
     matches = []
-    if gold or gold_column:
-        matches.append(_match_of_gold(responses, found.items, gold, gold_column, encoding))
+    if given.gold or given.gold_column:
+        matches.append(_match_of_gold(responses, found.items, given))
     if declared:
-        matches.append(_match_of_dataset(responses, found, declared, encoding))
+        matches.append(_match_of_dataset(responses, found, declared, given.encoding))
     return matches
 
 
@@ -251,13 +218,13 @@ def _match_of_dataset(
     )
 
 
-def _recognised(responses: Responses, found: Inspection, encoding: str | None) -> str | None:
+def _recognised(responses: Responses, found: Inspection, given: InputSettings) -> str | None:
     """Return the only dataset that has these fields and labels, or whose solver answers all items; `None` otherwise."""
     fits = []
     for declared in CATALOGUE.values():
         if len(declared.fields) > 1 and {*declared.fields} != {*responses.fields}:
             continue
-        match = _match_of_dataset(responses, found, declared, encoding)
+        match = _match_of_dataset(responses, found, declared, given.encoding)
         by_fields = len(declared.fields) > 1 and bool(declared.answer.labels)
         if match.fits and (by_fields or (match.matched and _solves(responses, declared))):
             fits.append(declared.name)
@@ -298,19 +265,18 @@ def _free_folder() -> str:
     )
 
 
-def _match_of_gold(
-    responses: Responses, items: int, gold: Path | None, gold_column: str | None, encoding: str | None
-) -> GoldMatch:
+def _match_of_gold(responses: Responses, items: int, given: InputSettings) -> GoldMatch:
+    gold = given.gold
     try:
-        known = gold_of(responses, None, gold, gold_column, encoding)
+        known = gold_of(responses, None, gold, given.gold_column, given.encoding)
     except (DataError, InputError, UsageError) as error:
         if gold is None or not gold.is_file():
             raise
         why = for_command_line(error.marked)
-        missing = [name for name in responses.fields if gold and name not in records(gold, encoding).columns]
-        if missing:
+        columns = records(gold, given.encoding).columns
+        if missing := [name for name in responses.fields if name not in columns]:
             why += f"; the file has no column {listed(missing)}, which the annotators were shown"
-        return GoldMatch(shown(gold) if gold else "", fits=False, matched=0, items=items, why=why)
+        return GoldMatch(shown(gold), fits=False, matched=0, items=items, why=why)
     if known is None:
         return GoldMatch("", fits=False, matched=0, items=items)
     why = ""
@@ -375,89 +341,89 @@ def _inspection(one: Inspection) -> dict[str, Json]:
 
 def _show(files: Sequence[Path], found: Found) -> None:
     """Print the findings and the suggested command on standard output."""
-    from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    console = Console(highlight=False)
-    table = Table(show_header=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in _rows(files, found):
-        table.add_row(name, escape(tame(value)))
-    console.print(table)
-    for one in found.by_answer.values():
-        for near in one.near[:5]:
-            console.print(
-                f"'{tame(near.written)}' ({near.answers}) looks like a spelling of '{tame(near.label)}' "
-                f"({near.label_answers}); {tame(near.option)} joins them",
-                soft_wrap=True,
-                markup=False,
+    show_table(_rows(files, found))
+    for near in (near for one in found.by_answer.values() for near in one.near[:5]):
+        show(
+            Text(
+                "'{written}' ({answers}) looks like a spelling of '{label}' ({labels}); {option} joins them",
+                written=near.written,
+                answers=near.answers,
+                label=near.label,
+                labels=near.label_answers,
+                option=near.option,
             )
+        )
     if len(found.by_answer) > 1:
-        console.print(f"Choose the column of answers with --answer; the command below uses {found.answer}.")
+        show(
+            Text(
+                "Choose the column of answers with --answer; the command below uses {name}.",
+                name=found.answer,
+            )
+        )
     if UNKNOWN in found.command.split():
-        console.print(f"Replace {UNKNOWN} by the name of the column: it could not be recognised.")
-    console.print("Suggested command:")
-    console.print(f"  {tame(found.command)}", soft_wrap=True, markup=False)
+        show(Text("Replace {word} by the name of the column: it could not be recognised.", word=UNKNOWN))
+    show(Text("Suggested command:"), f"  {found.command}")
 
 
-def _rows(files: Sequence[Path], found: Found) -> list[tuple[str, str]]:
-    rows = [
-        ("files", ", ".join(shown(path) for path in files)),
-        ("platform", f"{NAMES[found.platform]} ({found.platform})"),
-        ("columns", listed([name or "(no name)" for name in found.columns], 40)),
-        ("item fields", listed(found.fields, 40) or "not known"),
-    ]
+def _rows(files: Sequence[Path], found: Found) -> Iterator[tuple[Text, object]]:
+    yield Text("files", context="row"), ", ".join(map(shown, files))
+    yield Text("platform"), f"{NAMES[found.platform]} ({found.platform})"
+    nameless = str(Text("(no name)"))
+    yield Text("columns", context="row"), listed([name or nameless for name in found.columns], 40)
+    yield Text("item fields"), listed(found.fields, 40) or Text("not known")
     for name, one in found.by_answer.items():
-        rows.append((f"answers, {name}", _answers(one)))
+        top = [f"{shortened(answer, 40)}: {n}" for answer, n in list(one.answers.items())[:MOST_ANSWERS]]
+        more = len(one.answers) - len(top)
+        also = Text("and {n} more different answers", n=more) if more else ""
+        yield Text("answers, {column}", column=name), joined([*top, also], "; ")
     if found.answer is not None:
-        rows += _counts(found.by_answer[found.answer])
-    return rows + [(_title(match), _match(match)) for match in found.matches]
+        yield from _counts(found.by_answer[found.answer])
+    for match in found.matches:
+        of_dataset = match.source.startswith("dataset ")
+        yield Text("dataset") if of_dataset else Text("gold answers", context="row"), _match(match)
 
 
-def _answers(one: Inspection) -> str:
-    top = [f"{shortened(answer, 40)}: {n}" for answer, n in list(one.answers.items())[:MOST_ANSWERS]]
-    more = len(one.answers) - len(top)
-    return "; ".join(top) + (f"; and {more} more different answers" if more else "")
-
-
-def _counts(one: Inspection) -> list[tuple[str, str]]:
-    controls = one.controls
-    dropped = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in one.dropped.items())
-    rows = [
-        ("rows", f"{one.rows_read}" + (f", of which dropped: {dropped}" if dropped else "")),
-        ("annotators", f"{one.annotators}"),
-        ("items", f"{one.items}, control items not counted"),
-        ("overlap", ", ".join(f"{items} of {people}" for people, items in one.overlap.items()) or "none"),
-        (
-            "control items",
-            f"{controls.items} with {counted(controls.rows, 'response')}, {controls.known} of them "
-            "with a known answer, by "
-            f"{counted(controls.people, 'annotator')}"
-            if controls.items
-            else "none",
-        ),
-        (
-            "repeated answers",
-            f"{one.equal_repeats} times the same answer, {one.different_repeats} times another"
-            if one.equal_repeats or one.different_repeats
-            else "none",
-        ),
-        ("times, rewards", f"{counted(one.timed, 'response')} with a duration, {one.paid} with a reward"),
+def _counts(one: Inspection) -> Iterator[tuple[Text, object]]:
+    none = Text("none")
+    dropped = [f"{n} {reason.replace('_', ' ')}" for reason, n in one.dropped.items()]
+    told = Text("{n}, of which dropped: {reasons}", n=one.rows_read, reasons=dropped)
+    yield Text("rows"), told if dropped else one.rows_read
+    yield Text("annotators", context="row"), one.annotators
+    yield Text("items", context="row"), Text("{n}, control items not counted", n=one.items)
+    overlap = [
+        Text("{items} of {people}", items=items, people=people) for people, items in one.overlap.items()
     ]
+    yield Text("overlap"), joined(overlap, ", ") if overlap else none
+    controls = Text(
+        "{items} with {rows:# response|# responses}, {known} of them with a known answer, by "
+        "{people:# annotator|# annotators}",
+        **asdict(one.controls),
+    )
+    yield Text("control items", context="row"), controls if one.controls.items else none
+    repeats = Text(
+        "{same} times the same answer, {other} times another",
+        same=one.equal_repeats,
+        other=one.different_repeats,
+    )
+    yield Text("repeated answers"), repeats if one.equal_repeats or one.different_repeats else none
+    yield (
+        Text("times, rewards"),
+        Text("{n:# response|# responses} with a duration, {paid} with a reward", n=one.timed, paid=one.paid),
+    )
     if one.absent:
-        rows.append(("no column of", ", ".join(_ABSENT[what] for what in one.absent)))
-    return rows
+        yield Text("no column of"), joined([_ABSENT[what] for what in one.absent], ", ")
 
 
-def _title(match: GoldMatch) -> str:
-    return "dataset" if match.source.startswith("dataset ") else "gold answers"
-
-
-def _match(match: GoldMatch) -> str:
-    verdict = "match" if match.fits else "do not match"
-    matched = "" if match.matched is None else f", {match.matched} of {counted(match.items, 'item')}"
-    counts = f"{match.source}: {verdict}{matched}"
-    unused = f"; {counted(match.unused, 'gold answer')} without an item" if match.unused else ""
-    return counts + unused + (f"; {match.why}" if match.why else "")
+def _match(match: GoldMatch) -> Text:
+    return Text(
+        "{source}: {verdict:True=match|do not match}{matched}{unused}{why}",
+        source=match.source,
+        verdict=match.fits,
+        matched=""
+        if match.matched is None
+        else Text(", {n} of {items:# item|# items}", n=match.matched, items=match.items),
+        unused=Text("; {n:# gold answer|# gold answers} without an item", n=match.unused)
+        if match.unused
+        else "",
+        why=f"; {match.why}" if match.why else "",
+    )

@@ -1,26 +1,126 @@
-"""Output functions shared by commands: JSON, progress, output folders."""
+"""What commands print and write: sentences and tables in the terminal's language, JSON, progress, output files."""
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from merilo.atomic_write import new_folder, refuse_existing, write_text
-from merilo.cli import say
+from merilo.atomic_write import refuse_existing, write_text
+from merilo.cli import say, tame
 from merilo.files import Progress
 from merilo.strict_json import Json, as_text
-from merilo.wording import named
+from merilo.text import Text, formatted, own_language
 
-__all__ = ["OutFolder", "emit_json", "named", "reading", "refuse_json", "say", "tracked", "working"]
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from merilo.statistics.intervals import Interval
+
+__all__ = [
+    "bars",
+    "check_places",
+    "deliver",
+    "emit_json",
+    "interval",
+    "number",
+    "reading",
+    "say",
+    "show",
+    "show_table",
+    "working",
+]
 
 #: After this many seconds, a terminal shows that the work is in progress.
 LONG_SECONDS: Final = 2.0
+
+#: From this many bytes on, reading shows a progress bar.
+LONG_INPUT_BYTES: Final = 8_000_000
+
+
+def show(*lines: object, wrap: bool = False) -> None:
+    """Print lines on standard output, without control characters that names in them may contain.
+
+    Args:
+        lines: the lines; texts of both languages are shown in the terminal's.
+        wrap: whether long lines are broken at the width of the terminal.
+    """
+    if wrap and lines:
+        from rich.console import Console  # noqa: PLC0415 - JSON needs no tables
+
+        Console(markup=False, highlight=False, emoji=False).print("\n".join(map(_tamed, lines)))
+        return
+    sys.stdout.write("".join(f"{_tamed(line)}\n" for line in lines))
+
+
+def show_table(
+    rows: Iterable[Sequence[object]],
+    heads: Sequence[object] = (),
+    *,
+    title: object = "",
+    left: Collection[int] = (0,),
+    dense: bool = False,
+) -> None:
+    """Print a table on standard output.
+
+    Args:
+        rows: the cells; texts of both languages are shown in the terminal's.
+        heads: the heads of the columns; without them, a row is a name and its value.
+        title: the title.
+        left: the columns that are not aligned to the right, if there are heads.
+        dense: whether columns stand close to each other, without a frame.
+    """
+    from rich.box import SIMPLE  # noqa: PLC0415 - JSON needs no tables
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text as Plain  # noqa: PLC0415
+
+    look: dict[str, Any] = (
+        {"box": SIMPLE, "padding": 0, "pad_edge": False, "show_edge": False} if dense else {}
+    )
+    name = Plain(_tamed(title), style="bold") if title else None
+    table = Table(title=name, title_justify="left", show_header=bool(heads), **look)
+    for place, head in enumerate(heads or ("", "")):
+        table.add_column(
+            Plain(_tamed(head)),
+            style="" if heads or place else "bold",
+            justify="right" if heads and place not in left else "left",
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Plain(_tamed(cell)) for cell in row))
+    Console().print(table)
+
+
+def _tamed(text: object) -> str:
+    return "\n".join(map(tame, str(text).split("\n")))
+
+
+def number(value: float | None, spec: str = "") -> str:
+    """Format a number in the terminal's language; a dash without one."""
+    return "—" if value is None else formatted(value, spec, own_language())
+
+
+def interval(found: Interval | None, spec: str = ".3f") -> str:
+    """Format an interval after its value, in brackets; nothing without one."""
+    between = ", " if own_language() == "en" else "; "  # where a comma is the decimal sign
+    return "" if found is None else f" [{number(found.low, spec)}{between}{number(found.high, spec)}]"
+
+
+def deliver(json_to: str | None, content: Callable[[], dict[str, Json]], shown: Callable[[], object]) -> None:
+    """Write a result as JSON, if that is wanted, and print it, unless the JSON is on standard output.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    if json_to:
+        emit_json(content(), json_to)
+    if json_to != "-":
+        shown()
 
 
 def emit_json(content: dict[str, Json], where: str) -> None:
@@ -40,18 +140,25 @@ def emit_json(content: dict[str, Json], where: str) -> None:
         write_text(Path(where), text)
 
 
-def refuse_json(where: str | None, needed: Iterable[Path]) -> None:
-    """Refuse to write JSON over a file that the command reads.
+def check_places(
+    needed: Iterable[Path | None], json_to: str | None, out: Path | None = None, *, force: bool = False
+) -> None:
+    """Check before the work that its results can be written.
+
+    Args:
+        needed: the files that the command reads.
+        json_to: where the JSON goes; an existing file is replaced.
+        out: the file or folder of the other results.
+        force: whether an existing one may be replaced.
 
     Raises:
-        OutputError: `where` is one of the files in `needed`.
+        OutputError: `out` exists and `force` is false, or a file that the command reads would be overwritten.
     """
-    if where not in {None, "-"}:
-        refuse_existing(Path(str(where)), force=True, needed=needed)
-
-
-#: From this many bytes on, reading shows a progress bar.
-LONG_INPUT_BYTES: Final = 8_000_000
+    inputs = [path for path in needed if path is not None]
+    if out is not None:
+        refuse_existing(out, force=force, needed=inputs)
+    if json_to not in {None, "-"}:
+        refuse_existing(Path(str(json_to)), force=True, needed=inputs)
 
 
 @contextmanager
@@ -61,23 +168,16 @@ def reading(files: Sequence[Path]) -> Iterator[Progress | None]:
     if size < LONG_INPUT_BYTES or not sys.stderr.isatty():
         yield None
         return
-    with tracked("Reading", size) as progress:
-        yield progress
-
-
-@contextmanager
-def tracked(what: str, total: int) -> Iterator[Progress]:
-    """Show a progress bar on standard error; the block receives a function to call with each step's size."""
     from rich.console import Console  # noqa: PLC0415 - quick commands draw nothing
     from rich.progress import Progress as Bars  # noqa: PLC0415
 
     with Bars(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=total)
+        task = bars.add_task(str(Text("Reading")), total=size)
         yield lambda step: bars.advance(task, step)
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
+def working(what: object) -> Iterator[None]:
     """Show the current work and its elapsed time on standard error, once the block has run for `LONG_SECONDS`.
 
     The line appears only on a terminal and is removed at the end. The block must not write to standard error.
@@ -86,13 +186,51 @@ def working(what: str) -> Iterator[None]:
         yield
         return
     ended = Event()
-    thread = Thread(target=_show_long_work, args=(what, ended), daemon=True)
+    thread = Thread(target=_show_long_work, args=(str(what), ended), daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
+
+
+#: Called with the name of a bar, the total, how much is done by now and what else is told about it.
+MoveBar: TypeAlias = Callable[[Text, int | None, int, str], None]
+
+
+@contextmanager
+def bars() -> Iterator[MoveBar | None]:
+    """Show bars on standard error, with a rate and the time left; `None` if it is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - quick commands draw nothing
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}", markup=False),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[told]}", markup=False),
+    )
+    console = Console(stderr=True)
+    with Bars(
+        *columns, console=console, transient=True, redirect_stdout=False, speed_estimate_period=20
+    ) as drawn:
+        tasks: dict[Text, TaskID] = {}
+
+        def move(name: Text, total: int | None, done: int, told: str) -> None:
+            if name not in tasks:
+                tasks[name] = drawn.add_task(str(name), total=total, rate="", told="")
+            speed = drawn.tasks[tasks[name]].speed
+            rate = f"{number(speed, '.1f' if speed < 10 else '.0f')}/s" if speed else ""
+            drawn.update(tasks[name], total=total, completed=done, rate=rate, told=told)
+
+        yield move
 
 
 def _show_long_work(what: str, ended: Event) -> None:
@@ -114,37 +252,3 @@ def _show_long_work(what: str, ended: Event) -> None:
         task = bars.tasks[bars.add_task(what, total=None)]
         task.start_time = bars.get_time() - LONG_SECONDS
         ended.wait()
-
-
-@dataclass(frozen=True, slots=True)
-class OutFolder:
-    """The output folder of a command, checked before the work and written after it.
-
-    Attributes:
-        path: the folder.
-        force: whether an existing one may be replaced.
-    """
-
-    path: Path
-    force: bool
-
-    @classmethod
-    def checked(cls, path: Path | None, *, force: bool, needed: Iterable[Path] = ()) -> OutFolder | None:
-        """Return the output folder after checking that it may be written, or `None` if `path` is `None`.
-
-        Args:
-            path: the folder.
-            force: whether an existing one may be replaced.
-            needed: the files that the command reads.
-
-        Raises:
-            OutputError: the folder exists and `force` is false, or it holds a file that the command reads.
-        """
-        if path is None:
-            return None
-        refuse_existing(path, force=force, needed=needed)
-        return cls(path, force)
-
-    def filled(self) -> AbstractContextManager[Path]:
-        """Open a hidden folder that is renamed to `path` if the block ends without an error."""
-        return new_folder(self.path, force=self.force)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import typer
-from rich.console import Console
-from rich.table import Table
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-from merilo.cli.output import emit_json
-from merilo.cli.procedure_options import takes_settings
-from merilo.cli.study_options import JsonOption
+import typer
+
+from merilo.cli.options import JsonOption, takes_settings
+from merilo.cli.output import deliver, show_table
 from merilo.settings import PowerSettings
-from merilo.statistics.planning import power as plan_study
-from merilo.strict_json import Json
+from merilo.text import Text
 
 app = typer.Typer(add_completion=False)
 
@@ -23,84 +23,101 @@ def plan(*, settings: PowerSettings, json_to: JsonOption = None) -> int:
 
     Exit status 1: no number of items or control items is enough, or annotators are too few.
     """
-    content = plan_study(settings)
-    if json_to:
-        emit_json(content, json_to)
-    if json_to != "-":
-        _show(content)
+    from merilo.statistics.planning import power  # noqa: PLC0415 - slow
+
+    content = power(settings)
+    deliver(json_to, lambda: content, partial(_show, content))
     return 0
 
 
-_SAYS = {
-    "precision": "With {items} items: half-width {half_width:.4f}, design effect {design_effect:.2f}",
-    "difference": "To detect a difference of {difference:g} if {discordant:.3f} of items are discordant: ",
-    "equivalence": "To show that a model without a true difference is at human level (within ±{margin:g}) if "
-    "{discordant:.3f} of "
-    "items are discordant: ",
-    "controls": "{a_person} control answers per annotator ({right_to_be_kept} correct to be kept at "
-    "{threshold:g}) exclude one who "
-    "guesses in {excluded_at_chance:.1%} of cases and keep a skilled one in {kept_if_skilled:.1%}; "
-    "{always_from} or more always suffice",
-}
+def _show(content: dict[str, Any]) -> None:
+    show_table(_rows(content), title=Text("Plan of a study"))
 
 
-def _show(content: dict[str, Json]) -> None:
-    """Print the plan on standard output."""
-    table = Table(show_header=False, title="Plan of a study", title_justify="left", title_style="bold")
-    table.add_column(style="bold")
-    table.add_column()
+def _rows(content: dict[str, Any]) -> Iterator[tuple[Text, Text]]:
     assumed = content["assumed"]
-    if isinstance(assumed, dict):
-        crowd = f"{assumed['people']} annotators" if assumed["people"] else "enough annotators"
-        table.add_row(
-            "assumed",
-            f"consensus {assumed['expected']:g} at overlap {assumed['overlap']}, single annotator "
-            f"{assumed['single_person']:.3f} "
-            f"± {assumed['spread']:g}, {crowd}{_clusters_text(assumed)}",
+    clusters = Text(
+        ", clusters of {cluster_size:g} items with a correlation of {icc:g} "
+        "(design effect {cluster_design_effect:.2f})",
+        **assumed,
+    )
+    crowd = Text("{people} annotators", **assumed) if assumed["people"] else Text("enough annotators")
+    yield (
+        Text("assumed"),
+        Text(
+            "consensus {expected:g} at overlap {overlap}, single annotator {single_person:.3f} ± {spread:g}, "
+            "{crowd}{clusters}",
+            **assumed,
+            crowd=crowd,
+            clusters="" if assumed["cluster_design_effect"] == 1 else clusters,
+        ),
+    )
+    if found := content.get("interval"):
+        yield (
+            Text("interval"),
+            Text(
+                "For a half-width of {half_width:g}: {items_if_people_do_not_matter} items if no two share an "
+                "annotator; {size}",
+                **found,
+                size=_size(found),
+            ),
         )
-    interval = content.get("interval")
-    if isinstance(interval, dict):
-        table.add_row("interval", _interval_text(interval))
-    for name, text in _SAYS.items():
-        values = content.get(name)
-        if isinstance(values, dict):
-            said = text.format(**values)
-            table.add_row(
-                name, f"{said}{_size_text(values)}" if name in {"difference", "equivalence"} else said
-            )
-    Console(highlight=False).print(table)
+    if found := content.get("precision"):
+        yield (
+            Text("precision"),
+            Text(
+                "With {items} items: half-width {half_width:.4f}, design effect {design_effect:.2f}",
+                **found,
+            ),
+        )
+    if found := content.get("difference"):
+        yield (
+            Text("difference"),
+            Text(
+                "To detect a difference of {difference:g} if {discordant:.3f} of items are discordant: {needed}",
+                **found,
+                needed=_needed(found),
+            ),
+        )
+    if found := content.get("equivalence"):
+        yield (
+            Text("equivalence"),
+            Text(
+                "To show that a model without a true difference is at human level (within ±{margin:g}) if "
+                "{discordant:.3f} of items are discordant: {needed}",
+                **found,
+                needed=_needed(found),
+            ),
+        )
+    if found := content.get("controls"):
+        yield (
+            Text("controls", context="row"),
+            Text(
+                "{a_person} control answers per annotator ({right_to_be_kept} correct to be kept at {threshold:g}) "
+                "exclude one who guesses in {excluded_at_chance:.1%} of cases and keep a skilled one in "
+                "{kept_if_skilled:.1%}; {always_from} or more always suffice",
+                **found,
+            ),
+        )
 
 
-def _clusters_text(assumed: dict[str, Json]) -> str:
-    if assumed["cluster_design_effect"] == 1:
-        return ""
-    return (
-        f", clusters of {assumed['cluster_size']:g} items with a correlation of {assumed['icc']:g} "
-        f"(design effect {assumed['cluster_design_effect']:.2f})"
+def _needed(found: dict[str, Any]) -> Text:
+    return Text(
+        "{items_if_people_do_not_matter} items if annotators do not differ; {size}",
+        **found,
+        size=_size(found),
     )
 
 
-def _size_text(values: dict[str, Json]) -> str:
-    work = (
-        f"; the answers take {values['people_at_so_many_items_each']} annotators at "
-        f"{values['items_each']} items each"
+def _size(found: dict[str, Any]) -> Text:
+    """Say how many items these annotators need, and the annotators for the answers."""
+    people = (
+        Text("with these annotators (design effect {design_effect:.2f})", **found)
+        if found.get("people_at_least") is None
+        else Text("with at least {people_at_least} annotators", **found)
     )
-    alone = f"{values['items_if_people_do_not_matter']} items if annotators do not differ; {values['items']} items"
-    if values["people_at_least"] is not None:
-        return f"{alone} with at least {values['people_at_least']} annotators{work}"
-    return f"{alone} with these annotators (design effect {values['design_effect']:.2f}){work}"
-
-
-def _interval_text(values: dict[str, Json]) -> str:
-    work = (
-        f"; the answers take {values['people_at_so_many_items_each']} annotators at "
-        f"{values['items_each']} items each"
+    return Text(
+        "{items} items {people}; the answers take {people_at_so_many_items_each} annotators at {items_each} items each",
+        **found,
+        people=people,
     )
-    text = (
-        f"For a half-width of {values['half_width']:g}: {values['items_if_people_do_not_matter']} "
-        "items if no two share an "
-        f"annotator; {values['items']} items"
-    )
-    if "people_at_least" in values:
-        return f"{text} with at least {values['people_at_least']} annotators{work}"
-    return f"{text} with these annotators (design effect {values['design_effect']:.2f}){work}"

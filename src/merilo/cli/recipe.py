@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from merilo.baselines.recipes.recipe import Recipe, names, recipe, text_of
-from merilo.baselines.recipes.running import RecipeResult
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.procedure_options import takes_settings
-from merilo.cli.rater import CurvesOption, ModelsOption, tell_calibration
+from merilo.cli.options import (
+    CurvesOption,
+    ForceOption,
+    JsonOption,
+    RaterOption,
+    SeedOption,
+    takes_settings,
+    tell_calibration,
+)
+from merilo.cli.output import check_places, deliver, interval, say, show, show_table, working
 from merilo.errors import UsageError
-from merilo.reports.recipes import run_recipe
-from merilo.settings import Settings
-from merilo.strict_json import Json
+from merilo.settings import InputSettings, Settings
+from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.baselines.recipes.running import RecipeResult
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,33 +35,45 @@ app = typer.Typer(
 
 
 @app.command("list")
-def list_(
-    *,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE|-", help="Write the list as one JSON object; - is standard output."
-        ),
-    ] = None,
-) -> int:
+def list_(*, json_to: JsonOption = None) -> int:
     """List the bundled recipes."""
+    from merilo.baselines.recipes.recipe import names, recipe  # noqa: PLC0415 - slow
+
     known = [recipe(name) for name in names()]
-    if json_to:
-        emit_json({"recipes": [_as_json(one) for one in known]}, json_to)
-    if json_to != "-":
+
+    def shown() -> None:
         for one in known:
-            sys.stdout.write(f"{one.name}: {one.about}\n  questions: {', '.join(one.questions)}\n")
+            show(f"{one.name}: {one.about}", Text("  questions: {names}", names=[*one.questions]))
+
+    deliver(
+        json_to,
+        lambda: {
+            "recipes": [
+                {
+                    "name": one.name,
+                    "about": one.about,
+                    "item": list(one.item),
+                    "questions": {name: question.about for name, question in one.questions.items()},
+                }
+                for one in known
+            ]
+        },
+        shown,
+    )
     return 0
 
 
-@app.command()
-def show(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
+@app.command("show")
+def print_(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
     """Print a recipe's declaration, to read or to copy for another dataset."""
+    from merilo.baselines.recipes.recipe import text_of  # noqa: PLC0415 - slow
+
     sys.stdout.write(text_of(name))
     return 0
 
 
 @app.command()
+@takes_settings("gold", "encoding", of=InputSettings, into="given")
 @takes_settings("repeats")
 def run(
     name: Annotated[str, typer.Argument(help="A recipe's name, or the path of a YAML file.")],
@@ -64,58 +85,46 @@ def run(
             help="An export with the answers to a question, or a study's folder; may be given several times.",
         ),
     ],
-    gold: Annotated[
-        Path | None, typer.Option(help="Gold answers: CSV, TSV, JSON or JSONL, joined on the item's fields.")
-    ] = None,
-    models: ModelsOption = None,
+    given: InputSettings,
+    models: RaterOption = None,
     curves: CurvesOption = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="The files' encoding, if it is not UTF-8 and has no byte-order mark.")
-    ] = None,
     settings: Settings,
-    seed: Annotated[
-        int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")
-    ] = 0,
+    seed: SeedOption = 0,
     out: Annotated[
         Path | None,
         typer.Option(
             help="A new folder for recipe.json and items.csv: every item with every question's answer."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing --out.")] = False,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
-        ),
-    ] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
 ) -> int:
     """Run a recipe: a baseline for every question, the kept items, the scores and the comparison."""
+    from merilo.baselines.recipes.recipe import names  # noqa: PLC0415 - slow
+    from merilo.reports.recipes import run_recipe  # noqa: PLC0415
+
     exports = _exports(files)
     own = [Path(name)] if name not in names() else []
-    inputs = [*own, *(path for paths in exports.values() for path in paths), *([gold] if gold else [])]
-    folder = OutFolder.checked(out, force=force, needed=inputs)
-    refuse_json(json_to, inputs)
-    with working(f"Running the recipe {name}"):
+    check_places(
+        [*own, *(path for paths in exports.values() for path in paths), given.gold], json_to, out, force=force
+    )
+    with working(Text("Running the recipe {name}", name=name)):
         result = run_recipe(
             name,
             exports,
-            gold=gold,
+            gold=given.gold,
             rudetox_models=models,
             rudetox_curves=curves,
-            encoding=encoding,
+            encoding=given.encoding,
             settings=settings,
             seed=seed,
         )
     tell_calibration(result.rater)
-    if folder:
-        result.save(folder.path, force=folder.force)
+    if out:
+        result.save(out, force=force)
     for sentence in result.details.left_undone:
         say(sentence)
-    if json_to:
-        emit_json(result.to_dict(), json_to)
-    if json_to != "-":
-        _print(result.details, out)
+    deliver(json_to, result.to_dict, partial(_show, result.details, out))
     return 0
 
 
@@ -130,53 +139,61 @@ def _exports(files: list[str]) -> dict[str, list[Path]]:
     return exports
 
 
-def _as_json(one: Recipe) -> dict[str, Json]:
-    return {
-        "name": one.name,
-        "about": one.about,
-        "item": list(one.item),
-        "questions": {name: question.about for name, question in one.questions.items()},
-    }
+def _show(result: RecipeResult, out: Path | None) -> None:
+    items = result.table.height
+    show_table(
+        [
+            (
+                name,
+                made.annotators.height,
+                made.annotators["excluded"].sum(),
+                made.items,
+                Text("{n} of {of}", n=items - result.table[name].null_count(), of=items),
+            )
+            for name, made in result.questions.items()
+        ],
+        [
+            *(Text("question"), Text("people", context="column"), Text("excluded", context="column")),
+            *(Text("items", context="column"), Text("answered", context="column")),
+        ],
+        title=Text("Recipe {name}", name=result.recipe.name),
+    )
+    show(*_lines(result))
+    if out:
+        show(Text("The files: {folder}", folder=out))
 
 
-def _items(n: int) -> str:
-    return "1 item" if n == 1 else f"{n} items"
+def _lines(result: RecipeResult) -> Iterator[Text]:
+    from merilo.reports.estimates import OVER_ITEMS_ALONE  # noqa: PLC0415 - slow
 
-
-def _print(result: RecipeResult, out: Path | None) -> None:
-    from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
-    from rich.markup import escape  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415 - as above
-
-    from merilo.reports.estimates import OVER_ITEMS_ALONE, record_text  # noqa: PLC0415 - as above
-
-    console = Console(highlight=False)
-    table = Table(title=f"Recipe {escape(result.recipe.name)}", title_justify="left", title_style="bold")
-    for name in ("question", "people", "excluded", "items", "answered"):
-        table.add_column(name, justify="left" if name == "question" else "right")
-    for name, made in result.questions.items():
-        answered = f"{result.table.height - result.table[name].null_count()} of {result.table.height}"
-        excluded = str(made.annotators["excluded"].sum())
-        table.add_row(escape(name), str(made.annotators.height), excluded, str(made.items), answered)
-    console.print(table)
     if result.recipe.keep:
         kept = result.table["kept"]
-        console.print(
-            f"kept: {kept.sum()} of {result.table.height}; rejected: {(~kept).sum()}; undecided: {kept.null_count()}"
+        yield Text(
+            "kept: {kept} of {items}; rejected: {rejected}; undecided: {undecided}",
+            kept=kept.sum(),
+            items=result.table.height,
+            rejected=(~kept).sum(),
+            undecided=kept.null_count(),
         )
     for name, score in result.scores.items():
-        sure = f" \\{record_text(score, None)}" if score.interval else ""
-        console.print(f"{escape(name)}: {score.value:.3f}{sure} on {_items(score.n)}")
+        yield Text(
+            "{metric}: {value:.3f}{interval}{over} on {n:# item|# items}",
+            metric=name,
+            value=score.value,
+            interval=interval(score.interval),
+            over=f" {OVER_ITEMS_ALONE}" if score.interval else "",
+            n=score.n,
+        )
     if result.agreement:
         one, two = result.recipe.compare
         same, n = result.agreement
-        console.print(f"{escape(one)} and {escape(two)} agree on {same} of {_items(n)}")
-    if result.comparison:
-        found = result.comparison
-        console.print(
-            f"difference in accuracy: {found.value:+.3f} \\[{found.interval.low:+.3f}, "
-            f"{found.interval.high:+.3f}] {OVER_ITEMS_ALONE.en}, "
-            f"p = {found.test.p:.3g} ({found.test.method})"
+        yield Text("{one} and {two} agree on {same} of {n:# item|# items}", one=one, two=two, same=same, n=n)
+    if found := result.comparison:
+        yield Text(
+            "difference in accuracy: {value:+.3f}{interval} {over}, p = {p:.3g} ({test})",
+            value=found.value,
+            interval=interval(found.interval, "+.3f"),
+            over=OVER_ITEMS_ALONE,
+            p=found.test.p,
+            test=found.test.method,
         )
-    if out:
-        console.print(f"The files: {out}", soft_wrap=True, markup=False)

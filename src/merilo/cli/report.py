@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from typer.core import TyperGroup
 
-from merilo.atomic_write import refuse_existing, write_text
-from merilo.baselines.record import BASELINE_FILE, METRICS_FILE
-from merilo.cli.output import emit_json, refuse_json, say, working
-from merilo.cli.study_options import ForceOption, JsonOption
-from merilo.reports.hb.building import report
-from merilo.reports.hb.verification import Verification, verify
-from merilo.text import Language
-from merilo.wording import counted_noun
+from merilo.cli.options import ForceOption, JsonOption
+from merilo.cli.output import check_places, deliver, emit_json, say, show, working
+from merilo.text import Language, Text
+
+if TYPE_CHECKING:
+    from merilo.reports.hb.verification import Verification
 
 #: The subcommand that is meant if the first word is a folder.
 _DEFAULT: Final = "make"
@@ -77,15 +77,24 @@ def make(
 
     The word make may be left out. Exit status 1: recomputing the baseline from its raw answers gives other values.
     """
-    refuse_json(json_to, [source, *(one for one in (experts, cards) if one)])
-    with working("Computing the baseline again and writing the report"):
+    from merilo.reports.hb.building import report  # noqa: PLC0415 - slow
+
+    check_places([source, experts, cards], json_to)
+    with working(Text("Computing the baseline again and writing the report")):
         made = report(source, out, experts=experts, cards=cards, with_gold=with_gold, force=force)
     for remark in made.remarks:
         say(remark)
-    if json_to:
-        emit_json({"folder": str(out), "files": [*made.files], "remarks": [*made.remarks]}, json_to)
-    if json_to != "-":
-        sys.stdout.write(f"{len(made.files)} files are in {out}; merilo report verify {out} checks them\n")
+    told = Text(
+        "{n:# file is|# files are} in {folder}; {command} checks them",
+        n=len(made.files),
+        folder=out,
+        command=f"merilo report verify {out}",
+    )
+    deliver(
+        json_to,
+        lambda: {"folder": str(out), "files": [*made.files], "remarks": [*made.remarks]},
+        partial(show, told),
+    )
     return 0
 
 
@@ -100,13 +109,12 @@ def check(
     Values that need withheld gold answers are named and not recomputed.
     Exit status 1: a recomputed value differs, or a file was changed, is missing or is unknown.
     """
-    refuse_json(json_to, [folder])
-    with working("Recomputing every value"):
+    from merilo.reports.hb.verification import verify  # noqa: PLC0415 - slow
+
+    check_places([folder], json_to)
+    with working(Text("Recomputing every value")):
         found = verify(folder)
-    if json_to:
-        emit_json(found.to_dict(), json_to)
-    if json_to != "-":
-        sys.stdout.write("".join(f"{line}\n" for line in _lines(found)))
+    deliver(json_to, found.to_dict, lambda: show(*_lines(found)))
     return 0 if found.ok else 1
 
 
@@ -136,7 +144,9 @@ def table(
 
     The interval of a study covers items and annotators. Links to reports start from the folder of --out.
     """
-    from merilo.reports.human_table import (  # noqa: PLC0415 - the other commands need no catalogue
+    from merilo.atomic_write import write_text  # noqa: PLC0415 - slow
+    from merilo.baselines.record import BASELINE_FILE, METRICS_FILE  # noqa: PLC0415
+    from merilo.reports.human_table import (  # noqa: PLC0415
         human_rows,
         read_study,
         table_html,
@@ -147,9 +157,7 @@ def table(
 
     studies = [read_study(folder) for folder in folders or []]
     read = [one.folder / name for one in studies for name in (BASELINE_FILE, METRICS_FILE)]
-    refuse_json(json_to, read)
-    if out is not None:
-        refuse_existing(out, force=force, needed=read)
+    check_places(read, json_to, out, force=force)
     rows = human_rows(studies)
     beside = None if out is None else out.parent
     if form == "html":
@@ -167,41 +175,40 @@ def table(
     return 0
 
 
-def _lines(found: Verification) -> list[str]:
-    """Return the lines of the terminal, without control characters of names."""
-    from merilo.cli import tame  # noqa: PLC0415 - defined beside the list of commands
-
-    moved = found.moved
-    lines = [
-        f"{len(found.figures) - len(moved):,} of {len(found.figures):,} published values equal the recomputed ones"
-    ]
+def _lines(found: Verification) -> Iterator[object]:
+    moved, values = found.moved, len(found.figures)
+    yield Text("{n:,} of {of:,} published values equal the recomputed ones", n=values - len(moved), of=values)
     if unknown := found.without_gold:
         parts = [name.split(".") for name in unknown]
         named = dict.fromkeys(".".join(one[: 2 if one[0] == "metrics" else 1]) for one in parts)
-        lines.append(
-            f"{counted_noun(len(unknown), 'value was', 'values were')} not recomputed, because the gold answers are "
-            f"withheld: {', '.join(named)}"
+        yield Text(
+            "{n:# value was|# values were} not recomputed, because the gold answers are withheld: {names}",
+            n=len(unknown),
+            names=", ".join(named),
         )
-    lines += [
-        f"differs: {one.name}: published {_shown(one.published)}, recomputed {_shown(one.recomputed)}"
-        for one in moved[:_MOST]
-    ]
+    for one in moved[:_MOST]:
+        yield Text(
+            "differs: {name}: published {published}, recomputed {recomputed}",
+            name=one.name,
+            published=_shown(one.published),
+            recomputed=_shown(one.recomputed),
+        )
     if len(moved) > _MOST:
-        lines.append(f"and {len(moved) - _MOST:,} more (--json lists all)")
+        yield Text("and {n:,} more (--json lists all)", n=len(moved) - _MOST)
     for what, names in (
-        ("changed", found.files.changed),
-        ("missing", found.files.missing),
-        ("not in the manifest", found.files.extra),
+        (Text("changed"), found.files.changed),
+        (Text("missing", context="file"), found.files.missing),
+        (Text("not in the manifest"), found.files.extra),
+        (Text("not recomputed"), found.taken),
+        (Text("fault"), found.faults),
     ):
-        lines += [f"{what}: {name}" for name in names]
-    lines += [
-        f"{name}: checked by its hash only, because the raw answers behind it are not in the folder"
-        for name in found.hashed
-    ]
-    lines += [f"not recomputed: {one}" for one in found.taken]
-    lines += [f"fault: {one}" for one in found.faults]
-    lines.append("verified" if found.ok else "NOT verified")
-    return [tame(line) for line in lines]
+        yield from (f"{what}: {name}" for name in names)
+    for name in found.hashed:
+        yield Text(
+            "{file}: checked by its hash only, because the raw answers behind it are not in the folder",
+            file=name,
+        )
+    yield Text("verified", context="report") if found.ok else Text("NOT verified", context="report")
 
 
 def _shown(value: object) -> str:

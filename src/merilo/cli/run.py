@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from merilo.cli.output import emit_json, refuse_json, say
-from merilo.cli.procedure_options import takes_settings
-from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
+from merilo.cli.code import watch_programs
+from merilo.cli.options import (
+    CurvesOption,
+    ExplainOption,
+    JsonOption,
+    RaterOption,
+    rater_of,
+    takes_settings,
+)
+from merilo.cli.output import bars, check_places, deliver, number, say
 from merilo.errors import UsageError
-from merilo.models.runner import Progress
-from merilo.runs.model_run import RunOptions, plan_run, run_model
-from merilo.runs.run_explanation import explain_item
-from merilo.sandbox.job import Step
-from merilo.settings import INPUT, RunSettings
+from merilo.settings import INPUT, OUTPUT, RunSettings
+from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.models.runner import Progress
 
 app = typer.Typer(add_completion=False)
-
-_OUTPUT: Final = "Output"
 
 #: What a text on the command line writes for a line break and a tabulator.
 _ESCAPES: Final = {"\\n": "\n", "\\t": "\t"}
@@ -82,63 +86,51 @@ def ask(
         typer.Option(
             "--dry-run",
             help="Show the prompts, the number of requests, and estimated tokens and cost; ask nothing.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
-    explain_id: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--explain",
-            metavar="ID",
-            help="Show the prompt, the reply, and how the answer of this item was found and scored; may "
-            "be given several times.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
-    rudetox_models: ModelsOption = None,
+    explain_id: ExplainOption = None,
+    rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             help="The folder of the run. The same command resumes a run that was interrupted.",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option(
-            "--force", help="Delete the run in the folder and start again.", rich_help_panel=_OUTPUT
-        ),
+        typer.Option("--force", help="Delete the run in the folder and start again.", rich_help_panel=OUTPUT),
     ] = False,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json",
-            metavar="FILE|-",
-            help="Write the result as one JSON object; - is standard output.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
+    json_to: JsonOption = None,
 ) -> int:
     """Ask a model the items of datasets, log every reply, and score the answers.
 
     Exit status 1: some requests failed or were not asked; the same command asks them.
     """
-    refuse_json(json_to, [one for one in (data, study) if one is not None])
+    from merilo.cli.score_tables import deliver_run, show_plan  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.models.backends.model_arguments import parse_model_arguments  # noqa: PLC0415
+    from merilo.runs.model_run import RunOptions, plan_run, run_model  # noqa: PLC0415
+    from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
+
+    check_places([data, study], json_to)
     if settings.stop:
         settings = replace(settings, stop=tuple(map(_unescaped, settings.stop)))
     options = RunOptions(
         model=model,
         datasets=tuple(filter(None, map(str.strip, datasets.split(",")))),
-        model_args=_arguments(model_args),
+        model_args=parse_model_arguments(model_args),
         data=data,
         study=study,
         settings=settings,
         command="merilo run",
     )
     if dry_run:
-        return _show_plan(options, explain_id or (), json_to)
+        plan = plan_run(options)
+        deliver(json_to, plan.to_dict, partial(show_plan, plan, explain_id or ()))
+        return 0
     if out is None:
         raise UsageError("name the folder of the run: --out DIR (or --dry-run to see the prompts)")
     result = run_model(
@@ -147,38 +139,15 @@ def ask(
         rater=rater_of(rudetox_models, rudetox_curves),
         force=force,
         watch=partial(_watch, out),
-        watch_programs=_watch_programs,
+        watch_programs=partial(watch_programs, None),
         say=say,
     )
-    explained = [explain_item(out, name, data=data) for name in explain_id or ()]
-    if json_to:
-        emit_json(
-            {
-                **result.to_dict(),
-                **({"explained": [one.to_dict() for one in explained]} if explained else {}),
-            },
-            json_to,
-        )
-    if json_to != "-":
-        from merilo.cli.run_table import show_explanation, show_run  # noqa: PLC0415 - the JSON needs no tables
-
-        for one in explained:
-            show_explanation(one)
-        if not explained:
-            show_run(result)
-    for note in result.notes:
-        say(note)
+    deliver_run(result, [explain_item(out, name, data=data) for name in explain_id or ()], json_to)
     if result.stopped:
-        say(f"stopped: {result.stopped}; a higher limit resumes the run")
+        say(Text("stopped: {why}; a higher limit resumes the run", why=result.stopped))
     elif not result.is_complete:
-        say(f"some requests have no answer; the same command asks them again: {out}")
+        say(Text("some requests have no answer; the same command asks them again: {folder}", folder=out))
     return 0 if result.is_complete else 1
-
-
-def _arguments(text: str) -> dict[str, str]:
-    from merilo.models.backends.model_arguments import parse_model_arguments  # noqa: PLC0415
-
-    return parse_model_arguments(text)
 
 
 def _unescaped(text: str) -> str:
@@ -187,42 +156,39 @@ def _unescaped(text: str) -> str:
     return text
 
 
-def _show_plan(options: RunOptions, wanted: Sequence[str], json_to: str | None) -> int:
-    plan = plan_run(options)
-    if json_to:
-        emit_json(plan.to_dict(), json_to)
-    if json_to != "-":
-        from merilo.cli.run_table import show_plan  # noqa: PLC0415 - the JSON needs no tables
-
-        show_plan(plan, wanted)
-    return 0
+#: Replies after which the bar is drawn again; drawing costs more than a reply.
+_STEP: Final = 16
 
 
 @contextmanager
 def _watch(out: Path, requests: int, answered: int) -> Iterator[Callable[[Progress], None]]:
     """Show progress on standard error, if it is a terminal; when the user stops the run, say how to resume it."""
     if answered:
-        say(f"resuming with {answered:,} of {answered + requests:,} replies")
+        say(Text("resuming with {n:,} of {of:,} replies", n=answered, of=answered + requests))
     try:
-        if not sys.stderr.isatty():
-            yield lambda _: None
-            return
-        from merilo.cli.run_table import bar  # noqa: PLC0415 - needed only on a terminal
+        with bars() as move:
 
-        with bar(requests) as tell:
+            def tell(progress: Progress) -> None:
+                done = progress.answered + progress.failed
+                if move is not None and (not done % _STEP or done >= requests or done <= _STEP):
+                    move(Text("asking"), requests, done, told(progress))
+
             yield tell
     except KeyboardInterrupt:
-        say(f"the replies so far are in {out}; run the same command again to resume")
+        say(Text("the replies so far are in {folder}; run the same command again to resume", folder=out))
         raise
 
 
-@contextmanager
-def _watch_programs(generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
-    """Show the sandbox's progress on standard error, if it is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from merilo.cli.code_table import bars  # noqa: PLC0415 - needed only on a terminal
+def told(progress: Progress) -> str:
+    """Return what the bar says beside its numbers.
 
-    with bars(generations) as tell:
-        yield tell
+    Example:
+        >>> from merilo.models.runner import Progress
+        >>> told(Progress(answered=3, failed=1, retried=2, running=4, usd=0.0123))
+        '4 running, 1 failed, 2 retried, $0.0123'
+    """
+    parts = [Text("{n} running", n=progress.running)]
+    parts += [Text("{n} failed", n=progress.failed)] if progress.failed else []
+    parts += [Text("{n} retried", n=progress.retried)] if progress.retried else []
+    money = [f"${number(progress.usd, '.4f')}"] if progress.usd else []
+    return ", ".join(map(str, [*parts, *money]))

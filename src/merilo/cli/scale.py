@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from merilo.atomic_write import refuse_existing, write_text
-from merilo.baselines.ability_scale import AbilityScale
-from merilo.cli.output import emit_json, refuse_json, say, working
-from merilo.reports.ability_scale import item_response, misfits, separating
-from merilo.reports.estimates import counted
-from merilo.statistics.intervals import Interval
-from merilo.statistics.item_response import ItemModel
+from merilo.cli.options import JsonOption
+from merilo.cli.output import check_places, deliver, interval, number, say, show, show_table, working
+from merilo.text import Text
 from merilo.wording import listed
+
+if TYPE_CHECKING:
+    from merilo.baselines.ability_scale import AbilityScale
+    from merilo.statistics.intervals import Interval
 
 app = typer.Typer(add_completion=False)
 
@@ -33,7 +32,7 @@ def people_and_models(
     ] = None,
     *,
     model: Annotated[
-        ItemModel,
+        Literal["rasch", "2pl"],
         typer.Option(
             help="The item-response model: equal discrimination of all items (rasch), or not (2pl)."
         ),
@@ -46,90 +45,102 @@ def people_and_models(
         Path | None, typer.Option(help="Draw people, models and items on one axis: an SVG file.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing chart.")] = False,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
-        ),
-    ] = None,
+    json_to: JsonOption = None,
 ) -> int:
     """Put people, models and items on one scale: an item-response model of the people's answers."""
+    from merilo.atomic_write import write_text  # noqa: PLC0415 - the help needs no Polars
+    from merilo.reports.ability_scale import item_response  # noqa: PLC0415 - slow
+
     files = responses or []
-    needed = [baseline / "baseline.json", *files, *([data] if data else [])]
-    refuse_json(json_to, needed)
-    if chart:
-        refuse_existing(chart, force=force, needed=needed)
-    with working("Fitting the item-response model"):
+    check_places([baseline / "baseline.json", *files, data], json_to, chart, force=force)
+    with working(Text("Fitting the item-response model")):
         result = item_response(baseline, files, model=model, data=data)
     if chart:
         write_text(chart, result.chart())
-    if json_to:
-        emit_json(result.to_dict(), json_to)
-    if json_to != "-":
-        _show(result.scale)
+    deliver(json_to, result.to_dict, partial(_show, result.scale))
     for warning in result.warnings:
         say(warning)
     return 0
 
 
-_NAMES = {"rasch": "Rasch model", "2pl": "two-parameter model"}
+_NAMES = {"rasch": Text("Rasch model"), "2pl": Text("two-parameter model")}
 
 
 def _show(scale: AbilityScale) -> None:
     """Print the scale on standard output."""
-    console = Console(highlight=False)
-    people, fit = scale.people, scale.fit
-    table = Table(
-        title=f"People and models on one scale ({_NAMES[fit.model]})",
-        title_justify="left",
-        title_style="bold",
-    )
-    table.add_column("")
-    for head in ("ability", "people below", "score"):
-        table.add_column(head, justify="right", no_wrap=True)
-    at = (people.median, people.median_interval), (people.best_tenth, people.best_tenth_interval)
-    table.add_row("median person", _text(*at[0]), "50%", f"{people.median_score:.3f}")
+    people = scale.people
+    rows: list[tuple[object, ...]] = [
+        (
+            Text("median person"),
+            _ability(people.median, people.median_interval),
+            number(0.5, ".0%"),
+            number(people.median_score, ".3f"),
+        )
+    ]
     if scale.ranked:
-        table.add_row("best tenth, from", _text(*at[1]), "90%", f"{people.best_tenth_score:.3f}")
+        rows.append(
+            (
+                Text("best tenth, from"),
+                _ability(people.best_tenth, people.best_tenth_interval),
+                number(0.9, ".0%"),
+                number(people.best_tenth_score, ".3f"),
+            )
+        )
     for one in scale.models:
         found = one.location
-        low, high = found.below_interval.low, found.below_interval.high
-        table.add_row(
-            escape(one.model),
-            _text(found.ability, found.interval),
-            escape(f"{found.below:.0%} [{low:.0%}, {high:.0%}]") if scale.ranked else "-",
-            f"{found.expected_score:.3f}",
+        below = f"{number(found.below, '.0%')}{interval(found.below_interval, '.0%')}"
+        rows.append(
+            (
+                one.model,
+                _ability(found.ability, found.interval),
+                below if scale.ranked else "-",
+                number(found.expected_score, ".3f"),
+            )
         )
-    console.print(table)
-    console.print("\n".join(_lines(scale)), markup=False)
+    show_table(
+        rows,
+        ["", Text("ability"), Text("people below"), Text("score", context="column")],
+        title=Text("People and models on one scale ({model})", model=_NAMES[scale.fit.model]),
+    )
+    show(*_lines(scale), wrap=True)
 
 
-def _lines(scale: AbilityScale) -> list[str]:
+def _lines(scale: AbilityScale) -> Iterator[Text]:
+    from merilo.reports.ability_scale import misfits, separating  # noqa: PLC0415 - slow
+
     told, asked, names = scale.information, scale.fit.answers > 0, scale.baseline.names
-    lines = [
-        f"{counted(len(scale.baseline.annotators), 'annotator')}, spread of ability "
-        f"{scale.people.spread:.2f} logits; score: the "
-        "expected share of correct answers to all items",
-        f"{counted(int(asked.sum()), 'item')}: {float(told.too_easy[asked].mean()):.0%} too easy and "
-        f"{float(told.too_hard[asked].mean()):.0%} too hard to tell people apart",
-    ]
+    yield Text(
+        "{n:# annotator|# annotators}, spread of ability {spread:.2f} logits; score: the expected share of correct "
+        "answers to all items",
+        n=len(scale.baseline.annotators),
+        spread=scale.people.spread,
+    )
+    yield Text(
+        "{n:# item|# items}: {easy:.0%} too easy and {hard:.0%} too hard to tell people apart",
+        n=int(asked.sum()),
+        easy=float(told.too_easy[asked].mean()),
+        hard=float(told.too_hard[asked].mean()),
+    )
     if scale.why_no_ranks:
-        lines.append(str(scale.why_no_ranks))
+        yield scale.why_no_ranks
     if odd := misfits(scale):
-        lines.append(
-            f"answers to {counted(len(odd), 'item')} depend on ability less than the model says: "
-            f"{listed([names[place][:40] for place in odd], 5)}"
+        yield Text(
+            "answers to {n:# item|# items} depend on ability less than the model says: {names}",
+            n=len(odd),
+            names=listed([names[place][:40] for place in odd], 5),
         )
     for one in scale.models:
         worse, better = separating(scale, one)
         for rows, verb in ((worse, "fails"), (better, "solves")):
             if rows:
-                lines.append(
-                    f"{one.model} {verb} {counted(len(rows), 'item')} unlike people of its ability: "
-                    f"{listed([names[one.places[row]][:40] for row in rows], 5)}"
+                yield Text(
+                    "{model} {verb:fails=fails|solves} {n:# item|# items} unlike people of its ability: {names}",
+                    model=one.model,
+                    verb=verb,
+                    n=len(rows),
+                    names=listed([names[one.places[row]][:40] for row in rows], 5),
                 )
-    return lines
 
 
-def _text(ability: float, interval: Interval) -> str:
-    return escape(f"{ability:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]")
+def _ability(ability: float, sure: Interval) -> str:
+    return f"{number(ability, '+.2f')}{interval(sure, '+.2f')}"

@@ -5,30 +5,32 @@ Check its plan and freeze it, send it to a platform, and compute its baseline.
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from merilo.atomic_write import write_files
 from merilo.cli import study_site
-from merilo.cli.output import OutFolder, emit_json, refuse_json, say, working
-from merilo.cli.procedure_options import takes_settings
-from merilo.cli.study_options import (
-    OUTPUT,
+from merilo.cli.options import (
     AnonymiseOption,
     ArmOption,
+    BaselineFolder,
+    CommonItemsOption,
+    ComparedModels,
     DetailsOption,
-    EncodingOption,
     ForceOption,
     JsonOption,
+    MarginOption,
     StudyArgument,
+    takes_settings,
 )
+from merilo.cli.output import check_places, deliver, say, show, working
 from merilo.errors import UsageError
-from merilo.people.platforms import Platform
+from merilo.settings import OUTPUT, InputSettings, Platform
 from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.text import Text
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -52,31 +54,32 @@ def create(
 
     For ruDetox it makes three studies.
     """
-    from merilo.atomic_write import refuse_existing  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.cli.study_table import show_created  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.studies.creation import create_studies  # noqa: PLC0415
     from merilo.studies.study_source import JUDGED  # noqa: PLC0415
 
-    inputs = [data, *(path for path in (settings.controls, settings.training) if path is not None)]
-    refuse_existing(out, force=force, needed=inputs)
-    refuse_json(json_to, inputs)
-    with working("Making the study"):
+    check_places([data, settings.controls, settings.training], json_to, out, force=force)
+    with working(Text("Making the study")):
         made = create_studies(data, out, settings, force=force)
     for project, study in made.items():
         for warning in study.warnings:
             say(f"warning: {project}: {warning}" if project else f"warning: {warning}")
     content = {project: study.to_dict() for project, study in made.items()}
-    if json_to:
-        emit_json(content.get("") or {"studies": {**content}}, json_to)
-    if json_to != "-":
-        from merilo.cli.study_table import show_created  # noqa: PLC0415 - the JSON needs no tables
 
+    def shown() -> None:
         for study in made.values():
             show_created(study)
         if "" not in made:
             asked = " ".join(f"--files {project}={out / project}" for project in made)
-            sys.stdout.write(
-                f"People judge {len(made)} studies. When all have their answers: merilo recipe run {JUDGED} {asked}\n"
+            show(
+                Text(
+                    "People judge {n:# study|# studies}. When all have their answers: {command}",
+                    n=len(made),
+                    command=f"merilo recipe run {JUDGED} {asked}",
+                )
             )
+
+    deliver(json_to, lambda: content.get("") or {"studies": {**content}}, shown)
     return 0
 
 
@@ -86,36 +89,25 @@ def validate(study: StudyArgument, *, json_to: JsonOption = None) -> int:
 
     Exit status 1: there are problems.
     """
-    from merilo.studies.plan_checks import validate_study  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.cli.study_table import show_check  # noqa: PLC0415 - NumPy is not needed for --help
+    from merilo.studies.plan_checks import validate_study  # noqa: PLC0415
 
-    refuse_json(json_to, [study])
-    with working("Checking the study"):
+    check_places([study], json_to)
+    with working(Text("Checking the study")):
         check = validate_study(study)
-    if json_to:
-        emit_json(
-            {
-                "valid": check.valid,
-                "problems": [
-                    {"file": one.file, "line": one.row, "field": one.field, "message": one.message}
-                    for one in check.problems
-                ],
-                "warnings": list(check.warnings),
-                "plan": check.figures.as_json() if check.figures else None,
-            },
-            json_to,
-        )
-    if json_to != "-":
-        from merilo.cli.study_table import show_plan_figures  # noqa: PLC0415 - the JSON needs no tables
-
-        if check.valid and check.study is not None and check.figures is not None:
-            show_plan_figures(check.study.plan, check.figures)
-        for warning in check.warnings:
-            sys.stdout.write(f"warning: {warning}\n")
-        for problem in check.problems:
-            sys.stdout.write(f"{problem}\n")
-        count = len(check.problems)
-        verdict = "valid" if check.valid else f"invalid: {count} problem{'' if count == 1 else 's'}"
-        sys.stdout.write(f"{study}: {verdict}\n")
+    deliver(
+        json_to,
+        lambda: {
+            "valid": check.valid,
+            "problems": [
+                {"file": one.file, "line": one.row, "field": one.field, "message": one.message}
+                for one in check.problems
+            ],
+            "warnings": list(check.warnings),
+            "plan": check.figures.as_json() if check.figures else None,
+        },
+        partial(show_check, check, study),
+    )
     return 0 if check.valid else 1
 
 
@@ -133,17 +125,23 @@ def freeze(
     """
     from merilo.studies.plan_checks import freeze_study  # noqa: PLC0415 - NumPy is not needed for --help
 
-    refuse_json(json_to, [study])
-    with working("Freezing the plan"):
+    check_places([study], json_to)
+    with working(Text("Freezing the plan")):
         frozen, check = freeze_study(study, day=date, force=force)
     for warning in check.warnings:
         say(f"warning: {warning}")
-    if json_to:
-        emit_json({"date": frozen.date, "hash": frozen.hash, "files": dict(frozen.files)}, json_to)
-    if json_to != "-":
-        sys.stdout.write(
-            f"{study}: the plan is frozen on {frozen.date}; {len(frozen.files)} files, hash {frozen.hash}\n"
-        )
+    told = Text(
+        "{study}: the plan is frozen on {date}; {n:# file|# files}, hash {hash}",
+        study=study,
+        date=frozen.date,
+        n=len(frozen.files),
+        hash=frozen.hash,
+    )
+    deliver(
+        json_to,
+        lambda: {"date": frozen.date, "hash": frozen.hash, "files": dict(frozen.files)},
+        partial(show, told),
+    )
     return 0
 
 
@@ -192,11 +190,11 @@ def export_(
 
     The gold answers of the test are never exported. The known answers of control items are exported only for Toloka.
     """
-    from merilo.studies.study_export import export_study  # noqa: PLC0415 - the help needs no writers
+    from merilo.cli.study_table import show_export  # noqa: PLC0415 - the help needs no writers
+    from merilo.studies.study_export import export_study  # noqa: PLC0415
 
     folder = open_study(study)
-    refuse_json(json_to, _files(folder))
-    OutFolder.checked(out, force=force, needed=_files(folder))
+    check_places(_files(folder), json_to, out, force=force)
     made = export_study(
         folder, platform, out, arm=arm, language=language, media_url=media_url, author_field=author_field,
         experts=expert or (), domains=domain or (), force=force,
@@ -204,20 +202,17 @@ def export_(
     _warn_unfrozen(folder)
     if made.author_field is None and folder.plan.arms[made.arm].skip_own:
         say(
-            "the authors of the items are not known, so every expert gets all items and marks "
-            "their own: name the field of meta "
-            "with --author-field"
+            Text(
+                "the authors of the items are not known, so every expert gets all items and marks their own: "
+                "name the field of meta with --author-field"
+            )
         )
-    if json_to:
-        emit_json(made.to_dict(), json_to)
-    if json_to != "-":
-        from merilo.cli.study_table import show_export  # noqa: PLC0415 - the JSON needs no tables
-
-        show_export(made, out)
+    deliver(json_to, made.to_dict, partial(show_export, made, out))
     return 0
 
 
 @app.command("import")
+@takes_settings("platform", "encoding", of=InputSettings, into="given")
 def import_(
     study: StudyArgument,
     files: Annotated[
@@ -228,28 +223,21 @@ def import_(
         ),
     ] = None,
     *,
-    platform: Annotated[
-        Platform | None, typer.Option(help="The platform of the files. Default: recognised by their header.")
-    ] = None,
-    encoding: EncodingOption = None,
+    given: InputSettings,
     json_to: JsonOption = None,
 ) -> int:
     """Import a platform's files into a study. A file that was imported before changes nothing."""
-    from merilo.studies.collected import import_files  # noqa: PLC0415 - the help needs no readers
+    from merilo.cli.study_table import show_import  # noqa: PLC0415 - the help needs no readers
+    from merilo.studies.collected import import_files  # noqa: PLC0415
 
     folder = open_study(study)
-    refuse_json(json_to, [*_files(folder), *(files or ())])
-    with working("Importing"):
-        made = import_files(folder, files or (), platform=platform, encoding=encoding)
+    check_places([*_files(folder), *(files or ())], json_to)
+    with working(Text("Importing")):
+        made = import_files(folder, files or (), platform=given.platform, encoding=given.encoding)
     _warn_unfrozen(folder)
     for name in made.known:
-        say(f"{name}: was imported before and changes nothing")
-    if json_to:
-        emit_json(made.to_dict(), json_to)
-    if json_to != "-":
-        from merilo.cli.study_table import show_import  # noqa: PLC0415 - the JSON needs no tables
-
-        show_import(made)
+        say(Text("{file}: was imported before and changes nothing", file=name))
+    deliver(json_to, made.to_dict, partial(show_import, made))
     return 0
 
 
@@ -268,26 +256,23 @@ def status(
     json_to: JsonOption = None,
 ) -> int:
     """Show the progress of a study: answers, missing overlap, annotators, agreement, speed and pay."""
-    from merilo.reports.study_status import study_status  # noqa: PLC0415 - slow
+    from merilo.cli.study_table import show_status  # noqa: PLC0415 - slow
+    from merilo.reports.study_status import study_status  # noqa: PLC0415
 
     folder = open_study(study)
-    refuse_json(json_to, _files(folder))
-    with working("Reading the answers"):
+    check_places(_files(folder), json_to)
+    with working(Text("Reading the answers")):
         found = study_status(folder, arm=arm, estimate=show_estimate)
     if (folder.path / "site.db").is_file():
         say(
-            "these are imported answers: 'merilo study collect' and 'merilo study import' add "
-            "those on the site, and the author's "
-            "pages show them at once"
+            Text(
+                "these are imported answers: 'merilo study collect' and 'merilo study import' add those on the "
+                "site, and the author's pages show them at once"
+            )
         )
     if found.estimate:
-        say("the estimate is not final: stopping a study because of it biases the result")
-    if json_to:
-        emit_json(found.to_dict(), json_to)
-    if json_to != "-":
-        from merilo.cli.study_table import show_status  # noqa: PLC0415 - the JSON needs no tables
-
-        show_status(found)
+        say(Text("the estimate is not final: stopping a study because of it biases the result"))
+    deliver(json_to, found.to_dict, partial(show_status, found))
     return 0
 
 
@@ -296,28 +281,10 @@ def baseline_(
     study: StudyArgument,
     *,
     arm: ArmOption = None,
-    model: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A model's answers (id, answer, sample), or the log of another harness; may be given "
-            "several times."
-        ),
-    ] = None,
-    common_items: Annotated[
-        bool,
-        typer.Option(
-            "--common-items",
-            help="If a model did not answer all items, compare on the items that both answered.",
-        ),
-    ] = False,
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            help="The largest difference from a model that counts as none, for the verdict 'at human "
-            "level'. Default: that of the study's frozen plan."
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the report and all tables.")] = None,
+    model: ComparedModels = None,
+    common_items: CommonItemsOption = False,
+    margin: MarginOption = None,
+    out: BaselineFolder = None,
     anonymise: AnonymiseOption = False,
     force: ForceOption = False,
     details: DetailsOption = False,
@@ -327,76 +294,49 @@ def baseline_(
 
     Exit status 1: the baseline was made and must be rejected.
     """
-    from merilo.reports.study_baseline import frozen_plan, study_baseline  # noqa: PLC0415 - slow
-    from merilo.studies.study_export import arm_of  # noqa: PLC0415 - the same
+    from merilo.cli.baseline import finish  # noqa: PLC0415 - slow
+    from merilo.reports.study_baseline import frozen_plan, plan_changes, study_baseline  # noqa: PLC0415
+    from merilo.studies.study_export import arm_of  # noqa: PLC0415
 
-    study_folder = open_study(study)
-    name, group = arm_of(study_folder, arm)
-    folder = OutFolder.checked(out, force=force, needed=[*_files(study_folder), *(model or [])])
-    refuse_json(json_to, [*_files(study_folder), *(model or [])])
+    folder = open_study(study)
+    name, group = arm_of(folder, arm)
+    check_places([*_files(folder), *(model or ())], json_to, out, force=force)
     if margin is not None and not model:
         raise UsageError("--margin is for a comparison with models: give --model FILE")
-    _warn_unfrozen(study_folder)
-    _warn_changes(study_folder)
-    if frozen_plan(study_folder).arms.get(name, group).skip_own:
+    _warn_unfrozen(folder)
+    for change in plan_changes(folder):
+        say(Text("differs from the frozen plan, whose settings are used: {change}", change=change))
+    if frozen_plan(folder).arms.get(name, group).skip_own:
         if model:
             raise UsageError(
                 f"models are compared with people, not with the arm '{name}' that skips its own items",
                 field="--model",
             )
-        return _experts(study_folder, name, folder, json_to)
-    with working("Making the baseline"):
+        return _experts(folder, name, out, force=force, json_to=json_to)
+    with working(Text("Making the baseline")):
         made = study_baseline(
-            study_folder,
+            folder,
             arm=name,
             models=model or (),
             common_items=common_items,
             margin=margin,
             anonymise=anonymise,
         )
-        content = (
-            made.save(folder.path, force=folder.force)
-            if folder
-            else made.to_dict()
-            if json_to or model
-            else {}
-        )
-    for warning in (*made.details.warnings, *made.details.reasons):
-        say(str(warning))
-    if json_to:
-        emit_json(content, json_to)
-    if json_to != "-":
-        from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
-
-        from merilo.errors import for_command_line  # noqa: PLC0415
-        from merilo.reports.baseline_table import table  # noqa: PLC0415
-
-        console = Console(highlight=False)
-        console.print(table(made.without_quality, for_command_line, details=details))
-        if out:
-            console.print(f"The report: {out / 'report.html'}", soft_wrap=True, markup=False)
-        if made.comparisons:
-            from merilo.cli.compare_table import show_tests as show_models  # noqa: PLC0415 - the same
-
-            show_models(made.comparisons, made.details.declaration.metrics[0])
-    return 1 if made.status == "rejected" else 0
+    return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
 
 
-def _experts(study: StudyFolder, arm: str, folder: OutFolder | None, json_to: str | None) -> int:
+def _experts(study: StudyFolder, arm: str, out: Path | None, *, force: bool, json_to: str | None) -> int:
     """The baseline of experts who skip their own questions."""
-    from merilo.reports.study_baseline import expert_study  # noqa: PLC0415 - only expert tests need it
+    from merilo.atomic_write import new_folder, write_files  # noqa: PLC0415 - only expert tests need it
+    from merilo.cli.experts import show_baselines  # noqa: PLC0415
+    from merilo.reports.study_baseline import expert_study  # noqa: PLC0415
 
-    with working("Making the experts' baseline"):
+    with working(Text("Making the experts' baseline")):
         made = expert_study(study, arm=arm)
-    if folder:
-        with folder.filled() as hidden:
+    if out:
+        with new_folder(out, force=force) as hidden:
             write_files(hidden, made.to_files())
-    if json_to:
-        emit_json(made.summary, json_to)
-    if json_to != "-":
-        from merilo.cli.experts import show_baselines  # noqa: PLC0415 - the JSON needs no tables
-
-        show_baselines(made.summary, folder.path if folder else None)
+    deliver(json_to, lambda: made.summary, partial(show_baselines, made.summary, out))
     return 0
 
 
@@ -407,14 +347,7 @@ def _files(folder: StudyFolder) -> list[Path]:
 
 def _warn_unfrozen(folder: StudyFolder) -> None:
     if not folder.frozen:
-        say("the plan is not frozen: 'merilo study freeze' records it before answers are collected")
-
-
-def _warn_changes(folder: StudyFolder) -> None:
-    from merilo.reports.study_baseline import plan_changes  # noqa: PLC0415 - slow
-
-    for change in plan_changes(folder):
-        say(f"differs from the frozen plan, whose settings are used: {change}")
+        say(Text("the plan is not frozen: 'merilo study freeze' records it before answers are collected"))
 
 
 # The commands of the annotation site: serve, invite, collect, backup.

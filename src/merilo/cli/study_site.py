@@ -6,16 +6,17 @@ Collect answers on Merilo's own site.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from merilo.atomic_write import refuse_existing, write_text
-from merilo.cli.output import emit_json, refuse_json, say
-from merilo.cli.study_options import ArmOption, ForceOption, JsonOption, StudyArgument
+from merilo.cli.options import ArmOption, ForceOption, JsonOption, StudyArgument
+from merilo.cli.output import check_places, deliver, say, show
 from merilo.errors import UsageError
-from merilo.wording import counted_noun
+from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.site.served_study import ServedStudy
@@ -75,7 +76,7 @@ def serve(
         started=_show_addresses,
         password_made=_show_password,
     )
-    sys.stdout.write("the site has stopped; all answers that were acknowledged are in the database\n")
+    show(Text("the site has stopped; all answers that were acknowledged are in the database"))
     return 0
 
 
@@ -85,11 +86,11 @@ def password(study: StudyArgument, *, database: DatabaseOption = None) -> int:
     from merilo.site.serving import set_site_password  # noqa: PLC0415 - the help needs no database
 
     if sys.stdin.isatty():
-        given = str(typer.prompt("New password", hide_input=True, confirmation_prompt=True))
+        given = str(typer.prompt(str(Text("New password")), hide_input=True, confirmation_prompt=True))
     else:
         given = sys.stdin.readline().rstrip("\r\n")
     set_site_password(study, given, database=database)
-    sys.stdout.write("the password is set; all sessions of authors have ended\n")
+    show(Text("the password is set; all sessions of authors have ended"))
     return 0
 
 
@@ -136,9 +137,7 @@ def invite(
     )
     address = address or served_address(study, database) or "http://127.0.0.1:8000"
     for name, path in made:
-        sys.stdout.write(
-            f"{name}\t{address.rstrip('/')}{path}\n" if name else f"{address.rstrip('/')}{path}\n"
-        )
+        sys.stdout.write(f"{name}{chr(9) if name else ''}{address.rstrip('/')}{path}\n")
     return 0
 
 
@@ -160,9 +159,9 @@ def exclude(
 
     done = exclude_from_site(study, person, reason=reason, database=database)
     if done.changed:
-        sys.stdout.write(f"excluded; {counted_noun(done.places, 'item is', 'items are')} given to others\n")
+        show(Text("excluded; {n:# item is|# items are} given to others", n=done.places))
     else:
-        sys.stdout.write("nothing changed: the person was excluded before\n")
+        show(Text("nothing changed: the person was excluded before"))
     return 0
 
 
@@ -173,12 +172,16 @@ def reinstate(study: StudyArgument, person: PersonArgument, *, database: Databas
 
     done = reinstate_on_site(study, person, database=database)
     if done.changed:
-        again = counted_noun(done.answers, "answer counts", "answers count")
-        sys.stdout.write(
-            f"reinstated; {again} again, {done.places} do not, because the items were given to others\n"
+        show(
+            Text(
+                "reinstated; {n:# answer counts|# answers count} again, {over} do not, because the items were "
+                "given to others",
+                n=done.answers,
+                over=done.places,
+            )
         )
     else:
-        sys.stdout.write("nothing changed: the person is not excluded\n")
+        show(Text("nothing changed: the person is not excluded"))
     return 0
 
 
@@ -196,18 +199,21 @@ def erase(
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError("erasing cannot be undone: confirm it with --yes")
-        typer.confirm(
-            "Erasing cannot be undone. Erase everything that the site knows about this person?", abort=True
-        )
+        question = Text("Erasing cannot be undone. Erase everything that the site knows about this person?")
+        typer.confirm(str(question), abort=True)
     done = erase_from_site(study, person, database=database)
-    answers, items = (
-        counted_noun(done.answers, "answer", "answers"),
-        counted_noun(done.places, "item is", "items are"),
+    show(
+        Text(
+            "erased, with {answers:# answer|# answers}; {items:# item is|# items are} given to others",
+            answers=done.answers,
+            items=done.places,
+        )
     )
-    sys.stdout.write(f"erased, with {answers}; {items} given to others\n")
     say(
-        "answers that were imported into the study before, exported tables and backups still have "
-        "the person's pseudonym and answers"
+        Text(
+            "answers that were imported into the study before, exported tables and backups still have the "
+            "person's pseudonym and answers"
+        )
     )
     return 0
 
@@ -225,21 +231,19 @@ def collect(
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
     from merilo.site.serving import collect_site  # noqa: PLC0415 - the help needs no database
 
+    check_places([study], json_to)
     refuse_existing(out, force=force)
-    refuse_json(json_to, [study])
     made = collect_site(study, arm=arm, database=database)
     write_text(out, made.table)
     for reason, why in (
-        ("excluded", "of excluded people"),
-        ("stopped", "of stopped people whom the baseline's rule would keep"),
-        ("surplus", "beyond the overlap"),
+        ("excluded", Text("of excluded people")),
+        ("stopped", Text("of stopped people whom the baseline's rule would keep")),
+        ("surplus", Text("beyond the overlap")),
     ):
         if number := made.left_out[reason]:
-            say(f"left out: {number} answers {why}")
-    if json_to:
-        emit_json(made.to_dict(), json_to)
-    if json_to != "-":
-        sys.stdout.write(f"{out}: {made.answers} answers of {made.people} people\n")
+            say(Text("left out: {n} answers {why}", n=number, why=why))
+    told = Text("{file}: {n} answers of {people} people", file=out, n=made.answers, people=made.people)
+    deliver(json_to, made.to_dict, partial(show, told))
     return 0
 
 
@@ -256,23 +260,33 @@ def backup(
 
     refuse_existing(out, force=force)
     back_up_site(study, out, database=database)
-    sys.stdout.write(f"{out}: copied\n")
+    show(Text("{file}: copied", file=out))
     return 0
 
 
 def _show_password(made: str) -> None:
-    sys.stdout.write(
-        f"the password of the author's pages is {made} (shown only now; set another one with 'merilo study password')\n"
+    show(
+        Text(
+            "the password of the author's pages is {password} (shown only now; set another one with "
+            "'merilo study password')",
+            password=made,
+        )
     )
 
 
 def _show_addresses(address: str, studies: list[ServedStudy]) -> None:
     several = len({one.folder.path for one in studies}) > 1
     for one in studies:
-        page = f"{address}{one.path}"
-        how = f"{page}, by invitation" if one.by_invitation else f"{page}?worker_id=ID, or by invitation"
-        name = f"{one.folder.path}, {one.arm_name}" if several else one.arm_name
-        sys.stdout.write(f"{name}: {how} (merilo study invite)\n")
-    sys.stdout.write(f"the author's pages: {address}/author/\n")
-    sys.stdout.write(f"The site is running at {address}; Ctrl-C stops it.\n")
+        show(
+            Text(
+                "{name}: {page}{how:invited=, by invitation|?worker_id=ID, or by invitation} (merilo study invite)",
+                name=f"{one.folder.path}, {one.arm_name}" if several else one.arm_name,
+                page=f"{address}{one.path}",
+                how="invited" if one.by_invitation else "open",
+            )
+        )
+    show(
+        Text("the author's pages: {page}", page=f"{address}/author/"),
+        Text("The site is running at {address}; Ctrl-C stops it.", address=address),
+    )
     sys.stdout.flush()

@@ -2,196 +2,253 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from merilo.errors import for_command_line
+from merilo.cli.output import interval, number, show, show_table
 from merilo.people.cost import paid_work
 from merilo.people.platforms import NAMES
+from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.study_status import StudyStatus
+from merilo.statistics.intervals import Interval
 from merilo.studies.collected import ImportedStudy
 from merilo.studies.creation import CreatedStudy
+from merilo.studies.plan_checks import StudyCheck
 from merilo.studies.plan_figures import PlanFigures, plan_rows, plan_sentences
 from merilo.studies.plan_types import Study
 from merilo.studies.study_export import ExportedStudy
-
-
-def _say(shown: str | Table) -> None:
-    """Print a sentence on one line, or a table that fits the terminal."""
-    sentence = isinstance(shown, str)
-    Console(highlight=False).print(shown, soft_wrap=sentence, markup=not sentence)
+from merilo.text import Text, joined
 
 
 def show_created(made: CreatedStudy) -> None:
     """Print the created study and its computed plan."""
     section = made.subset.section
-    _say(
-        f"{made.source.declared.title}: {len(made.subset.items)} of {section.of} items; arms: "
-        f"{' and '.join(made.folder.plan.arms)} "
-        f"({for_command_line(f'{made.source.audience} test: {made.source.audience_from}')})"
+    show(
+        Text(
+            "{title}: {n} of {of} items; arms: {arms} ({audience} test: {why})",
+            title=made.source.declared.title,
+            n=len(made.subset.items),
+            of=section.of,
+            arms=[*made.folder.plan.arms],
+            audience=made.source.audience,
+            why=made.source.audience_from,
+        )
     )
     largest = made.subset.largest_deviation
     if not section.all and largest is not None:
-        _say(
-            f"Fields kept: {', '.join(field.name for field in made.subset.fields)}; the largest deviation is "
-            f"{largest.deviation:+.2f} percentage points ({largest.field} = {largest.value})"
+        show(
+            Text(
+                "Fields kept: {fields}; the largest deviation is {deviation:+.2f} percentage points "
+                "({field} = {value})",
+                fields=[field.name for field in made.subset.fields],
+                deviation=largest.deviation,
+                field=largest.field,
+                value=largest.value,
+            )
         )
     if made.controls is not None and made.controls.check.checked:
         whole = made.controls.check.features[0]
-        _say(
-            f"Controls: {len(made.controls.items)} items; a classifier distinguishes them from "
-            f"test items with AUC {whole.auc:.2f} "
-            f"({whole.interval.low:.2f} to {whole.interval.high:.2f}; up to 0.5 is chance)"
+        show(
+            Text(
+                "Controls: {n:# item|# items}; a classifier distinguishes them from test items with AUC {auc:.2f} "
+                "({low:.2f} to {high:.2f}; up to 0.5 is chance)",
+                n=len(made.controls.items),
+                auc=whole.auc,
+                low=whole.interval.low,
+                high=whole.interval.high,
+            )
         )
     elif made.controls is not None:
-        _say(
-            f"Controls: {len(made.controls.items)} of {made.controls.wanted} items; not checked "
-            "whether they look like test items: "
-            f"{made.controls.check.why_unchecked}"
+        show(
+            Text(
+                "Controls: {n} of {wanted} items; not checked whether they look like test items: {why}",
+                n=len(made.controls.items),
+                wanted=made.controls.wanted,
+                why=made.controls.check.why_unchecked,
+            )
         )
     show_plan_figures(made.folder.plan, made.figures)
-    _say(f"{made.folder.path} is ready: edit study.yaml and the instructions, then validate and freeze it")
+    show(
+        Text(
+            "{folder} is ready: edit study.yaml and the instructions, then validate and freeze it",
+            folder=made.folder.path,
+        )
+    )
 
 
 def show_plan_figures(plan: Study, figures: PlanFigures) -> None:
     """Print the computed plan on standard output."""
-    table = Table(title=f"Plan of the study {escape(plan.study)}", title_justify="left", title_style="bold")
-    table.add_column("", style="bold")
-    for name in figures.arms:
-        table.add_column(name, justify="right")
-    for name, cells in plan_rows(plan, figures):
-        table.add_row(name, *map(escape, cells))
-    _say(table)
-    for sentence in plan_sentences(figures):
-        _say(sentence)
+    show_table(
+        [(name, *cells) for name, cells in plan_rows(plan, figures)],
+        ["", *figures.arms],
+        title=Text("Plan of the study {study}", study=plan.study),
+    )
+    show(*plan_sentences(figures))
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+def show_check(check: StudyCheck, folder: Path) -> None:
+    """Print the computed plan of a valid study, and the problems of another one."""
+    if check.valid and check.study is not None and check.figures is not None:
+        show_plan_figures(check.study.plan, check.figures)
+    show(*(f"warning: {warning}" for warning in check.warnings), *check.problems)
+    verdict = Text("invalid: {n:# problem|# problems}", n=len(check.problems))
+    show(f"{folder}: {Text('valid', context='files') if check.valid else verdict}")
 
 
 def show_export(made: ExportedStudy, out: Path) -> None:
     """Print what was exported, a line a sheet."""
     for sheet in made.sheets:
-        whom = f" for {sheet.respondent}" if sheet.respondent else ""
-        own = f", without {_count(sheet.left_out, 'item')} of their own" if sheet.respondent else ""
-        _say(
-            f"{NAMES[made.platform]}{whom}: {_count(sheet.tests, 'item')}{own}, "
-            f"{_count(made.controls, 'control item')}, {_count(made.training, 'training item')}; "
-            f"files: {', '.join(sheet.files)}"
+        own = Text(", without {n:# item|# items} of their own", n=sheet.left_out)
+        show(
+            Text(
+                "{platform}{whom}: {n:# item|# items}{own}, {controls:# control item|# control items}, "
+                "{training:# training item|# training items}; files: {files}",
+                platform=NAMES[made.platform],
+                whom=Text(" for {name}", name=sheet.respondent) if sheet.respondent else "",
+                n=sheet.tests,
+                own=own if sheet.respondent else "",
+                controls=made.controls,
+                training=made.training,
+                files=[*sheet.files],
+            )
         )
-    people = "1 person answers" if made.overlap == 1 else f"{made.overlap} people answer"
-    _say(f"Set the overlap to {made.overlap}: {people} each task. The files: {out}")
+    show(
+        Text(
+            "Set the overlap to {n}: {n:# person answers|# people answer} each task. The files: {folder}",
+            n=made.overlap,
+            folder=out,
+        )
+    )
 
 
 def show_import(made: ImportedStudy) -> None:
     """Print what was imported, a line a file, and what the study has now."""
     for one in made.added:
         left = "".join(f", {n} {reason.replace('_', ' ')}" for reason, n in one.left_out.items())
-        _say(f"{one.name} ({NAMES[one.platform]}, {one.arm}): {_count(one.answers, 'answer')}{left}")
+        answers = Text("{n:# answer|# answers}", n=one.answers)
+        show(f"{one.name} ({NAMES[one.platform]}, {one.arm}): {answers}{left}")
     for arm, table in made.imports.tables.items():
-        repeated = f" ({_count(table.repeated, 'row')} in several files)" if table.repeated else ""
-        _say(f"The study now has {_count(table.answers, 'answer')} of {arm}{repeated}.")
+        repeated = Text(" ({n:# row|# rows} in several files)", n=table.repeated)
+        show(
+            Text(
+                "The study now has {n:# answer|# answers} of {arm}{repeated}.",
+                n=table.answers,
+                arm=arm,
+                repeated=repeated if table.repeated else "",
+            )
+        )
     if not made.imports.tables:
-        _say("The study has no answers yet.")
+        show(Text("The study has no answers yet."))
 
 
 def show_status(found: StudyStatus) -> None:
     """Print the status of one group of annotators."""
-    table = Table(
-        show_header=False, title=f"{escape(found.study)}, {escape(found.arm)}", title_justify="left"
-    )
-    table.add_column(style="bold")
-    table.add_column()
-    for name, text in _lines(found):
-        table.add_row(name, escape(text))
-    _say(table)
+    show_table(_rows(found), title=f"{found.study}, {found.arm}")
     if found.annotators:
-        _say(_annotators(found))
+        _show_annotators(found)
     if found.problem:
-        _say(f"No agreement yet: {found.problem}")
+        show(Text("No agreement yet: {why}", why=found.problem))
 
 
-def _lines(found: StudyStatus) -> list[tuple[str, str]]:
-    share = found.counted / found.planned if found.planned else 0.0
-    lines = [
-        ("plan", "frozen" if found.frozen else "not frozen"),
-        *([("adaptive overlap", _adaptive(found.adaptive))] if found.adaptive else []),
-        ("answers that count", f"{found.counted:,} of {found.planned:,} ({share:.0%})"),
-        ("items with full overlap", f"{found.missing_by.get(0, 0):,} of {found.items:,}"),
-        ("answers missing", f"{found.missing:,}{_missing(found)}"),
+def _rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
+    yield Text("plan"), Text("frozen", context="plan") if found.frozen else Text("not frozen")
+    if found.adaptive:
+        start, limit, share, _ = found.adaptive.split(":")
+        yield (
+            Text("adaptive overlap"),
+            Text(
+                "{start} to {limit}, fixed for {share:%} of the items; more answers are missing if people disagree",
+                start=start,
+                limit=limit,
+                share=float(share),
+            ),
+        )
+    yield (
+        Text("answers that count"),
+        Text(
+            "{n:,} of {planned:,} ({share:.0%})",
+            n=found.counted,
+            planned=found.planned,
+            share=found.counted / found.planned if found.planned else 0.0,
+        ),
+    )
+    yield (
+        Text("items with full overlap"),
+        Text("{n:,} of {of:,}", n=found.missing_by.get(0, 0), of=found.items),
+    )
+    by = [
+        Text("{left} on {n:# item|# items}", left=left, n=n) for left, n in found.missing_by.items() if left
     ]
-    if found.surplus:
-        lines.append(("items with more answers", f"{found.surplus:,}"))
-    if found.repeated:
-        lines.append(("second answers of one person", f"{found.repeated:,}"))
+    missing = number(found.missing, ",")
+    yield Text("answers missing"), Text("{n} ({by})", n=missing, by=by) if by else missing
+    for name, n in (
+        (Text("items with more answers"), found.surplus),
+        (Text("second answers of one person"), found.repeated),
+    ):
+        if n:
+            yield name, number(n, ",")
     if found.annotators:
-        excluded = sum(one.excluded for one in found.annotators)
-        lines.append(
-            ("annotators", f"{len(found.annotators)}, {excluded} below the threshold on control items")
+        yield (
+            Text("annotators", context="row"),
+            Text(
+                "{n}, {excluded} below the threshold on control items",
+                n=len(found.annotators),
+                excluded=sum(one.excluded for one in found.annotators),
+            ),
         )
     if found.alpha is not None:
-        lines.append(("Krippendorff's alpha", f"{found.alpha:.3f}"))
+        yield Text("Krippendorff's alpha"), number(found.alpha, ".3f")
     if found.low_agreement is not None:
-        lines.append(("items without a majority", f"{found.low_agreement:.0%}"))
+        yield Text("items without a majority"), number(found.low_agreement, ".0%")
     if found.per_hour is not None:
-        left = "" if found.hours_left is None else f"; {found.hours_left:.1f} hours of work left"
-        lines.append(("answers an hour", f"{found.per_hour:.0f}{left}"))
-    lines += _pay(found)
+        left = "" if found.hours_left is None else Text("{n:.1f} hours of work left", n=found.hours_left)
+        yield Text("answers an hour"), joined([number(found.per_hour, ".0f"), left], "; ")
+    if found.cost is not None and found.cost.total is not None:
+        cost = found.cost
+        yield (
+            Text("pay so far"),
+            Text(
+                "{total:.2f} {currency} for {work}{hourly}{planned}",
+                total=cost.total,
+                currency=cost.currency,
+                work=paid_work(cost.pages, cost.answers),
+                hourly="" if cost.hourly is None else Text(", {pay:.2f} an hour", pay=cost.hourly),
+                planned=Text(" (as planned: the platform's files do not state it)")
+                if found.planned_pay
+                else "",
+            ),
+        )
     if found.estimate:
         one = found.estimate
-        alone = "" if one.over_annotators else " over items alone"
-        sure = "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]{alone}"
-        lines.append((f"{one.metric} so far", f"{one.value:.3f}{sure} on {_count(one.n, 'item')}"))
-    return lines
-
-
-def _adaptive(design: str) -> str:
-    start, limit, share, _ = design.split(":")
-    return f"{start} to {limit}, fixed for {float(share):.0%} of the items; more answers are missing if people disagree"
-
-
-def _missing(found: StudyStatus) -> str:
-    by = [f"{left} on {_count(n, 'item')}" for left, n in found.missing_by.items() if left]
-    return f" ({', '.join(by)})" if by else ""
-
-
-def _pay(found: StudyStatus) -> list[tuple[str, str]]:
-    if found.cost is None or found.cost.total is None:
-        return []
-    hourly = "" if found.cost.hourly is None else f", {found.cost.hourly:.2f} an hour"
-    planned = " (as planned: the platform's files do not state it)" if found.planned_pay else ""
-    return [
-        (
-            "pay so far",
-            f"{found.cost.total:.2f} {found.cost.currency} for "
-            f"{paid_work(found.cost.pages, found.cost.answers).en}{hourly}{planned}",
+        sure = None if one.low is None or one.high is None else Interval(one.low, one.high)
+        yield (
+            Text("{metric} so far", metric=one.metric),
+            Text(
+                "{value:.3f}{interval}{over} on {n:# item|# items}",
+                value=one.value,
+                interval=interval(sure),
+                over="" if one.over_annotators or sure is None else f" {OVER_ITEMS_ALONE}",
+                n=one.n,
+            ),
         )
-    ]
 
 
-def _annotators(found: StudyStatus) -> Table:
-    table = Table(title="Annotators", title_justify="left")
-    table.add_column("annotator", overflow="fold")
+def _show_annotators(found: StudyStatus) -> None:
+    def shown(value: float | None, spec: str) -> str:
+        return "" if value is None else number(value, spec)
+
     columns = {
-        "answers": [str(one.answers) for one in found.annotators],
-        "skipped": [str(one.skipped or "") for one in found.annotators],
-        "controls": [str(one.controls) for one in found.annotators],
-        "correct": [
-            "" if one.control_accuracy is None else f"{one.control_accuracy:.0%}" for one in found.annotators
-        ],
-        "seconds": [
-            "" if one.median_seconds is None else f"{one.median_seconds:.0f}" for one in found.annotators
-        ],
-        "hourly pay": ["" if one.hourly is None else f"{one.hourly:.2f}" for one in found.annotators],
-        "excluded": ["yes" if one.excluded else "" for one in found.annotators],
+        Text("answers", context="column"): [str(one.answers) for one in found.annotators],
+        Text("skipped"): [str(one.skipped or "") for one in found.annotators],
+        Text("controls", context="column"): [str(one.controls) for one in found.annotators],
+        Text("correct", context="column"): [shown(one.control_accuracy, ".0%") for one in found.annotators],
+        Text("seconds", context="column"): [shown(one.median_seconds, ".0f") for one in found.annotators],
+        Text("hourly pay"): [shown(one.hourly, ".2f") for one in found.annotators],
+        Text("excluded", context="column"): [str(Text("yes")) * one.excluded for one in found.annotators],
     }
     filled = {name: texts for name, texts in columns.items() if any(texts)}
-    for name in filled:
-        table.add_column(name, justify="right")
-    for one, *texts in zip(found.annotators, *filled.values(), strict=True):
-        table.add_row(escape(one.annotator), *texts)
-    return table
+    show_table(
+        zip((one.annotator for one in found.annotators), *filled.values(), strict=True),
+        [Text("annotator", context="column"), *filled],
+        title=Text("Annotators", context="heading"),
+    )

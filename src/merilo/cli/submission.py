@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from merilo.atomic_write import refuse_existing
-from merilo.cli.output import emit_json, say, working
-from merilo.cli.rater import CurvesOption, ModelsOption, rater_of
+from merilo.cli.options import CurvesOption, ForceOption, JsonOption, RaterOption, SeedOption, rater_of
+from merilo.cli.output import deliver, emit_json, say, working
 from merilo.garbage_collection import collecting_later
 from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.evaluation import content_of, read_gold, refused, score_submission
 from merilo.submissions.writing import examples, pack, sample
-from merilo.text import Language
+from merilo.text import Language, Text, own_language, speaking
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Pack and score submissions to the benchmark."
@@ -34,18 +34,13 @@ def score_archive(
             help="A folder of the tests with their gold answers, as <name>.json or <name>/test.json."
         ),
     ],
-    lang: Annotated[Language, typer.Option(help="The language of messages.")] = "en",
-    rudetox_models: ModelsOption = None,
-    rudetox_curves: CurvesOption = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")
-    ] = 0,
-    json_to: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE|-", help="Write the result as one JSON object; - is standard output."
-        ),
+    lang: Annotated[
+        Language | None, typer.Option(help="The language of messages. Default: that of the terminal.")
     ] = None,
+    rudetox_models: RaterOption = None,
+    rudetox_curves: CurvesOption = None,
+    seed: SeedOption = 0,
+    json_to: JsonOption = None,
 ) -> int:
     """Score a submission as the benchmark does: metrics, errors, total score.
 
@@ -53,20 +48,22 @@ def score_archive(
     """
     rater = rater_of(rudetox_models, rudetox_curves)
     try:
-        with working("Scoring the submission"), collecting_later():
+        with working(Text("Scoring the submission")), collecting_later():
             tests = read_gold(gold)
             result = score_submission(archive, tests, rater=rater, seed=seed)
     except ArchiveError as error:
         if json_to:
             emit_json(content_of(refused(error)), json_to)
-        raise error.told(lang) from error
-    if json_to:
-        making: dict[str, Json] = {"seed": seed, "rudetox": {**rater.making} if rater else None}
-        emit_json({**content_of(result), **making}, json_to)
-    if json_to != "-":
-        from merilo.cli.score_table import show_result  # noqa: PLC0415 - the JSON needs no tables
+        raise error.told(lang or own_language()) from error
+    making: dict[str, Json] = {"seed": seed, "rudetox": {**rater.making} if rater else None}
 
-        show_result(result, lang)
+    def shown() -> None:
+        from merilo.cli.score_tables import show_result  # noqa: PLC0415 - the JSON needs no tables
+
+        with speaking(lang):
+            show_result(result)
+
+    deliver(json_to, lambda: {**content_of(result), **making}, shown)
     return 0 if result.ready_for_public else 1
 
 
@@ -80,12 +77,19 @@ def write_sample(
     seed: Annotated[
         int, typer.Option(min=0, help="The random seed. The same seed gives the same archive.")
     ] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
+    force: ForceOption = False,
 ) -> int:
     """Write a valid submission with random answers: an example of the format, and the score of guessing."""
     refuse_existing(out, force=force)
     titles = sample(read_gold(gold) if gold else examples(), out, seed)
-    say(f"{out}: random answers to {len(titles)} datasets, seed {seed}")
+    say(
+        Text(
+            "{file}: random answers to {n:# dataset|# datasets}, seed {seed}",
+            file=out,
+            n=len(titles),
+            seed=seed,
+        )
+    )
     return 0
 
 
@@ -100,10 +104,10 @@ def write_pack(
     ],
     *,
     out: Annotated[Path, typer.Option(metavar="ZIP", help="The archive to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
+    force: ForceOption = False,
 ) -> int:
     """Pack answers into a submission."""
     refuse_existing(out, force=force)
     titles = pack(run, out)
-    say(f"{out}: answers to {', '.join(titles)}")
+    say(f"{out}: {Text('answers to {datasets}', datasets=', '.join(titles))}")
     return 0

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic_core import to_jsonable_python
+
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
@@ -184,13 +186,7 @@ class ScoreResult:
         if self.answers.log:
             content["log"] = self.answers.log.to_json()
         if explain:
-            content["explained"] = {
-                str(name): [
-                    {"metric": one.metric, "points": one.points, "most": one.most, "steps": [*one.steps]}
-                    for one in self.explain(name)
-                ]
-                for name in explain
-            }
+            content["explained"] = {str(name): to_jsonable_python(self.explain(name)) for name in explain}
         if per_item:
             content["per_item"] = {name: {**values} for name, values in self.per_item.items()}
         return {**content, "rudetox": {**self.rater.making}} if self.rater else content

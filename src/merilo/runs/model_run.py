@@ -102,6 +102,16 @@ class DatasetPlan:
         """How many requests are sent."""
         return self.items * self.samples
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return the plan of the dataset as JSON."""
+        names = ("title", "items", "samples", "prompt_tokens", "completion_tokens", "usd")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "requests": self.count,
+            "refused_media": self.refused,
+            "rendered": [rendered(request) for request in self.requests],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
@@ -126,20 +136,7 @@ class RunPlan:
         return {
             "model": self.model,
             "usd": self.usd,
-            "datasets": {
-                name: {
-                    "title": one.title,
-                    "items": one.items,
-                    "samples": one.samples,
-                    "requests": one.count,
-                    "prompt_tokens": one.prompt_tokens,
-                    "completion_tokens": one.completion_tokens,
-                    "usd": one.usd,
-                    "refused_media": one.refused,
-                    "rendered": [rendered(request) for request in one.requests],
-                }
-                for name, one in self.datasets.items()
-            },
+            "datasets": {name: one.to_dict() for name, one in self.datasets.items()},
         }
 
 
@@ -162,15 +159,6 @@ def rendered(request: Request) -> dict[str, Json]:
     }
 
 
-def plan_of(asked: Sequence[AskedDataset], model: str, price: Price | None) -> RunPlan:
-    """Render the requests of datasets and estimate their tokens and cost.
-
-    Raises:
-        DataError: an item cannot be rendered.
-    """
-    return RunPlan(model, {one.declared.name: _dataset(one, price) for one in asked})
-
-
 def _dataset(asked: AskedDataset, price: Price | None) -> DatasetPlan:
     requests = tuple(asked.first_requests())
     times = asked.samples
@@ -191,14 +179,8 @@ def _dataset(asked: AskedDataset, price: Price | None) -> DatasetPlan:
 
 
 #: Called before anything is asked with the number of requests that are left and that were answered before;
-#: the returned context
-#: receives a function to call with the progress.
+#: the returned context receives a function to call with the progress.
 AskWatch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
-
-
-@contextmanager
-def _quiet(requests: int, answered: int) -> Iterator[Callable[[Progress], None]]:
-    yield lambda _: None
 
 
 def run(
@@ -273,7 +255,7 @@ def run_model(
     *,
     rater: Rater | None = None,
     force: bool = False,
-    watch: AskWatch = _quiet,
+    watch: AskWatch = unwatched,
     watch_programs: Watch = unwatched,
     say: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
@@ -309,7 +291,8 @@ def plan_run(options: RunOptions) -> RunPlan:
         MeriloError: as `run`.
     """
     with event_loop() as loop, _prepared(options, loop) as prepared:
-        return plan_of(prepared.asked, prepared.record.model.name, options.price)
+        plans = {one.declared.name: _dataset(one, options.price) for one in prepared.asked}
+        return RunPlan(prepared.record.model.name, plans)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -85,14 +85,9 @@ class ProgramScores:
             "metrics": {score.name: score.to_dict() for score in self.scores},
             "refused": {f"pass@{k}": sentence for k, sentence in self.refused.items()},
             "outcomes": _outcomes(tally.results),
-            "exceptions": _counted(tally.exceptions),
-            "rules": _counted(tally.rules),
-            "retries": {
-                "timeouts": tally.retries.timeouts,
-                "timeouts_passed": tally.retries.timeouts_passed,
-                "failures": tally.retries.failures,
-                "failures_passed": tally.retries.failures_passed,
-            },
+            "exceptions": dict(tally.exceptions.most_common()),
+            "rules": dict(tally.rules.most_common()),
+            "retries": asdict(tally.retries),
             **({"annotators": self.authors.content()} if self.authors else {}),
             "warnings": list(self.warnings),
             "resumed": self.resumed,
@@ -110,17 +105,13 @@ class ProgramScores:
             "generations": tally.generations,
             "passed": tally.passed,
             "outcomes": _outcomes(tally.results),
-            "exceptions": _counted(tally.exceptions),
+            "exceptions": dict(tally.exceptions.most_common()),
             **{score.name: score.per_item[tally.problem.id] for score in self.scores},
         }
 
 
 def _outcomes(results: Counter[Ending]) -> dict[str, Json]:
     return {result.value: count for result, count in results.most_common()}
-
-
-def _counted(counter: Counter[str]) -> dict[str, Json]:
-    return dict(counter.most_common())
 
 
 #: Names of the files in the output folder.
@@ -138,13 +129,11 @@ def refuse_places(
     json_file: Path | None = None,
 ) -> None:
     """Refuse outputs that overwrite a file or cannot be written, and a packages folder that holds gold answers."""
-    for one in read:
-        if str(one) == "-":
-            raise UsageError(
-                "standard input cannot be used, because the file is read twice; save it as a file"
-            )
+    if Path("-") in read:
+        raise UsageError("standard input cannot be used, because the file is read twice; save it as a file")
     kept = [out / name for name in KEPT] if out else []
-    for path in [*(one for one in (outputs, json_file) if one), *kept]:
+    written = [*kept, *(one for one in (outputs, json_file) if one)]
+    for path in written:
         refuse_existing(path, force=True, needed=read)
     if out and not (out / VERDICTS).exists():
         for path in kept:
@@ -154,9 +143,14 @@ def refuse_places(
                     file=path,
                 )
     # Both options may name the same score file.
-    _refuse_same(json_file, [path for path in kept if path.name != SCORE])
-    _refuse_same(outputs, [*kept, *([json_file] if json_file else [])])
-    written = [*kept, *([outputs] if outputs else []), *([json_file] if json_file else [])]
+    scores = {os.path.realpath(out / SCORE)} & {os.path.realpath(json_file)} if out and json_file else set()
+    places = Counter(os.path.realpath(path) for path in written if path.is_file() or not path.exists())
+    for path in reversed(written):
+        place = os.path.realpath(path)
+        if places[place] > 1 + (place in scores):
+            raise OutputError(
+                "would be written twice, with different results; choose another path", file=path
+            )
     for path in written:
         refuse_unwritable(path)
     # The outputs of correct programs reveal as much as the gold answers.
@@ -165,16 +159,6 @@ def refuse_places(
             raise UsageError(
                 f"'{packages}' contains {one}, which programs must not see; choose another folder",
                 field=argument("packages"),
-            )
-
-
-def _refuse_same(path: Path | None, others: list[Path]) -> None:
-    if path is None or (path.exists() and not path.is_file()):
-        return
-    for other in others:
-        if os.path.realpath(path) == os.path.realpath(other):
-            raise OutputError(
-                "would be written twice, with different results; choose another path", file=path
             )
 
 
@@ -193,7 +177,7 @@ Watch: TypeAlias = Callable[[int, int], AbstractContextManager[Callable[[Step], 
 
 
 @contextmanager
-def unwatched(generations: int, resumed: int) -> Iterator[Callable[[Step], None]]:
+def unwatched(_: int, __: int) -> Iterator[Callable[[object], None]]:
     """Show nothing."""
     yield lambda _: None
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic_core import to_jsonable_python
+
 from merilo.datasets import Dataset
 from merilo.errors import MeriloError, UsageError, argument
 from merilo.items import Item
@@ -23,6 +25,9 @@ from merilo.runs.model_run import rendered
 from merilo.runs.run_scores import sampled
 from merilo.runs.run_sources import source_of
 from merilo.strict_json import Json
+
+#: What the explanation tells of a reply.
+_REPLY = ("text", "thought", "finish", "loglikelihoods", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +55,11 @@ class SampleExplanation:
         return {
             "sample": self.sample,
             "request": None if self.request is None else rendered(self.request),
-            "reply": {
-                "text": self.reply.text,
-                "thought": self.reply.thought,
-                "finish": self.reply.finish,
-                "loglikelihoods": list(self.reply.loglikelihoods),
-                "error": self.reply.error,
-            },
+            "reply": {name: to_jsonable_python(getattr(self.reply, name)) for name in _REPLY},
             "answer": self.extracted.answer,
             "outcome": self.extracted.outcome,
             "rule": self.extracted.rule,
-            "judgements": [
-                {"metric": one.metric, "points": one.points, "most": one.most, "steps": [*one.steps]}
-                for one in self.judgements
-            ],
+            "judgements": to_jsonable_python(self.judgements),
             "reason": self.reason or None,
         }
 

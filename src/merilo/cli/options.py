@@ -1,0 +1,259 @@
+"""Options of commands: one for each setting, made from its declaration, and those that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import wraps
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import typer
+
+from merilo.cli.output import reading, say
+from merilo.errors import UsageError
+from merilo.settings import OUTPUT, CheckedSettings, InputSettings, Settings, help_of, type_of
+
+if TYPE_CHECKING:
+    from merilo.datasets import Dataset
+    from merilo.metrics.detox import Rater
+    from merilo.people.reading import StudyResponses
+
+#: The panel of the options that most people need, which stands first in the help of a command.
+MOST_USED: Final = "Most used"
+MODELS: Final = "Comparison with models"
+
+JsonOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE|-",
+        help="Write the result as one JSON object; - is standard output.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+ForceOption: TypeAlias = Annotated[
+    bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=OUTPUT)
+]
+DetailsOption: TypeAlias = Annotated[
+    bool, typer.Option("--details", help="Show all rows of the table.", rich_help_panel=OUTPUT)
+]
+AnonymiseOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--anonymise",
+        help="Replace annotators' ids by pseudonyms, and remove folders from file names.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+BaselineFolder: TypeAlias = Annotated[
+    Path | None, typer.Option(help="A new folder for the report and all tables.", rich_help_panel=OUTPUT)
+]
+ExplainOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--explain",
+        metavar="ID",
+        help="Show how the answer to this item was found and judged; may be given several times.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+SeedOption: TypeAlias = Annotated[
+    int, typer.Option(min=0, help="The random seed of the intervals' bootstrap resamples.")
+]
+Exports: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Exports of one study: Toloka, ABC Elementary, Label Studio, Amazon Mechanical Turk, or a "
+        "table (CSV, TSV, Parquet, JSONL)."
+    ),
+]
+StudyArgument: TypeAlias = Annotated[Path, typer.Argument(help="The study's folder.")]
+ArmOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The group of annotators in study.yaml: people (the default) or experts."
+    ),
+]
+ComparedModels: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="A model's answers (id, answer, sample), or the log of another harness; may be given "
+        "several times.",
+        rich_help_panel=MODELS,
+    ),
+]
+CommonItemsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--common-items",
+        help="If a model did not answer all items, compare on the items that both answered.",
+        rich_help_panel=MODELS,
+    ),
+]
+MarginOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        help="The largest difference from a model that counts as none, for the verdict 'at human "
+        "level'. Default: that of the study's frozen plan.",
+        rich_help_panel=MODELS,
+    ),
+]
+RaterOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rudetox-models",
+        metavar="DIR|hub",
+        help="J's classifiers: a folder with sta, sim and fl, or 'hub'. Without them J is not computed.",
+    ),
+]
+CurvesOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--rudetox-curves", help="J's calibration curves. Default: no calibration, which the result states."
+    ),
+]
+
+
+def rater_of(models: str | None, curves: Path | None) -> Rater | None:
+    """Return the rater that the options select, or `None`; errors as for `metrics.detox.rater_of`."""
+    from merilo.metrics.detox import rater_of as select_rater  # noqa: PLC0415 - the help needs no classifiers
+
+    rater = select_rater(models, curves)
+    tell_calibration(rater)
+    return rater
+
+
+def tell_calibration(rater: Rater | None) -> None:
+    """Say which calibration curves the classifiers use."""
+    if rater is None:
+        return
+    from merilo.metrics.classifiers import Classifiers  # noqa: PLC0415 - only J needs it
+
+    if isinstance(rater, Classifiers):
+        say(f"J is calibrated by '{rater.calibration.name}'. {rater.calibration.provenance}")
+
+
+#: The settings with which exports are read; the others belong to gold answers and to the population.
+_READING: Final = (
+    *("platform", "answer", "item", "recode", "encoding", "annotator", "control", "page", "started"),
+    *("submitted", "seconds", "reward"),
+)
+
+
+def read_exports(
+    files: Sequence[Path], given: InputSettings, dataset: str | Dataset | None = None
+) -> StudyResponses:
+    """Read the exports of a study with a progress bar; errors as for `merilo.read_responses`."""
+    from merilo.people.reading import read_responses  # noqa: PLC0415 - the help needs no Polars
+
+    chosen: dict[str, Any] = given.parameters()
+    with reading(files) as progress:
+        return read_responses(
+            list(files), dataset=dataset, progress=progress, **{name: chosen[name] for name in _READING}
+        )
+
+
+def input_files(files: Sequence[Path | None], given: InputSettings) -> list[Path]:
+    """Return the files that a command reads: those given and those of its settings."""
+    from merilo.people.recoding import recoding_files  # noqa: PLC0415 - the help needs no Polars
+
+    named = (*files, given.gold, given.skills, given.population)
+    return [*(path for path in named if path is not None), *recoding_files(given.recode)]
+
+
+def takes_settings(
+    *names: str, of: type[CheckedSettings] = Settings, most_used: Sequence[str] = (), into: str = "settings"
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Replace the parameter `settings` of a command by one option for each setting.
+
+    The command gets the options' values as settings; impossible values are refused before it starts.
+
+    Args:
+        names: the settings; by default, all that a user chooses.
+        of: the class that declares them.
+        into: the name of the parameter.
+        most_used: the parameters whose options stand first in the help, in a panel of their own.
+    """
+
+    def decorated(command: Callable[..., int]) -> Callable[..., int]:
+        chosen = names or tuple(of().parameters())
+        options = [_option(name, of()) for name in chosen]
+
+        @wraps(command)
+        def run(**values: Any) -> int:  # noqa: ANN401 - a command's options have many types
+            given = {name: _value(name, of, values.pop(name)) for name in chosen}
+            return command(**values, **{into: of.of(given)})
+
+        hints = get_type_hints(command, include_extras=True)
+        parameters = [
+            one
+            for own in signature(command).parameters.values()
+            for one in (options if own.name == into else [own.replace(annotation=hints[own.name])])
+        ]
+        first = [_in_first_panel(one) for name in most_used for one in parameters if one.name == name]
+        arguments = [one for one in parameters if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+        others = [one for one in parameters if one.name not in most_used and one not in arguments]
+        parameters = [*arguments, *first, *others]
+        run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorated
+
+
+def _in_first_panel(parameter: Parameter) -> Parameter:
+    kind, option = parameter.annotation.__origin__, copy(parameter.annotation.__metadata__[0])
+    option.rich_help_panel = MOST_USED
+    return parameter.replace(annotation=Annotated[kind, option])
+
+
+def _option(name: str, defaults: CheckedSettings) -> Parameter:
+    """Return the parameter of one setting that a user chooses."""
+    about = help_of(name, type(defaults))
+    if about is None:
+        raise KeyError(name)
+    kind, default = type_of(name, type(defaults)), getattr(defaults, name)
+    flags = [f"--{name.replace('_', '-')}"] if kind is bool else []
+    if _is_tuple(kind):
+        kind, default = list[str] | None, None
+    elif name == "min_votes":
+        kind = str
+    shown = typer.Option(*flags, help=about.text, metavar=about.metavar, rich_help_panel=about.panel)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
+
+
+def _value(name: str, of: type, given: Any) -> object:  # noqa: ANN401 - as above
+    """Convert an option's value to that of the setting."""
+    kind = type_of(name, of)
+    if _is_tuple(kind):
+        return tuple(given) if given else None if type(None) in get_args(kind) else ()
+    return _votes(given) if name == "min_votes" else given
+
+
+def _votes(text: str) -> int | Literal["majority"]:
+    """Parse the value of --min-votes.
+
+    Raises:
+        UsageError: the text is neither 'majority' nor a whole number.
+    """
+    if text == "majority":
+        return "majority"
+    if not text.isdecimal():
+        raise UsageError(f"--min-votes takes 'majority' or a number of at least 1, not '{text}'")
+    return int(text)
+
+
+def _is_tuple(kind: Any) -> bool:  # noqa: ANN401 - as above
+    return any(get_origin(one) is tuple for one in (kind, *get_args(kind)))
