@@ -206,11 +206,6 @@ def test_words_agree_across_case_and_quotes_and_the_files_keep_one_spelling(tmp_
     assert outcome.json["normalisation"] == {"«ёж»": "Ёж", "еж.": "Ёж"}
 
 
-def test_a_rule_that_does_not_exist_is_wrong_usage(tmp_path: Path) -> None:
-    pool = written(tmp_path / "p.tsv", toloka([row("q", "1", "w")]))
-    assert merilo("baseline", pool, "--normalise", "stemming").status == 2
-
-
 def test_every_rule_is_documented() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "aggregation.md").read_text(encoding="utf-8")
     for name, rule in RULES.items():

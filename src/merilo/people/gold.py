@@ -140,24 +140,18 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
         orient="row",
     )
     source = f"the solver of {name}"
-    warnings = (_unsolved(reasons, items.height, name),) if reasons else ()
-    return Gold(answers, source, warnings=warnings, items=found, unsolved=tuple(reasons))
-
-
-def _unsolved(reasons: Mapping[int, str], total: int, name: str) -> Text:
-    """Build the warning with the items without a gold answer, and the first reasons of the solver.
-
-    The solver's reasons are English.
-    """
+    # The solver's reasons are English.
     first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
-    return Text(
+    warning = Text(
         "the solver of {name} cannot answer {n} of {total} items, which are not scored (items {numbers}; {first})",
         name=name,
         n=len(reasons),
-        total=total,
+        total=items.height,
         numbers=list(reasons),
         first=first,
     )
+    warnings = (warning,) if reasons else ()
+    return Gold(answers, source, warnings=warnings, items=found, unsolved=tuple(reasons))
 
 
 def read_gold(

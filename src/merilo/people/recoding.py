@@ -6,7 +6,7 @@ Only answers that the user names are replaced. `near_spellings` lists answers th
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -45,19 +45,27 @@ def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str
     """
     mapping: dict[str, str | None] = {}
     for word in given:
-        if recoding_files([word]):
-            if not Path(word).exists():
-                raise UsageError(
-                    f"must be FROM=TO or a file with the columns from and to, not '{shortened(word)}'",
-                    field=_OPTION,
+        path = next(iter(recoding_files([word])), None)
+        if path and not path.exists():
+            raise UsageError(
+                f"must be FROM=TO or a file with the columns from and to, not '{shortened(word)}'",
+                field=_OPTION,
+            )
+        rows = _rows(path, encoding) if path else [(None, *word.partition("=")[::2])]
+        for row, *texts in rows:
+            written, kept = (" ".join((text or "").split()) for text in texts)
+            if not written and path:
+                message = "is empty, so the row has no answer to replace"
+                raise InputError(message, file=path, row=row, field="from")
+            if not written:
+                raise UsageError(f"'{shortened(word)}' has no answer before '='", field=_OPTION)
+            if mapping.setdefault(written, kept or None) != (kept or None):
+                raise DataError(
+                    f"'{written}' has two replacements: '{mapping[written] or ''}' and '{kept}'",
+                    file=path,
+                    row=row,
+                    field=None if path else _OPTION,
                 )
-            for row, written, kept in _rows(Path(word), encoding):
-                _add(mapping, written, kept, word, row)
-            continue
-        written, _, kept = (_folded(part) for part in word.partition("="))
-        if not written:
-            raise UsageError(f"'{shortened(word)}' has no answer before '='", field=_OPTION)
-        _add(mapping, written, kept or None, None, None)
     return mapping
 
 
@@ -66,7 +74,7 @@ def recoding_files(given: Sequence[str]) -> list[Path]:
     return [Path(word) for word in given if "=" not in word or Path(word).is_file()]
 
 
-def _rows(path: Path, encoding: str | None) -> list[tuple[int, str, str | None]]:
+def _rows(path: Path, encoding: str | None) -> Iterator[tuple[int | None, str | None, str | None]]:
     data = read_table(path, keep=lambda name: name.lower() in {"from", "to"}, encoding=encoding).data
     data = data.rename({name: name.lower() for name in data.columns})
     for name in ("from", "to"):
@@ -74,33 +82,9 @@ def _rows(path: Path, encoding: str | None) -> list[tuple[int, str, str | None]]
             raise InputError(
                 "there is no such column (a recoding file needs from and to)", file=path, field=name
             )
-    found = []
     for row, (written, kept) in enumerate(data.select("from", "to").iter_rows(), start=2):
-        if written is None and kept is None:
-            continue
-        if written is None or not _folded(written):
-            raise InputError(
-                "is empty, so the row has no answer to replace", file=path, row=row, field="from"
-            )
-        found.append((row, _folded(written), _folded(kept or "") or None))
-    return found
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _add(
-    mapping: dict[str, str | None], written: str, kept: str | None, file: str | None, row: int | None
-) -> None:
-    if written in mapping and mapping[written] != kept:
-        raise DataError(
-            f"'{written}' has two replacements: '{mapping[written] or ''}' and '{kept or ''}'",
-            file=file,
-            row=row,
-            field=None if file else _OPTION,
-        )
-    mapping[written] = kept
+        if written is not None or kept is not None:
+            yield row, written, kept
 
 
 def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses:

@@ -341,7 +341,13 @@ def spelled_as_compared(
     )
     changed = {pair: text for pair, text in spelling.items() if pair[1] != text}
     if changed:
-        table = _respelled(table, changed)
+        pairs = ["\x1f".join(pair) for pair in changed]
+        table = table.with_columns(
+            pl.concat_str("kind", name, separator="\x1f")
+            .replace_strict(pairs, list(changed.values()), default=pl.col(name))
+            .alias(name)
+            for name in ("answer", "control")
+        )
     if dataset.answer.kind == "text":
         table = _matching_controls(table, dataset, min_control_score)
     renamed = {**(responses.renamed or {}), **{text: kept for (_, text), kept in sorted(changed.items())}}
@@ -409,21 +415,6 @@ def _spellings(
     return {
         pair: best[pair[0], found][1] if (pair[0], found) in best else found for pair, found in keys.items()
     }
-
-
-def _respelled(table: pl.DataFrame, changed: Mapping[tuple[str, str], str]) -> pl.DataFrame:
-    for name in ("answer", "control"):
-        new = pl.DataFrame(
-            [(*pair, text) for pair, text in changed.items()],
-            schema={"kind": pl.String, name: pl.String, "new": pl.String},
-            orient="row",
-        )
-        table = (
-            table.join(new, on=["kind", name], how="left", maintain_order="left")
-            .with_columns(pl.coalesce("new", name).alias(name))
-            .drop("new")
-        )
-    return table
 
 
 def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> pl.DataFrame:

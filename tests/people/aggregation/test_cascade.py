@@ -10,7 +10,7 @@ from command import merilo, merilo_once
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.people.aggregation import Resolution, cascade, fit_glad
+from merilo.people.aggregation import Resolution, cascade, glad
 from merilo.people.votes import Votes
 
 
@@ -79,7 +79,7 @@ def test_the_cascade_is_what_its_words_say(
 ) -> None:
     rows = [(i, k, label) for i, labels in enumerate(answers) for k, label in enumerate(labels) if label >= 0]
     votes = Votes(*np.array(rows, dtype=np.int32).reshape(-1, 3).T, len(answers), 6, 4)
-    fit = replace(fit_glad(votes), quality=np.array(ability))
+    fit = replace(glad(votes).fit, quality=np.array(ability))
     consensus = cascade(votes, skill=skill, fit=fit)
     for labels, label, how in zip(answers, consensus.label, consensus.how, strict=True):
         expected, way = by_hand(labels, np.array(skill), np.array(ability))

@@ -44,43 +44,6 @@ def test_the_majority_is_what_counting_by_hand_gives(answers: list[list[int]], e
             assert confidence == count[0][1] / sum(votes for _, votes in count)
 
 
-def by_hand(answers: list[int], skill: list[float]) -> tuple[int, Resolution]:
-    """The first four steps of the cascade for one item, as documented."""
-    given_labels = [(label, skill[k]) for k, label in enumerate(answers) if label >= 0]
-
-    def ranking(rows: list[tuple[int, float]]) -> list[tuple[int, float, int]]:
-        labels = {label for label, _ in rows}
-        return sorted(
-            (
-                (sum(x == label for x, _ in rows), sum(s for x, s in rows if x == label), label)
-                for label in labels
-            ),
-            reverse=True,
-        )
-
-    ranked = ranking(given_labels)
-    if not ranked:
-        return -1, Resolution.UNRESOLVED
-    if len(ranked) == 1:
-        return ranked[0][2], Resolution.UNANIMOUS
-    if ranked[0][0] > ranked[1][0]:
-        return ranked[0][2], Resolution.PLURALITY
-    if ranked[0][1] > ranked[1][1]:
-        return ranked[0][2], Resolution.SKILL
-    third = sorted((s for _, s in given_labels), reverse=True)[:3][-1]
-    ranked = ranking([(label, s) for label, s in given_labels if s >= third])
-    if len(ranked) == 1 or ranked[0][:2] > ranked[1][:2]:
-        return ranked[0][2], Resolution.TOP_SKILL
-    return -1, Resolution.UNRESOLVED
-
-
-@given(answers=ITEMS, skill=st.lists(st.integers(1, 4).map(float), min_size=6, max_size=6))
-def test_skill_breaks_ties_as_it_is_told(answers: list[list[int]], skill: list[float]) -> None:
-    consensus = resolve_by_skill(votes_of(*answers), skill, min_votes=100)
-    expected = [by_hand(given_labels, skill) for given_labels in answers]
-    assert list(zip(consensus.label, consensus.how, strict=True)) == expected
-
-
 def test_only_the_first_two_labels_are_compared() -> None:
     # Three labels with one vote each: 90, 90 and 80. The first two are equal, so skill decides nothing.
     consensus = resolve_by_skill(votes_of([0, 1, 2]), [90, 90, 80])

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_votes import small_votes
 
-from merilo.errors import UsageError
-from merilo.people.aggregation import NO_LABEL, Resolution, one_coin, wrong_answers
+from merilo.people.aggregation import NO_LABEL, one_coin, wrong_answers
 from merilo.people.votes import Votes
 
 
@@ -43,45 +42,10 @@ def test_the_posterior_of_closed_answers_is_that_of_the_formula(votes: Votes, da
             assert (table[item] > table[item].max() - 1e-6).sum() > 1
 
 
-@given(votes=small_votes())
-def test_anything_can_be_fitted(votes: Votes) -> None:
-    for open_answers in (False, True):
-        consensus = one_coin(votes, open_answers=open_answers)
-        fit = consensus.fit
-        assert fit.converged
-        assert ((fit.quality > 0) & (fit.quality < 1)).all()
-        assert 1 <= fit.wrong_answers <= max(votes.labels - 1, 1)
-        silent = ~np.isin(np.arange(votes.items), votes.item)
-        assert (consensus.how[silent] == Resolution.UNRESOLVED).all()
-        decided = ~np.isnan(consensus.confidence)
-        assert ((consensus.confidence[decided] > 0) & (consensus.confidence[decided] <= 1)).all()
-
-
 @given(votes=small_votes(min_labels=2))
 def test_the_objective_never_falls_within_a_round(votes: Votes) -> None:
     history = one_coin(votes, tolerance=0, iterations=30).fit.log_likelihood
     assert all(later >= earlier - 1e-9 for earlier, later in pairwise(history))
-
-
-@given(votes=small_votes(min_labels=2), seed=st.integers(0, 99))
-def test_what_people_typed_at_other_items_changes_nothing(votes: Votes, seed: int) -> None:
-    """Open labels mean something within an item only: renaming them item by item does not change any confidence."""
-    rng = np.random.default_rng(seed)
-    names = np.stack([rng.permutation(1000) for _ in range(votes.items)])
-    wide = Votes(votes.item, votes.annotator, votes.label, votes.items, votes.annotators, 1000)
-    renamed = Votes(
-        votes.item,
-        votes.annotator,
-        names[votes.item, votes.label].astype(np.int32),
-        votes.items,
-        votes.annotators,
-        1000,
-    )
-    first, second = one_coin(wide), one_coin(renamed)
-    assert second.confidence == pytest.approx(first.confidence, abs=1e-9, nan_ok=True)
-    decided = first.label != NO_LABEL
-    items = np.flatnonzero(decided)
-    assert (second.label[decided] == names[items, first.label[decided]]).all()
 
 
 def crowd(seed: int, *, wrong: int, labels: int, items: int = 2000) -> tuple[Votes, np.ndarray, np.ndarray]:
@@ -132,36 +96,3 @@ def test_lone_answers_do_not_make_anybody_sure() -> None:
     consensus = one_coin(alone)
     assert (consensus.label == np.arange(n)).all()
     assert consensus.confidence == pytest.approx(np.full(n, 2 / 3), abs=0.01)
-
-
-def test_two_open_answers_of_equals_are_a_tie() -> None:
-    votes = Votes(*np.array([[0, 0], [0, 1], [0, 1]]), 1, 2, 30)
-    assert one_coin(votes).label.tolist() == [NO_LABEL]
-
-
-def test_anchors_are_kept_and_teach_who_is_right() -> None:
-    camps = np.array([[0, 0, 1, 1]] * 6)
-    item, annotator = np.divmod(np.arange(24), 4)
-    votes = Votes(item, annotator, camps.reshape(-1), 6, 4, 2)
-    assert one_coin(votes).how.tolist() == [Resolution.UNRESOLVED] * 6
-    anchored = one_coin(votes, anchors=[1, 1, 1, -1, -1, -1])
-    assert anchored.label.tolist() == [1] * 6
-    assert [Resolution(how).name for how in anchored.how] == ["ANCHOR"] * 3 + ["ONE_COIN"] * 3
-    assert anchored.fit.anchored == 3
-
-
-def test_the_order_of_the_rows_changes_nothing() -> None:
-    votes, *_ = crowd(3, wrong=9, labels=300, items=200)
-    shuffled = np.random.default_rng(0).permutation(len(votes))
-    other = Votes(
-        votes.item[shuffled], votes.annotator[shuffled], votes.label[shuffled], 200, 40, votes.labels
-    )
-    assert one_coin(other).fit.quality == pytest.approx(one_coin(votes).fit.quality, abs=1e-9)
-
-
-def test_wrong_parameters_are_refused() -> None:
-    votes = Votes(*np.array([[0, 1], [0, 1], [0, 1]]), 2, 2, 2)
-    with pytest.raises(UsageError, match="at least 1 iteration"):
-        one_coin(votes, iterations=0)
-    with pytest.raises(UsageError, match="each of the 2 items"):
-        one_coin(votes, anchors=[1])

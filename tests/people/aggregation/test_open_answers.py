@@ -67,7 +67,7 @@ def share_right(consensus: Consensus, truth: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_models_beat_the_most_votes_and_one_coin_is_right_as_often_as_glad(fault: str, seed: int) -> None:
     pool = open_pool(fault, seed=seed)
     by_votes, coin, able = (
@@ -128,12 +128,6 @@ def test_other_shapes_are_decided_too(items: int, people: int, overlap: int) -> 
         assert np.isfinite(found.fit.quality).all()
         if overlap > 1:
             assert share_right(found, pool.truth) >= share_right(plurality(pool.votes), pool.truth) - 0.02
-
-
-def test_no_answers_give_no_labels() -> None:
-    nothing = np.zeros(0, dtype=np.int32)
-    for model in (one_coin, glad):
-        assert model(Votes(nothing, nothing, nothing, 3, 2, 40)).label.tolist() == [NO_LABEL] * 3
 
 
 def test_a_pool_of_guesses_is_not_called_certain() -> None:

@@ -10,7 +10,7 @@ from merilo.people.aggregation.consensus import (
     is_open,
 )
 from merilo.people.aggregation.dawid_skene import auto, auto_and_one_coin, dawid_skene, pooled_dawid_skene
-from merilo.people.aggregation.glad import cascade, fit_glad, glad
+from merilo.people.aggregation.glad import cascade, glad
 from merilo.people.aggregation.majority import (
     MinVotes,
     break_ties_by_medoid,
@@ -31,7 +31,6 @@ __all__ = [
     "break_ties_by_medoid",
     "cascade",
     "dawid_skene",
-    "fit_glad",
     "glad",
     "is_open",
     "majority",

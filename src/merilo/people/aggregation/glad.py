@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -208,40 +208,15 @@ def glad(
         >>> consensus.label.tolist(), consensus.fit.converged, consensus.fit.quality.argmin()
         ([1, 0], True, np.int64(2))
     """
-    return _fitted(votes, anchors, open_answers, tolerance=tolerance, iterations=iterations, made=fit)[0]
-
-
-def fit_glad(
-    votes: Votes,
-    *,
-    anchors: ArrayLike | None = None,
-    open_answers: bool | None = None,
-    tolerance: float = 1e-9,
-    iterations: int = 500,
-) -> Fit:
-    """Fit GLAD's abilities and difficulties without the consensus; parameters and errors are those of `glad`."""
-    return _fitted(votes, anchors, open_answers, tolerance=tolerance, iterations=iterations)[1]
-
-
-def _fitted(
-    votes: Votes,
-    anchors: ArrayLike | None,
-    open_answers: bool | None,
-    *,
-    tolerance: float,
-    iterations: int,
-    made: Fit | None = None,
-) -> tuple[Consensus, Fit]:
-    """Check the parameters, maximise the objective and compute the consensus."""
     if iterations < 1 or not tolerance > 0:
         raise UsageError("GLAD takes at least 1 iteration and a tolerance above 0")
     known = anchor_labels(anchors, votes)
     wrong = None
     if is_open(votes, open_answers):
-        wrong = made.wrong_answers if made else wrong_answers(votes, anchors=known, open_answers=True)
+        wrong = fit.wrong_answers if fit else wrong_answers(votes, anchors=known, open_answers=True)
     likelihood = GladLikelihood.of(votes, known, wrong)
-    found = _found_before(likelihood, made) if made else _best(likelihood, tolerance, iterations)
-    return _consensus(likelihood, votes, known, found, made.tolerance if made else tolerance)
+    found = _found_before(likelihood, fit) if fit else _best(likelihood, tolerance, iterations)
+    return _consensus(likelihood, votes, known, found, fit.tolerance if fit else tolerance)
 
 
 def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
@@ -386,7 +361,7 @@ def _consensus(
     anchors: IntArray,
     found: Minimum,
     tolerance: float,
-) -> tuple[Consensus, Fit]:
+) -> Consensus:
     """Compute labels, abilities and difficulties at the maximum."""
     point, candidates = found.point, likelihood.candidates
     probability, other = likelihood.probabilities(point)
@@ -403,8 +378,7 @@ def _consensus(
         wrong_answers=candidates.wrong_answers,
     )
     accuracy = _accuracy(candidates, probability)
-    consensus = consensus_of(candidates, votes, anchors, (probability, other), accuracy=accuracy, fit=fit)
-    return consensus, consensus.fit or fit
+    return consensus_of(candidates, votes, anchors, (probability, other), accuracy=accuracy, fit=fit)
 
 
 def _accuracy(candidates: Candidates, probability: FloatArray) -> FloatArray:
@@ -457,7 +431,7 @@ def cascade(
         ([0, 0, 1], 'GLAD')
     """
     pool = votes if everyone is None else everyone
-    fit = fit or fit_glad(pool, anchors=anchors, open_answers=open_answers)
+    fit = fit or cast("Fit", glad(pool, anchors=anchors, open_answers=open_answers).fit)
     decided = (
         plurality(votes, min_votes)
         if skill is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -225,10 +225,6 @@ def _plurality(votes: Votes, min_votes: MinVotes) -> tuple[Consensus, NDArray[np
     return Consensus(label, how, share_of_votes(votes, label)), most
 
 
-#: Sums of similarities closer than this are equal.
-_EQUAL: Final = 1e-9
-
-
 def break_ties_by_medoid(
     consensus: Consensus, votes: Votes, texts: Sequence[str], similarity: Callable[[str, str], float]
 ) -> Consensus:
@@ -271,7 +267,7 @@ def break_ties_by_medoid(
             for code in leading.tolist()
         ]
         closest = [
-            code for code, total in zip(leading.tolist(), sums, strict=True) if total > max(sums) - _EQUAL
+            code for code, total in zip(leading.tolist(), sums, strict=True) if total > max(sums) - EQUAL
         ]
         if len(closest) == 1:
             label[tally.item[cells[0]]] = closest[0]

@@ -19,7 +19,7 @@ from merilo.people.platforms.export import Columns, Export, SeveralAnswersError
 from merilo.people.platforms.forms import TABLE_FORMS
 from merilo.people.spelling import unify
 from merilo.responses import INPUT_MARK, SCHEMA, Responses, lost_pages
-from merilo.settings import Platform as Platform
+from merilo.settings import Platform
 from merilo.wording import choices, listed
 
 __all__ = [
@@ -63,21 +63,17 @@ def recognise(path: Path, encoding: str | None = None) -> Platform:
 def _platform_of(header: Sequence[str]) -> Platform:
     """Recognise the platform of a table by its column names."""
     names = set(header)
-    inputs, outputs, answers = (
-        any(name.startswith(prefix) for name in names) for prefix in ("INPUT:", "OUTPUT:", "Answer.")
-    )
-    signs: tuple[tuple[Platform, bool], ...] = (
-        # ABC Elementary's input and answer columns have the same prefixes as Toloka's.
-        (
-            "toloka",
-            "ASSIGNMENT:worker_id" in names and bool({"ASSIGNMENT:started", "ASSIGNMENT:task_id"} & names),
-        ),
-        ("abc", bool({"ASSIGNMENT:date_start", "ASSIGNMENT:time_spent", "ASSIGNMENT:result_id"} & names)),
-        ("toloka", inputs and outputs),
-        ("mturk", {"HITId", "WorkerId"} <= names and answers),
-        ("label-studio", {"annotator", "annotation_id", "lead_time"} <= names),
-    )
-    return next((platform for platform, fits in signs if fits), "csv")
+    prefixes = {name.partition(":")[0] for name in names}
+    if "ASSIGNMENT:worker_id" in names and names & {"ASSIGNMENT:started", "ASSIGNMENT:task_id"}:
+        return "toloka"
+    # ABC Elementary's input and answer columns have the same prefixes as Toloka's.
+    if names & {"ASSIGNMENT:date_start", "ASSIGNMENT:time_spent", "ASSIGNMENT:result_id"}:
+        return "abc"
+    if {"INPUT", "OUTPUT"} <= prefixes:
+        return "toloka"
+    if {"HITId", "WorkerId"} <= names and any(name.startswith("Answer.") for name in names):
+        return "mturk"
+    return "label-studio" if {"annotator", "annotation_id", "lead_time"} <= names else "csv"
 
 
 def field_names(path: Path, encoding: str | None = None) -> list[str]:
@@ -155,16 +151,24 @@ def export_of(table: Table, platform: Platform, columns: Columns) -> Export:
 
 
 def _joined(exports: Sequence[Export]) -> Responses:
-    _refuse_different_projects(exports)
-    frames = [
-        pl.concat([_set_apart(export.inputs), export.rows], how="horizontal").with_columns(
-            pl.lit(export.file).alias("file"), pl.col("row").cast(pl.UInt32)
-        )
-        for export in exports
-    ]
-    data = pl.concat(frames, how="diagonal")
     first = exports[0]
-    return _responses(data, first, list(_set_apart(first.inputs).columns), exports)
+    frames = []
+    for export in exports:
+        for what, one, two in (
+            ("inputs", first.project, export.project),
+            ("answers", *(listed(sorted(each.answer_fields), 50) for each in (first, export))),
+        ):
+            if one != two:
+                raise DataError(
+                    f"belongs to a different project than {first.file}: its {what} are {two}, not {one}",
+                    file=export.file,
+                    row=1,
+                )
+        file = pl.lit(export.file).alias("file")
+        rows = export.rows.with_columns(file, pl.col("row").cast(pl.UInt32))
+        frames.append(pl.concat([_set_apart(export.inputs), rows], how="horizontal"))
+    fields = list(_set_apart(first.inputs).columns)
+    return _responses(pl.concat(frames, how="diagonal"), first, fields, exports)
 
 
 def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
@@ -197,20 +201,9 @@ def read_export(
     return export_of(table, platform, columns)
 
 
-#: The columns that the user can name only for plain tables.
-_NAMED_IN_PLAIN_TABLES: Final = (
-    "annotator",
-    "control",
-    "page",
-    "started",
-    "submitted",
-    "seconds",
-    "reward",
-)
-
-
 def _refuse_named_columns(platform: Platform, columns: Columns, path: Path | str) -> None:
-    given = [argument(name) for name in _NAMED_IN_PLAIN_TABLES if getattr(columns, name) is not None]
+    fixed = [name for name in plain.USUAL if name not in {"item", "answer"}]
+    given = [argument(name) for name in fixed if getattr(columns, name) is not None]
     if given:
         raise UsageError(
             f"{' and '.join(given)} cannot be used here: exports of {NAMES[platform]} have fixed column names "
@@ -234,21 +227,6 @@ def _with_item(export: Export, chosen: Sequence[str]) -> Export:
         names.append(name if name in there else bare)
     names = list(dict.fromkeys(names))
     return replace(export, inputs=export.inputs.select(names), project=listed(sorted(names), 50))
-
-
-def _refuse_different_projects(exports: Sequence[Export]) -> None:
-    first = exports[0]
-    for other in exports[1:]:
-        for what, one, two in (
-            ("inputs", first.project, other.project),
-            ("answers", listed(sorted(first.answer_fields), 50), listed(sorted(other.answer_fields), 50)),
-        ):
-            if one != two:
-                raise DataError(
-                    f"belongs to a different project than {first.file}: its {what} are {two}, not {one}",
-                    file=other.file,
-                    row=1,
-                )
 
 
 def _responses(
