@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from statistics import median
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from merilo.baselines.record import BaselineRecord
+from merilo.baselines.record import BaselineRecord, CostRecord
 from merilo.datasets.catalogue import CATALOGUE
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.reports.baseline_facts import BaselineFacts, baseline_facts
+from merilo.reports.baseline_facts import BaselineFacts, ConditionFacts, baseline_facts
 from merilo.reports.estimates import counted
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.prose import adaptive_design, seconds, weighting
@@ -122,8 +121,7 @@ _AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context
 _NONE: Final = "not applicable"
 
 
-@dataclass(frozen=True, slots=True)
-class ChecklistAnswer:
+class ChecklistAnswer(NamedTuple):
     """An answer.
 
     Attributes:
@@ -137,358 +135,298 @@ class ChecklistAnswer:
     source: str
 
 
-class StudyAnswers:
-    """The answers that a study gives, by number.
+#: Number -> answer and what it rests on; a question whose answer is `None` is left to the author.
+_Answers: TypeAlias = dict[str, tuple[object, str]]
 
-    Args:
-        record: the baseline.
-        plan: the content of `study.yaml`.
-        frozen: the date and hash of the frozen plan: `date` and `sha256` or `hash`.
-        experts: the JSON of `merilo experts baseline`.
-        platform: the platform's code, if the baseline's command does not name it.
-    """
+#: Answers that are the same for every study that was planned with Merilo.
+_OF_EVERY_PLAN: Final[_Answers] = {
+    "1.5": (
+        "yes",
+        "people see the prompt that models receive, rendered by the same code, without solved examples",
+    ),
+    "3.3": ("no", "people answered on a page"),
+    "3.3.1": ("yes", ""),
+    "3.3.2": ("yes", "the text of the prompt and the labels of answers are the same"),
+    "3.4": (
+        "partial",
+        "the same prompt; people also read an instruction, models may get solved examples",
+    ),
+    "3.4.1": ("no", "the values of people are not adjusted for the instruction they read"),
+    "3.6": ("no", "annotators are asked for the answer alone"),
+}
 
-    def __init__(
-        self,
-        record: BaselineRecord,
-        plan: Mapping[str, Json] | None = None,
-        *,
-        frozen: Mapping[str, Json] | None = None,
-        experts: Mapping[str, Json] | None = None,
-        platform: str | None = None,
-    ) -> None:
-        self._record = record
-        self._plan = plan
-        self._frozen = frozen or mapping_at(plan, "frozen") or None
-        self._experts = experts
-        self._facts: BaselineFacts = baseline_facts(record, plan, platform=platform)
-        self.found: dict[str, ChecklistAnswer] = {}
-        self._evaluation()
-        self._design()
-        self._recruitment()
-        self._training_and_pay()
-        self._execution()
-        self._analysis()
-        self._documentation()
+#: Kinds of people in a plan.
+_KINDS: Final = {
+    "basic": "adults without special training",
+    "untrained": "people without training",
+    "expert": "experts of the domain",
+}
 
-    def _add(self, number: str, answer: object, detail: str = "", source: str = "data") -> None:
-        if answer is not None:
-            self.found[number] = ChecklistAnswer(str(answer), detail, source)
 
-    def _add_planned(self, number: str, answer: object, detail: str = "") -> None:
-        if self._plan is not None:
-            self._add(number, answer, detail, "plan")
+def _study_answers(
+    facts: BaselineFacts,
+    plan: Mapping[str, Json] | None,
+    frozen: Mapping[str, Json] | None,
+    experts: Mapping[str, Json] | None,
+) -> dict[str, ChecklistAnswer]:
+    """Return the answers that a study gives, by number."""
+    declared = _declared(facts.record, plan)
+    parts = [
+        ("plan", _of_dataset(declared)),
+        ("data", _of_models(facts.record, plan, declared)),
+        ("data", _of_people(facts, experts)),
+        ("data", _of_results(facts.record, plan)),
+        (
+            "plan",
+            {} if plan is None else _of_plan(facts, plan, frozen or mapping_at(plan, "frozen"), experts),
+        ),
+    ]
+    return {
+        number: ChecklistAnswer(str(answer), detail, source)
+        for source, answers in parts
+        for number, (answer, detail) in answers.items()
+        if answer is not None
+    }
 
-    def _declared(self) -> Dataset | None:
-        name = self._record.dataset or text_at(self._plan, "dataset")
-        return CATALOGUE.get(name.lower()) if name else None
 
-    def _evaluation(self) -> None:
-        declared = self._declared()
-        if declared is not None:
-            knowledge = any("knowledge" in skill.lower() for skill in declared.skills)
-            self._add(
-                "0.5", "knowledge" if knowledge else None, f"skills: {', '.join(declared.skills)}", "plan"
-            )
-            media = f"text and media ({', '.join(declared.media)})" if declared.media else "text"
-            self._add("0.6", media, "by the dataset's declaration", "plan")
-            self._add("0.7", "Russian", "by the dataset's declaration", "plan")
-        size = count_at(self._plan, "subset", "of") or (
-            self._record.population.items if self._record.population else None
-        )
-        if size is None and declared is not None and declared.sizes:
-            size = [*declared.sizes.values()][-1]
-        self._add("0.8", size)
-        models = [one for one in list_at(self._record.models, "models") if isinstance(one, dict)]
-        tested = [n for one in models if (n := count_at(one, "n")) is not None]
-        self._add("0.9", max(tested) if tested else size, "" if tested else "all items of the dataset")
-        samples = [n for one in models if (n := count_at(one, "samples", "most")) is not None]
-        self._add("0.10", max(samples) if samples else None)
+def _declared(record: BaselineRecord, plan: Mapping[str, Json] | None) -> Dataset | None:
+    name = record.dataset or text_at(plan, "dataset")
+    return CATALOGUE.get(name.lower()) if name else None
 
-    def _design(self) -> None:
-        facts, planned = self._facts, self._facts.conditions
-        used, people = self._record.annotators.used, self._record.annotators.total
-        lost = used is not None and used != people
-        self._add("1.1", used or people, f"whose answers count, of {people}" if lost else "")
-        self._add("1.2", self._record.items.total)
-        method, sample = text_at(self._plan, "subset", "method"), self._record.population
-        weighted = weighting(sample).en if sample else ""
-        if planned.subset is None and self._plan is not None and method is not None:
-            self._add_planned("1.2.1", "all items")
-        elif planned.subset is not None:
-            fields = ", ".join(planned.subset[2])
-            kept = f"the distribution of {fields} is kept" if fields else ""
-            seed = count_at(self._plan, "seed")
-            self._add_planned(
-                "1.2.1",
-                f"random sample ({method or 'random'})",
-                "; ".join(filter(None, [kept, f"seed {seed}" if seed is not None else "", weighted])),
-            )
-        elif sample:
-            self._add("1.2.1", "sample", weighted)
-        overlap, adaptive = facts.overlap_asked, self._record.adaptive
-        design = adaptive_design(adaptive).en if adaptive else ""
-        if overlap:
-            self._add(
-                "1.3",
-                ", ".join(f"{size} on {counted(n, 'item')}" for size, n in overlap.items()),
-                "; ".join(
-                    filter(
-                        None,
-                        [design, "before exclusion" if self._record.items.overlap_before_exclusion else ""],
-                    )
-                ),
-            )
-        self._per_person()
-        self._add_planned(
-            "1.5",
-            "yes",
-            "people see the prompt that models receive, rendered by the same code, without solved examples",
-        )
-        if facts.record.cost.total is not None or facts.record.cost.hours is not None:
-            told = [
-                f"{facts.record.cost.hours:.1f} hours" if facts.record.cost.hours is not None else "",
-                _money(facts),
-            ]
-            self._add(
-                "1.7",
-                "partial",
-                f"people: {', '.join(filter(None, told))}; the effort of models is not in the study",
-            )
-        power, margin = (
-            number_at(self._plan, "assumptions", "power"),
-            number_at(self._plan, "baseline", "margin"),
-        )
-        if mapping_at(self._plan, "assumptions"):
-            self._add_planned(
-                "1.8", "yes", "the computed plan: expected interval, power and margin for equivalence"
-            )
-            if power is not None and margin is not None:
-                self._add_planned("1.8.1", f"{margin:g} (margin for equivalence); power {power:g}")
-        if self._frozen is not None:
-            day = text_at(self._frozen, "date") or text_at(self._frozen, "frozen")
-            digest = text_at(self._frozen, "sha256") or text_at(self._frozen, "hash")
-            if day and digest:
-                self._add_planned("1.10", "yes", f"the plan was frozen on {day}, hash {digest}")
 
-    def _per_person(self) -> None:
-        quality = self._record.quality
-        answers = [one.answers for one in quality.annotators if one.answers] if quality else []
-        if answers:
-            self._add(
-                "1.4",
-                f"median {median(answers):g} ({min(answers)} to {max(answers)})",
-                "control items included",
-            )
+def _of_dataset(declared: Dataset | None) -> _Answers:
+    if declared is None:
+        return {}
+    knowledge = any("knowledge" in skill.lower() for skill in declared.skills)
+    media = f"text and media ({', '.join(declared.media)})" if declared.media else "text"
+    return {
+        "0.5": ("knowledge" if knowledge else None, f"skills: {', '.join(declared.skills)}"),
+        "0.6": (media, "by the dataset's declaration"),
+        "0.7": ("Russian", "by the dataset's declaration"),
+    }
 
-    def _recruitment(self) -> None:
-        facts = self._facts
-        kinds = {
-            name: text_at(arm, "kind")
-            for name, arm in mapping_at(self._plan, "arms").items()
-            if isinstance(arm, dict)
+
+def _of_models(record: BaselineRecord, plan: Mapping[str, Json] | None, declared: Dataset | None) -> _Answers:
+    size = count_at(plan, "subset", "of") or (record.population.items if record.population else None)
+    if size is None and declared is not None and declared.sizes:
+        size = [*declared.sizes.values()][-1]
+    models = [one for one in list_at(record.models, "models") if isinstance(one, dict)]
+    tested = [n for one in models if (n := count_at(one, "n")) is not None]
+    samples = [n for one in models if (n := count_at(one, "samples", "most")) is not None]
+    tests = {
+        test
+        for one in models
+        for match in mapping_at(one, "comparisons").values()
+        if isinstance(match, dict) and (test := text_at(match, "test"))
+    }
+    main = record.main_metrics.values()
+    interval = next((one for one in main if one.interval), None)
+    over = "items and annotators" if interval and interval.over_both else "items alone"
+    return {
+        "0.8": (size, ""),
+        "0.9": (max(tested, default=size), "" if tested else "all items of the dataset"),
+        "0.10": (max(samples, default=None), ""),
+        "4.1": ("yes" if tests else "no", "" if tests else "no model is compared in this study"),
+        "4.1.1": (", ".join(sorted(tests)) or _NONE, ""),
+        "4.2": (
+            interval and ("yes" if tests else "partial"),
+            "" if tests else "the study has the uncertainty of people alone",
+        ),
+        "4.2.1": (interval and f"95 % interval over {over}", ""),
+    }
+
+
+def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Answers:
+    record, cost, responses = facts.record, facts.record.cost, facts.record.responses
+    people, used, excluded = record.annotators.total, record.annotators.used, record.annotators.excluded
+    answers = [one.answers for one in record.quality.annotators if one.answers] if record.quality else []
+    effort = [f"{cost.hours:.1f} hours" if cost.hours is not None else "", _money(cost)]
+    mine = count_at(experts, "experts", "answers", "may_be_mine")
+    checks = [one.test.replace("_", " ") for one in (record.quality.tests if record.quality else ())]
+    if responses.control:
+        checks.insert(0, f"control items ({counted(responses.control, 'answer')})")
+    lost, unsubmitted = (responses.dropped.get(why, 0) for why in ("excluded_annotator", "not_submitted"))
+    overlap = ", ".join(f"{size} on {counted(n, 'item')}" for size, n in facts.overlap_asked.items())
+    design = [
+        adaptive_design(record.adaptive).en if record.adaptive else "",
+        "before exclusion" if record.items.overlap_before_exclusion else "",
+    ]
+    found: _Answers = {
+        "1.1": (used or people, f"whose answers count, of {people}" if used not in {None, people} else ""),
+        "1.2": (record.items.total, ""),
+        "1.3": (overlap or None, "; ".join(filter(None, design))),
+        "1.7": (
+            "partial" if any(effort) else None,
+            f"people: {', '.join(filter(None, effort))}; the effort of models is not in the study",
+        ),
+        "2.2": ("crowd" if facts.platform not in {None, "Label Studio"} else None, facts.platform or ""),
+        "2.7": (None if cost.total is None else "yes" if cost.total > 0 else "no", _money(cost)),
+        "3.2": (
+            ("yes" if responses.control else "partial") if checks else None,
+            "" if responses.control else "checks after the collection alone",
+        ),
+        "3.2.1": (", ".join(checks) or None, ""),
+        "5.1.5": (
+            None if responses.total is None else "unreported",
+            f"the export has {counted(unsubmitted, 'answer')} that {'was' if unsubmitted == 1 else 'were'} not "
+            "submitted; it does not count people",
+        ),
+    }
+    if population := record.population:
+        found["1.2.1"] = "sample", weighting(population).en
+    if answers:
+        middle = f"median {median(answers):g} ({min(answers)} to {max(answers)})"
+        found["1.4"] = middle, "control items included"
+    if mine is not None:
+        told = f"experts could be authors; they skipped {counted(mine, 'item')} that might be their own"
+        found |= {"2.4": ("partial", told), "2.5": ("yes", "experts skipped items that might be their own")}
+    if cost.hourly is not None:
+        hourly = formatted(Money(cost.hourly, cost.currency), "", "en")
+        found["2.7.1"] = hourly, "total pay by measured time"
+    if responses.total and cost.pages:
+        each = f"{round(responses.total / cost.pages, 1):g} a page on average"
+        found["3.1"] = each, "control items included"
+    if excluded is not None and people is not None:
+        found["3.2.2"] = f"{excluded} of {counted(people, 'annotator')}, {counted(lost, 'answer')}", ""
+    if facts.platform:
+        found |= {name: _OF_EVERY_PLAN[name] for name in ("3.3", "3.3.1")}
+    if cost.median_seconds_per_answer is not None:
+        found["5.1.3"] = seconds(cost.median_seconds_per_answer).en, "median time of an answer"
+    return found
+
+
+def _of_results(record: BaselineRecord, plan: Mapping[str, Json] | None) -> _Answers:
+    code = text_at(plan, "publication", "code") or text_at(plan, "publication", "data")
+    notebook = "the notebook of hb/ recomputes every value; the plan does not state where it is published"
+    found: _Answers = {"5.4": ("yes", code) if code else ("partial", notebook)}
+    if main := record.main_metrics.values():
+        single = any(one.single and one.single.mean is not None for one in main)
+        found |= {
+            "4.3": ("yes", "a single person is given to be set beside single answers of a model")
+            if single
+            else ("partial", "the consensus of several people is not comparable with single answers"),
+            "4.4": ("yes", "one scorer for people and models"),
+            "4.5": ("yes", "a program, for people and models"),
         }
-        if kinds:
-            names = {
-                "basic": "adults without special training",
-                "untrained": "people without training",
-                "expert": "experts of the domain",
-            }
-            known = [names[kind] for kind in kinds.values() if kind in names]
-            if known:
-                self._add_planned("2.1", "yes", " and ".join(known))
-            languages = [str(one) for one in list_at(self._plan, "languages")]
-            narrowed = [
-                f"language of the instruction ({', '.join(languages)})" if languages else "",
-                "expertise (experts' arm)" if "expert" in kinds.values() else "",
-            ]
-            self._add_planned("2.1.1", "; ".join(filter(None, narrowed)) or None)
-        if facts.platform and facts.platform != "Label Studio":
-            self._add("2.2", "crowd", facts.platform)
-        may_be_mine = count_at(self._experts, "experts", "answers", "may_be_mine")
-        if may_be_mine is not None:
-            self._add(
-                "2.4",
-                "partial",
-                f"experts could be authors; they skipped {counted(may_be_mine, 'item')} that might be their own",
-            )
-            self._add("2.5", "yes", "experts skipped items that might be their own")
-        elif any(
-            value_at(arm, "skip_own") is True
-            for arm in mapping_at(self._plan, "arms").values()
-            if isinstance(arm, dict)
-        ):
-            self._add_planned("2.5", "yes", "people skip items that may be their own")
-        elif kinds:
-            self._add_planned("2.5", "no", "people were not asked whether they had seen the items")
-
-    def _training_and_pay(self) -> None:
-        facts = self._facts
-        if self._plan is not None:
-            threshold = facts.conditions.trained
-            trained = bool(mapping_at(self._plan, "training"))
-            if (
-                trained and threshold
-            ):  # without training, the platform may have screened people: the plan does not know
-                self._add_planned("2.3", "yes", "by training items")
-                rule = f"at least {percent(threshold, 'en')} correct answers to training items"
-                self._add_planned("2.3.1", rule)
-            self._add_planned("2.6", "yes" if trained else "no")
-            feedback = value_at(self._plan, "training", "feedback") is not False
-            self._add_planned(
-                "2.6.1", f"solved items{' with feedback' if feedback else ''}" if trained else _NONE
-            )
-            if not trained:
-                for number in ("2.6.2", "2.6.2.1"):
-                    self._add_planned(number, _NONE, "no training")
-        if facts.record.cost.total is not None:
-            self._add("2.7", "yes" if facts.record.cost.total > 0 else "no", _money(facts))
-        if facts.record.cost.hourly is not None:
-            self._add(
-                "2.7.1",
-                formatted(Money(facts.record.cost.hourly, facts.record.cost.currency), "", "en"),
-                "total pay by measured time",
-            )
-        page = number_at(self._plan, "arms", "people", "pay", "per_page")
-        if page is not None:
-            self._add_planned("2.7.2", "no", "the plan pays by the page alone")
-            self._add_planned("2.7.2.1", _NONE, "no bonus")
-            total, pages = facts.record.cost.total, facts.record.cost.pages
-            each = page
-            if pages and pages == facts.record.cost.answers:  # paid by the answer, at the rate of a page
-                each /= facts.conditions.items_per_page or 1
-            if total is None or (pages and abs(total - each * pages) < 0.005 * max(total, 1)):
-                self._add_planned("2.7.3", "yes", f"{page:g} a page")
-                self._add_planned("2.7.3.1", _NONE, "all were paid alike")
-
-    def _execution(self) -> None:
-        facts = self._facts
-        size, total, pages = (
-            facts.conditions.items_per_page,
-            self._record.responses.total,
-            facts.record.cost.pages,
+    rows = record.sensitivity.rows if record.sensitivity else ()
+    if values := [one.value for one in rows if one.value is not None]:
+        found["4.6"] = (
+            "partial" if max(values) - min(values) > 0.02 else "yes",
+            f"{min(values):.3f} to {max(values):.3f} over "
+            f"{counted(len(values), 'combination')} of threshold and procedure",
         )
-        if size is not None:
-            self._add_planned("3.1", f"{size} a page", "control items included")
-        elif total and pages:
-            self._add("3.1", f"{round(total / pages, 1):g} a page on average", "control items included")
-        checks = []
-        if self._record.responses.control:
-            checks.append(f"control items ({counted(self._record.responses.control, 'answer')})")
-        checks += [
-            one.test.replace("_", " ") for one in (self._record.quality.tests if self._record.quality else ())
-        ]
-        if checks:
-            during = bool(self._record.responses.control)
-            self._add(
-                "3.2", "yes" if during else "partial", "" if during else "checks after the collection alone"
-            )
-            self._add("3.2.1", ", ".join(checks))
-        excluded, people = self._record.annotators.excluded, self._record.annotators.total
-        if excluded is not None and people is not None:
-            lost = self._record.responses.dropped.get("excluded_annotator", 0)
-            self._add(
-                "3.2.2",
-                f"{excluded} of {counted(people, 'annotator')}, {counted(lost, 'answer')}",
-            )
-        if self._plan is not None or facts.platform:
-            source = "plan" if self._plan is not None else "data"
-            self._add("3.3", "no", "people answered on a page", source)
-            self._add("3.3.1", "yes", "", source)
-        self._add_planned("3.3.2", "yes", "the text of the prompt and the labels of answers are the same")
-        self._add_planned(
-            "3.4",
-            "partial",
-            "the same prompt; people also read an instruction, models may get solved examples",
-        )
-        self._add_planned(
-            "3.4.1", "no", "the values of people are not adjusted for the instruction they read"
-        )
-        rules = facts.conditions.restrictions
-        if rules:
-            self._add_planned("3.5", "partial", f"rules for people: {'; '.join(rule.en for rule in rules)}")
-            limit = facts.conditions.time_limit
-            timed = f", and by a time limit of {counted(round(limit), 'second')} per item" if limit else ""
-            self._add_planned("3.5.1", f"by the instruction{timed}")
-        self._add_planned("3.6", "no", "annotators are asked for the answer alone")
+    return found
 
-    def _analysis(self) -> None:
-        models = [one for one in list_at(self._record.models, "models") if isinstance(one, dict)]
-        tests = {
-            test
-            for one in models
-            for match in mapping_at(one, "comparisons").values()
-            if isinstance(match, dict) and (test := text_at(match, "test"))
+
+def _of_plan(
+    facts: BaselineFacts,
+    plan: Mapping[str, Json],
+    frozen: Mapping[str, Json],
+    experts: Mapping[str, Json] | None,
+) -> _Answers:
+    known, rules = facts.conditions, facts.conditions.restrictions
+    arms = [one for one in mapping_at(plan, "arms").values() if isinstance(one, dict)]
+    kinds = [kind for one in arms if (kind := text_at(one, "kind"))]
+    languages = ", ".join(str(one) for one in list_at(plan, "languages"))
+    narrowed = [
+        f"language of the instruction ({languages})" if languages else "",
+        "expertise (experts' arm)" if "expert" in kinds else "",
+    ]
+    power, margin = number_at(plan, "assumptions", "power"), number_at(plan, "baseline", "margin")
+    day = text_at(frozen, "date") or text_at(frozen, "frozen")
+    digest = text_at(frozen, "sha256") or text_at(frozen, "hash")
+    limit = (
+        f", and by a time limit of {counted(round(known.time_limit), 'second')} per item"
+        if known.time_limit
+        else ""
+    )
+    files = ", ".join(str(name) for name in mapping_at(plan, "instruction").values())
+    data, materials = (text_at(plan, "publication", name) for name in ("data", "materials"))
+    planned = " and ".join(_KINDS[one] for one in kinds if one in _KINDS)
+    own = any(one.get("skip_own") is True for one in arms)
+    asked = count_at(experts, "experts", "answers", "may_be_mine") is None
+    found: _Answers = {
+        **_OF_EVERY_PLAN,
+        **_of_training(known, plan),
+        **_of_drawing(facts, plan),
+        **_of_pay(facts, plan),
+        "1.10": ("yes" if day and digest else None, f"the plan was frozen on {day}, hash {digest}"),
+        "2.1": ("yes" if planned else None, planned),
+        "2.1.1": ("; ".join(filter(None, narrowed)) or None if kinds else None, ""),
+        "3.1": (known.items_per_page and f"{known.items_per_page} a page", "control items included"),
+        "5.1.2": ("yes" if files else None, files),
+        "5.1.4": (
+            "forbidden, not measured" if any(map(_is_about_ai, rules)) else None,
+            "the instruction forbids them; their use was not checked",
+        ),
+        "5.3": ("yes" if materials else None, materials or ""),
+    }
+    if asked and own:
+        found["2.5"] = "yes", "people skip items that may be their own"
+    elif asked and kinds:
+        found["2.5"] = "no", "people were not asked whether they had seen the items"
+    if mapping_at(plan, "assumptions"):
+        found["1.8"] = "yes", "the computed plan: expected interval, power and margin for equivalence"
+        if power is not None and margin is not None:
+            found["1.8.1"] = f"{margin:g} (margin for equivalence); power {power:g}", ""
+    if rules:
+        found["3.5"] = "partial", f"rules for people: {'; '.join(rule.en for rule in rules)}"
+        found["3.5.1"] = f"by the instruction{limit}", ""
+    if data:
+        found |= {
+            "5.2": ("yes", data),
+            "5.2.1": ("yes", "every answer with the pseudonym of its annotator"),
+            "5.2.2": (_NONE, ""),
         }
-        self._add("4.1", "yes" if tests else "no", "" if tests else "no model is compared in this study")
-        self._add("4.1.1", ", ".join(sorted(tests)) if tests else _NONE)
-        if intervals := [one for one in self._record.main_metrics.values() if one.interval]:
-            self._add(
-                "4.2",
-                "yes" if tests else "partial",
-                "" if tests else "the study has the uncertainty of people alone",
-            )
-            over = "items and annotators" if intervals[0].over_both else "items alone"
-            self._add("4.2.1", f"95 % interval over {over}")
-        if self._record.main_metrics:
-            single = any(
-                one.single and one.single.mean is not None for one in self._record.main_metrics.values()
-            )
-            self._add(
-                "4.3",
-                "yes" if single else "partial",
-                "a single person is given to be set beside single answers of a model"
-                if single
-                else "the consensus of several people is not comparable with single answers",
-            )
-            self._add("4.4", "yes", "one scorer for people and models")
-            self._add("4.5", "yes", "a program, for people and models")
-        self._robustness()
+    if materials:
+        found["5.3"] = "yes", materials
+    return found
 
-    def _robustness(self) -> None:
-        rows = self._record.sensitivity.rows if self._record.sensitivity else ()
-        values = [one.value for one in rows if one.value is not None]
-        if values:
-            self._add(
-                "4.6",
-                "partial" if max(values) - min(values) > 0.02 else "yes",
-                f"{min(values):.3f} to {max(values):.3f} over "
-                f"{counted(len(values), 'combination')} of threshold and procedure",
-            )
 
-    def _documentation(self) -> None:
-        facts = self._facts
-        files = [str(name) for name in mapping_at(self._plan, "instruction").values()]
-        self._add_planned("5.1.2", "yes" if files else None, ", ".join(files))
-        if (median_time := self._record.cost.median_seconds_per_answer) is not None:
-            self._add("5.1.3", seconds(median_time).en, "median time of an answer")
-        if any(map(_is_about_ai, facts.conditions.restrictions)):
-            self._add_planned(
-                "5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"
-            )
-        unsubmitted = self._record.responses.dropped.get("not_submitted", 0)
-        if self._record.responses.total is not None:
-            self._add(
-                "5.1.5",
-                "unreported",
-                f"the export has {counted(unsubmitted, 'answer')} that "
-                f"{'was' if unsubmitted == 1 else 'were'} not submitted; "
-                "it does not count people",
-            )
-        data = text_at(self._plan, "publication", "data")
-        if data:
-            self._add_planned("5.2", "yes", data)
-            self._add_planned("5.2.1", "yes", "every answer with the pseudonym of its annotator")
-            self._add_planned("5.2.2", _NONE)
-        materials = text_at(self._plan, "publication", "materials")
-        self._add_planned("5.3", "yes" if materials else None, materials or "")
-        code = text_at(self._plan, "publication", "code") or data
-        self._add(
-            "5.4",
-            "yes" if code else "partial",
-            code
-            or "the notebook of hb/ recomputes every value; the plan does not state where it is published",
-        )
+def _of_drawing(facts: BaselineFacts, plan: Mapping[str, Json]) -> _Answers:
+    """Say how the items were drawn."""
+    method, subset = text_at(plan, "subset", "method"), facts.conditions.subset
+    if subset is None:
+        return {"1.2.1": ("all items", "")} if method else {}
+    fields, seed, population = ", ".join(subset[2]), count_at(plan, "seed"), facts.record.population
+    details = [
+        f"the distribution of {fields} is kept" if fields else "",
+        f"seed {seed}" if seed is not None else "",
+        weighting(population).en if population else "",
+    ]
+    return {"1.2.1": (f"random sample ({method or 'random'})", "; ".join(filter(None, details)))}
+
+
+def _of_training(known: ConditionFacts, plan: Mapping[str, Json]) -> _Answers:
+    if not mapping_at(plan, "training"):
+        # The platform may have screened people: the plan does not know.
+        none: tuple[object, str] = (_NONE, "no training")
+        return {"2.6": ("no", ""), "2.6.1": (_NONE, ""), "2.6.2": none, "2.6.2.1": none}
+    feedback = value_at(plan, "training", "feedback") is not False
+    found: _Answers = {
+        "2.6": ("yes", ""),
+        "2.6.1": (f"solved items{' with feedback' if feedback else ''}", ""),
+    }
+    if known.trained:
+        rule = f"at least {percent(known.trained, 'en')} correct answers to training items"
+        found |= {"2.3": ("yes", "by training items"), "2.3.1": (rule, "")}
+    return found
+
+
+def _of_pay(facts: BaselineFacts, plan: Mapping[str, Json]) -> _Answers:
+    page = number_at(plan, "arms", "people", "pay", "per_page")
+    if page is None:
+        return {}
+    found: _Answers = {
+        "2.7.2": ("no", "the plan pays by the page alone"),
+        "2.7.2.1": (_NONE, "no bonus"),
+    }
+    total, pages, each = facts.record.cost.total, facts.record.cost.pages, page
+    if pages and pages == facts.record.cost.answers:  # paid by the answer, at the rate of a page
+        each /= facts.conditions.items_per_page or 1
+    if total is None or (pages and abs(total - each * pages) < 0.005 * max(total, 1)):
+        found |= {"2.7.3": ("yes", f"{page:g} a page"), "2.7.3.1": (_NONE, "all were paid alike")}
+    return found
 
 
 def _is_about_ai(rule: Text) -> bool:
@@ -498,12 +436,8 @@ def _is_about_ai(rule: Text) -> bool:
     )
 
 
-def _money(facts: BaselineFacts) -> str:
-    return (
-        ""
-        if facts.record.cost.total is None
-        else f"{formatted(Money(facts.record.cost.total, facts.record.cost.currency), '', 'en')} in all"
-    )
+def _money(cost: CostRecord) -> str:
+    return "" if cost.total is None else f"{formatted(Money(cost.total, cost.currency), '', 'en')} in all"
 
 
 #: Number of a question -> its answer; questions without one are left to the author.
@@ -533,7 +467,7 @@ def reporting_checklist(
     Raises:
         DataError: the plan answers a question that does not exist.
     """
-    found = StudyAnswers(record, plan, frozen=frozen, experts=experts, platform=platform).found
+    found = _study_answers(baseline_facts(record, plan, platform=platform), plan, frozen, experts)
     for number, given in mapping_at(plan, "checklist").items():
         if number not in QUESTIONS:
             raise DataError(

@@ -15,7 +15,7 @@ from merilo.baselines.model_verdicts import Outcome
 from merilo.datasets import dataset, names
 from merilo.metrics.score import total_score
 from merilo.records import Span, rounded
-from merilo.reports.estimates import OVER_ITEMS_ALONE
+from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE
 from merilo.reports.human_table import KINDS
 from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
 from merilo.statistics.paired_tests import Difference
@@ -311,8 +311,6 @@ _MARK_NAMES: Final[dict[Outcome, Text]] = {
     "below": Text("below people"),
 }
 
-_EMPTY: Final = "—"
-
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
@@ -480,7 +478,7 @@ def _number(value: float, n: int | None, language: Language) -> list[str]:
 
 def _people(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
     if people is None:
-        return (_EMPTY,)
+        return (EMPTY,)
     value, *n = _number(people.value, people.n, language)
     return (value, *_interval(people, language), *n, *(one.in_language(language) for one in people.remarks()))
 
@@ -495,17 +493,17 @@ def _interval(people: PeopleValue, language: Language) -> list[str]:
 
 def _single(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
     single = people.single if people else None
-    return (_EMPTY,) if single is None else tuple(_number(*single, language))
+    return (EMPTY,) if single is None else tuple(_number(*single, language))
 
 
 def _people_majority(table: ComparisonTable, column: TableColumn, language: Language) -> tuple[str, ...]:
     match = table.people_majority(column.key)
-    return (_EMPTY,) if match is None else tuple(_number(match.first, match.n, language))
+    return (EMPTY,) if match is None else tuple(_number(match.first, match.n, language))
 
 
 def _answers(cell: ModelCell | None, language: Language) -> tuple[str, ...]:
     if cell is None:
-        return (_EMPTY,)
+        return (EMPTY,)
     if cell.value is None:
         return (Text("no score").in_language(language),)
     beside = [_beside(cell.match(kind), language) for kind in ("consensus", "single")]
@@ -539,7 +537,7 @@ def _is_tie(cell: ModelCell | None, kinds: Sequence[str]) -> bool:
 
 def _total_cell(total: TableTotal, language: Language, people: TableTotal | None = None) -> tuple[str, ...]:
     if total.value is None:
-        return (_EMPTY,)
+        return (EMPTY,)
     every = len(total.counted) + len(total.missing)
     told = [Text("{n} of {all:# dataset|# datasets}", n=len(total.counted), all=every)]
     if people is not None and people.counted != total.counted and total.people is not None:

@@ -16,6 +16,9 @@ from merilo.text import Text
 OVER_BOTH: Final = Text("over items and annotators")
 OVER_ITEMS_ALONE: Final = Text("over items alone")
 
+#: A cell without a value.
+EMPTY: Final = "—"
+
 
 def counted(n: int, noun: str) -> str:
     """Format a number with its noun in the singular or plural.

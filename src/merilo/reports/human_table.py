@@ -15,7 +15,7 @@ from merilo.baselines.warnings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.reports.charts import page_environment
-from merilo.reports.estimates import OVER_ITEMS_ALONE
+from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE
 from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
 from merilo.text import Language, Text, decimal
@@ -33,8 +33,6 @@ KINDS: Final = {
 _STATUSES: Final[dict[str, Text]] = {
     name: text for name, (text, *_) in STATUSES.items() if name != "accepted"
 }
-
-_EMPTY: Final = "—"
 
 
 class OwnStudy(NamedTuple):
@@ -209,10 +207,10 @@ def _cells(row: HumanRow, language: Language) -> list[str]:
     values = "***" if row.by_group else "; ".join(decimal(one.value, 3, language) for one in row.published)
     cells = [
         row.title if row.first else "",
-        f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric or _EMPTY,
-        values or _EMPTY,
-        "; ".join(kinds if len({*kinds}) > 1 else kinds[:1]) or _EMPTY,
-        "; ".join(dict.fromkeys(str(one.n) if one.n is not None else _EMPTY for one in figures)) or _EMPTY,
+        f"{len(row.by_group)} {row.metric.upper()}" if row.by_group else row.metric or EMPTY,
+        values or EMPTY,
+        "; ".join(kinds if len({*kinds}) > 1 else kinds[:1]) or EMPTY,
+        "; ".join(dict.fromkeys(str(one.n) if one.n is not None else EMPTY for one in figures)) or EMPTY,
         _test_sizes(row.test),
     ]
     if row.study is None or row.own is None:
@@ -232,7 +230,7 @@ def _own_cells(study: OwnStudy, own: MetricRecord, language: Language) -> list[s
     ]
     if remarks:
         value += f" [{', '.join(one.in_language(language) for one in remarks)}]"
-    bounds = _EMPTY
+    bounds = EMPTY
     if own.interval:
         bounds = "–".join(decimal(end, 3, language) for end in own.interval)
         if not own.over_both:
@@ -242,9 +240,9 @@ def _own_cells(study: OwnStudy, own: MetricRecord, language: Language) -> list[s
         value,
         bounds,
         str(own.n),
-        _EMPTY if people is None else str(people),
-        _EMPTY if alpha is None else decimal(alpha, 2, language),
-        _EMPTY if cost.total is None else f"{decimal(cost.total, 2, language)} {cost.currency or ''}".strip(),
+        EMPTY if people is None else str(people),
+        EMPTY if alpha is None else decimal(alpha, 2, language),
+        EMPTY if cost.total is None else f"{decimal(cost.total, 2, language)} {cost.currency or ''}".strip(),
     ]
 
 
@@ -260,7 +258,7 @@ def _test_sizes(sizes: Mapping[str, int]) -> str:
 def _link(study: OwnStudy | None, beside: Path | None) -> str:
     """Return the path of the study's report, relative to the folder of the table."""
     if study is None:
-        return "—"
+        return EMPTY
     report = study.folder / "report.html"
     return shown(os.path.relpath(report, beside) if beside else report)
 
@@ -277,7 +275,7 @@ def _matrix(
 
 
 def _value(figure: HumanFigure | None, language: Language) -> str:
-    return _EMPTY if figure is None else decimal(figure.value, 3, language)
+    return EMPTY if figure is None else decimal(figure.value, 3, language)
 
 
 def table_markdown(rows: Sequence[HumanRow], language: Language = "en", *, beside: Path | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan
 from typing import Final
 
@@ -72,36 +72,6 @@ _PROCEDURES: Final = {
     "one-coin": Text("one-coin"),
     "auto": Text("auto"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRecord:
-    """The record of a frozen plan.
-
-    Attributes:
-        date: the day on which the plan was frozen.
-        hash: the SHA-256 of the plan and of the files that it names.
-        changes: the later differences: the key or file, its frozen value, its present value (empty if there
-            is none), and whether it is a decision that should not have changed.
-    """
-
-    date: str
-    hash: str
-    changes: tuple[tuple[str, str, str, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What annotators were asked.
-
-    Attributes:
-        instructions: mapping from language to the instruction as HTML; one without a translation stands under
-            no language.
-        example: the fields of one item, as name and text.
-    """
-
-    instructions: Mapping[str, Markup]
-    example: tuple[tuple[str, str], ...]
 
 
 def page(
@@ -178,7 +148,7 @@ def page(
         procedures=_PROCEDURES,
         own_aggregator=_own_aggregator(baseline.settings),
         asked=_asked(baseline, attachments or {}),
-        frozen=_plan_record(attachments),
+        frozen=_frozen(attachments or {}),
         arms=arm_rows(experts) if experts else (),
         arms_prose=comparison(experts or {}),
         methods=methods(record, plan),
@@ -324,26 +294,25 @@ def _overlap(baseline: Baseline) -> list[tuple[int, int, int]]:
     return [(size, before.get(size, 0), after.get(size, 0)) for size in sizes]
 
 
-def _asked(baseline: Baseline, files: Mapping[str, bytes]) -> Asked | None:
-    """Collect what annotators were asked; `None` if nothing is known.
+def _asked(baseline: Baseline, files: Mapping[str, bytes]) -> dict[str, object] | None:
+    """Collect what annotators were asked: the instructions by language, and the fields of the first item.
 
-    HTML inside an instruction stays text, and images are not loaded. The example is the first item of the study.
+    HTML inside an instruction stays text, and images are not loaded. An instruction without a translation stands under
+    no language. `None` if nothing is known.
     """
     instructions: dict[str, Markup] = {
         language: Markup(html_of(files[name].decode("utf-8", "replace")))  # noqa: S704 - HTML in the text is escaped
         for language, name in INSTRUCTION_FILES.items()
         if name in files
     }
-    example: tuple[tuple[str, str], ...] = ()
+    example: list[tuple[str, str]] = []
     if baseline.consensus.height:
         row = baseline.consensus.sort("item").row(0, named=True)
         fields = shown_fields(baseline.consensus)
-        example = tuple((name, str(row[name])) for name in fields if row[name] not in {None, ""})
-    if not instructions and not example:
-        return None
+        example = [(name, str(row[name])) for name in fields if row[name] not in {None, ""}]
     if len(instructions) == 1:
-        instructions = dict(zip([""], instructions.values(), strict=True))
-    return Asked(instructions, example)
+        instructions = {"": next(iter(instructions.values()))}
+    return {"instructions": instructions, "example": example} if instructions or example else None
 
 
 def _rows(record: BaselineRecord) -> list[tuple[Text, int]]:
@@ -372,26 +341,15 @@ def _sensitivity_grid(rows: Sequence[SensitivityRow]) -> tuple[list[str], list[l
     return names, list(lines.values())
 
 
-def _plan_record(attachments: Mapping[str, bytes] | None) -> PlanRecord | None:
-    """Read the record from the files of a plan; `None` if the plan was not frozen.
+def _frozen(attachments: Mapping[str, bytes]) -> dict[str, Json] | None:
+    """Return the record of a frozen plan with the later `changes`; `None` if the plan was not frozen.
 
     Args:
         attachments: the files of the plan by name, as `merilo report` collects them.
     """
-    files = attachments or {}
-    if FROZEN_FILE not in files:
+    if FROZEN_FILE not in attachments:
         return None
-    frozen = json.loads(files[FROZEN_FILE])
-    changes = json.loads(files.get(CHANGES_FILE, b"[]"))
-    return PlanRecord(
-        str(frozen.get("date", "")),
-        str(frozen.get("hash", "")),
-        tuple(
-            (str(one["what"]), _text(one["frozen"]), _text(one["now"]), bool(one["decision"]))
-            for one in changes
-        ),
-    )
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
+    return {
+        **json.loads(attachments[FROZEN_FILE]),
+        "changes": json.loads(attachments.get(CHANGES_FILE, b"[]")),
+    }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
+from merilo.baselines.record import COSTS_FILE, METRICS_FILE
 from merilo.errors import DataError
 from merilo.reports.checklist import (
     checklist_json,
@@ -26,12 +27,10 @@ from merilo.reports.hb.recomputation import arms, cost_details, pools
 from merilo.reports.hb.sources import EXPERTS_FILE, ReportSource, read_source
 from merilo.reports.hb.verification import (
     COST_KEYS,
-    COSTS_FILE,
     DETAILS_KEY,
     MANIFEST,
-    METRICS_FILE,
     manifest_file,
-)  # fmt: skip
+)
 from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark, readme_with_section
 from merilo.reports.page import CHANGES_FILE
 from merilo.reports.paper import Format, paper_files

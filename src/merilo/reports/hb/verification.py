@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from merilo.baselines.record import COSTS_FILE, METRICS_FILE
 from merilo.errors import InputError, MeriloError
 from merilo.reports.hb.expert_raw import EXPERTS_RAW, experts_again
 from merilo.reports.hb.figures import ABSENT, Figure, compare_figures, figures_of, table_figures
@@ -21,10 +22,6 @@ from merilo.strict_json import Json, indented, read_json
 from merilo.version import __version__
 
 MANIFEST: Final = "manifest.json"
-
-#: The baseline as JSON: everything but money, and money.
-METRICS_FILE: Final = "metrics.json"
-COSTS_FILE: Final = "costs.json"
 
 #: The keys of the baseline's JSON that stand in `costs.json`; the others stand in `metrics.json`.
 COST_KEYS: Final = ("cost",)
