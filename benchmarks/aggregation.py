@@ -23,7 +23,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from merilo.people.aggregation import NO_LABEL, dawid_skene, fit_glad, glad, one_coin
+from merilo.people.aggregation import NO_LABEL, dawid_skene, glad, one_coin
 from merilo.people.aggregation.glad import GladLikelihood
 from merilo.people.agreement import krippendorff_alpha
 from merilo.people.votes import Votes, encode
@@ -244,7 +244,7 @@ def main() -> None:
     subprocess.run([sys.executable, __file__, "--only-large", "--large", str(chosen.large)], check=True)
     # A fit of a small pool costs next to nothing in the process of `merilo baseline`.
     votes, _ = simulated(4000, 190, 4)
-    row("GLAD, 4,000 answers, several starts", None, timed(lambda: fit_glad(votes))[0], "")
+    row("GLAD, 4,000 answers, several starts", None, timed(lambda: glad(votes))[0], "")
     open_answers(chosen.answers)
     for people in (100, 230):
         open_pool_process(3150, people, 1.5)

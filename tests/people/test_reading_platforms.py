@@ -61,17 +61,6 @@ def test_a_whole_toloka_export_lacks_nothing(tmp_path: Path) -> None:
     assert read.absent == ()
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_older_exports_with_a_byte_order_mark_and_any_ends_of_lines(
-    tmp_path: Path, mark: str, end: str
-) -> None:
-    text = mark + delimited(OLD_TOLOKA, old_toloka(), ";").replace("\n", end)
-    path = tmp_path / "old.csv"
-    path.write_bytes(text.encode())
-    assert platforms.read([path]).table.height == 30
-
-
 def test_an_older_export_in_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "old.csv"
     rows = [["посылка", "", "вывод", "да", f"w{person}"] for person in range(3)]
@@ -93,8 +82,6 @@ def test_several_columns_without_a_name_are_passed_over(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("INPUT:a;OUTPUT:b\nq;1\n", "ASSIGNMENT:worker_id: there is no such column"),
-        ("INPUT:a;INPUT:a;OUTPUT:b;ASSIGNMENT:worker_id\nq;q;1;w\n", "two columns have this name"),
-        ("INPUT:a;OUTPUT:b;ASSIGNMENT:worker_id\nq;1;w\nq;1", "ends in the middle of a row"),
         ('INPUT:a;OUTPUT:b;ASSIGNMENT:worker_id\nq;"1;w\n', "in the middle of a quoted field"),
     ],
 )
@@ -102,14 +89,6 @@ def test_broken_older_exports(tmp_path: Path, text: str, says: str) -> None:
     outcome = merilo("baseline", written(tmp_path / "old.csv", text))
     assert outcome.status == 2
     assert says in outcome.complaint
-
-
-def test_a_huge_field_is_read(tmp_path: Path) -> None:
-    rows = [["x" * 2_000_000, "", "h", "yes", f"w{person}"] for person in range(3)]
-    assert (
-        platforms.read([old_file(tmp_path / "old.csv", rows)]).items["premise"].str.len_chars().item()
-        == 2_000_000
-    )
 
 
 # What makes an item

@@ -24,7 +24,8 @@ from merilo.people.aggregation import (
     plurality,
 )
 from merilo.people.frames import Frame, encoded, is_pandas, pandas_of, polars_of
-from merilo.people.votes import Encoding, Votes
+from merilo.people.votes import Votes
+from merilo.statistics.arrays import FloatArray
 
 Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"]
 
@@ -62,24 +63,25 @@ class _Estimator(ABC):
         encoding = encoded(data)
         consensus = self._aggregate(encoding.votes)
         self.consensus_ = consensus
-        pandas = is_pandas(data)
-        label = [None if code == NO_LABEL else encoding.labels[code] for code in consensus.label.tolist()]
+        names = encoding.labels.to_list()
+        label = [None if code == NO_LABEL else names[code] for code in consensus.label.tolist()]
         tasks, workers = encoding.items.alias("task"), encoding.annotators.alias("worker")
-        labels = pl.DataFrame([tasks, pl.Series("label", label, dtype=encoding.labels.dtype)])
-        skills = pl.DataFrame([workers, pl.Series("skill", self._skills(encoding, consensus))])
         shares = self._probabilities(encoding.votes, consensus)
-        probabilities = (
-            None
-            if shares is None
-            else pl.DataFrame(
-                [tasks, *(pl.Series(str(name), shares[:, n]) for n, name in enumerate(encoding.labels))]
-            )
+        columns = (
+            [] if shares is None else [pl.Series(str(name), shares[:, n]) for n, name in enumerate(names)]
         )
-        self.labels_ = pandas_of(labels, "task")["label"].rename("agg_label") if pandas else labels
-        self.skills_ = pandas_of(skills, "worker")["skill"] if pandas else skills
-        self.probas_ = probabilities
-        if pandas and probabilities is not None:
-            self.probas_ = pandas_of(probabilities, "task").set_axis(encoding.labels.to_list(), axis=1)
+        labels = pl.DataFrame([tasks, pl.Series("label", label, dtype=encoding.labels.dtype)])
+        skills = pl.DataFrame([workers, pl.Series("skill", self._skills(encoding.votes, consensus))])
+        probabilities = pl.DataFrame([tasks, *columns])
+        if is_pandas(data):
+            self.labels_ = pandas_of(labels, "task")["label"].rename("agg_label")
+            self.skills_ = pandas_of(skills, "worker")["skill"]
+            self.probas_ = (
+                None if shares is None else pandas_of(probabilities, "task").set_axis(names, axis=1)
+            )
+        else:
+            self.labels_, self.skills_ = labels, skills
+            self.probas_ = None if shares is None else probabilities
         return self
 
     def fit_predict(self, data: Frame) -> Any:  # noqa: ANN401 - a Series of pandas or a table of Polars
@@ -90,23 +92,23 @@ class _Estimator(ABC):
         """Aggregate a table and return `probas_`."""
         return self.fit(data).probas_
 
-    def _probabilities(
-        self, votes: Votes, consensus: Consensus
-    ) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-        if consensus.fit is not None:
-            return consensus.fit.posterior
-        counts = votes.counts()
-        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+    def _probabilities(self, votes: Votes, consensus: Consensus) -> FloatArray | None:
+        return consensus.fit.posterior if consensus.fit else _shares(votes)
 
-    def _skills(self, encoding: Encoding, consensus: Consensus) -> list[float]:
+    def _skills(self, votes: Votes, consensus: Consensus) -> FloatArray:
         if consensus.fit is not None:
-            return [float(one) for one in consensus.fit.quality]
-        votes = encoding.votes
-        judged = consensus.label[votes.item] != NO_LABEL
-        right = judged & (votes.label == consensus.label[votes.item])
-        answered = np.bincount(votes.annotator[judged], minlength=votes.annotators)
-        agreed = np.bincount(votes.annotator[right], minlength=votes.annotators)
-        return [float(one) for one in np.where(answered > 0, agreed / np.maximum(answered, 1), np.nan)]
+            return consensus.fit.quality
+        label = consensus.label[votes.item]
+        judged, people = label != NO_LABEL, votes.annotators
+        answered = np.bincount(votes.annotator[judged], minlength=people)
+        agreed = np.bincount(votes.annotator[votes.label == label], minlength=people)
+        return np.where(answered > 0, agreed / np.maximum(answered, 1), np.nan)
+
+
+def _shares(votes: Votes) -> FloatArray:
+    """Compute the shares of votes, shape (items, labels)."""
+    counts = votes.counts()
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 class MajorityVote(_Estimator):
@@ -130,11 +132,8 @@ class Cascade(_Estimator):
     def _aggregate(self, votes: Votes) -> Consensus:
         return cascade(votes)
 
-    def _probabilities(
-        self, votes: Votes, consensus: Consensus
-    ) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-        counts = votes.counts()
-        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+    def _probabilities(self, votes: Votes, consensus: Consensus) -> FloatArray | None:
+        return _shares(votes)
 
 
 class _Model(_Estimator):

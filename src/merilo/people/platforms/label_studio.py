@@ -28,6 +28,7 @@ from merilo.people.platforms.export import (
     column,
     export_of_columns,
     json_text,
+    require,
     text_columns,
 )
 from merilo.strict_json import Json, parse_json, read_json
@@ -81,11 +82,7 @@ def read_table(table: Table, columns: Columns, answered: Sequence[str] = ()) -> 
         UsageError: several fields may be the answer and none was chosen, or the chosen field is missing.
     """
     data = table.data
-    for name in _REQUIRED:
-        if name not in data.columns:
-            raise InputError(
-                "is not a Label Studio export: this column is missing", file=table.file, field=name
-            )
+    require(data.columns, _REQUIRED, table.file)
     others = [name for name in data.columns if name not in {*_OWN, *CONTROL_FIELDS}]
     answers = list(answered) or _varying(data, others)
     answer = _answer(columns.answer, answers, others, table.file)

@@ -73,29 +73,23 @@ def control_accuracy(work: Work, *, guess: float, wanted: float = 0.5) -> list[C
     # One correct and one wrong answer are added, so that in a perfect pool a single wrong answer does not look like
     # guessing.
     typical = (sum(right) + 1) / (sum(answers) + 2)
+    nan = float("nan")
     return [
-        _of_one(n, different, k, guess=guess, typical=typical, wanted=wanted)
+        ControlAccuracy(
+            answers=n,
+            distinct=different,
+            right=k,
+            accuracy=k / n,
+            interval=wilson(k, n),
+            guessing_odds=_odds(k, n, guess, typical),
+            guessing_p=at_least(k, n, guess),
+            below_p=at_most(k, n, wanted),
+            can_tell=guess**n < 0.05,
+        )
+        if n
+        else ControlAccuracy(0, 0, 0, nan, None, nan, nan, nan, can_tell=False)
         for n, different, k in zip(answers, distinct, right, strict=True)
     ]
-
-
-def _of_one(
-    n: int, distinct: int, right: int, *, guess: float, typical: float, wanted: float
-) -> ControlAccuracy:
-    nan = float("nan")
-    if n == 0:
-        return ControlAccuracy(0, 0, 0, nan, None, nan, nan, nan, can_tell=False)
-    return ControlAccuracy(
-        answers=n,
-        distinct=distinct,
-        right=right,
-        accuracy=right / n,
-        interval=wilson(right, n),
-        guessing_odds=_odds(right, n, guess, typical),
-        guessing_p=at_least(right, n, guess),
-        below_p=at_most(right, n, wanted),
-        can_tell=guess**n < 0.05,
-    )
 
 
 def _odds(right: int, n: int, guess: float, typical: float) -> float:
