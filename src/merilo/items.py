@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
-from merilo.atomic_write import write_text
+from merilo.atomic_write import write_bytes, write_text
 from merilo.errors import InputError, OutputError, UsageError
 from merilo.files import read_parquet
 from merilo.strict_json import Json, dumped, json_lines, read_json
@@ -351,16 +351,10 @@ def _entries(split: Split) -> list[Json]:
 def _write_parquet(path: Path, split: Split) -> None:
     import polars as pl  # noqa: PLC0415 - takes half a second, not needed for JSON
 
-    hidden = path.with_name(f".{path.name}.part")
+    content = BytesIO()
     try:
         table = pl.DataFrame([entry_of(item) for item in split], infer_schema_length=None)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        table.write_parquet(hidden)
-        hidden.replace(path)
-    except OSError as error:
-        raise OutputError(f"cannot be written ({error.strerror or error})", file=path) from error
+        table.write_parquet(content)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise OutputError("the items do not fit into typed columns; write JSON instead", file=path) from error
-    finally:
-        with suppress(OSError):
-            hidden.unlink()
+    write_bytes(path, content.getvalue())

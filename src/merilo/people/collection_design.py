@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.errors import UsageError, argument
-from merilo.responses import Responses
+from merilo.responses import Responses, in_order_of_time
 from merilo.settings import AdaptiveDesign
 
 
@@ -135,7 +135,7 @@ def asked_by_design(responses: Responses, design: AdaptiveDesign) -> NDArray[np.
     chosen = np.ones(table.height, dtype=np.bool_)
     chosen[tests] = answers_by_design(
         table["item"].cast(pl.Int64).to_numpy()[tests],
-        _order(table)[tests],
+        in_order_of_time(table["submitted"])[tests],
         start=design.overlap.start,
         fixed=fixed_items(responses, design),
     )
@@ -158,7 +158,7 @@ def collected_design(
     """
     overlap = design.overlap
     chosen = pl.Series("by_design", asked_by_design(responses, design))
-    rank = pl.Series("rank", _order(responses.table))
+    rank = pl.Series("rank", in_order_of_time(responses.table["submitted"]))
     tests = responses.table.with_columns(chosen, rank).filter(~pl.col("is_control"))
     used = tests.filter(~pl.col("respondent").is_in(list(excluded)), pl.col("answer").is_not_null())
     first = pl.col("answer").sort_by("rank").head(overlap.start)
@@ -195,13 +195,3 @@ def collected_design(
         by_design=int(used["by_design"].sum()),
         **{name: int(n) for name, n in counts.items()},
     )
-
-
-def _order(table: pl.DataFrame) -> NDArray[np.int64]:
-    """Rank responses by time and then by row; by row alone if a time is missing."""
-    rows = np.arange(table.height)
-    if table["submitted"].null_count():
-        return rows
-    order = np.empty(table.height, dtype=np.int64)
-    order[np.lexsort((rows, table["submitted"].dt.epoch("ms").to_numpy()))] = rows
-    return order

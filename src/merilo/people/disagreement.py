@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from merilo.errors import DataError
+from merilo.people.agreement import jackknife_variance
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count
@@ -295,9 +296,7 @@ def _jackknife(values: Sequence[float]) -> float:
     Those that are not defined are ignored.
     """
     known = np.array([value for value in values if isfinite(value)])
-    if len(known) < 2:
-        return 0.0
-    return float((len(known) - 1) / len(known) * ((known - known.mean()) ** 2).sum())
+    return jackknife_variance(known) if len(known) > 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

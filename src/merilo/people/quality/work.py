@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.people.votes import Encoding, Votes, encode
-from merilo.responses import Responses
+from merilo.responses import Responses, in_order_of_time
 from merilo.statistics.arrays import FloatArray
 
 BoolArray = NDArray[np.bool_]
@@ -131,17 +131,12 @@ def study_work(
         "item", pl.sum_horizontal(pl.col(name).str.len_chars() for name in responses.fields).alias("length")
     )
     length = table.select("item").join(lengths, on="item", how="left", maintain_order="left")["length"]
-    rows = np.arange(table.height)
-    missing = derived["time"].null_count() > 0
-    times = rows if missing else derived["time"].to_numpy()
-    order = np.empty(table.height)
-    order[np.lexsort((rows, times))] = rows
     return StudyWork(
         Work(
             votes=coded.votes,
             control=derived["control"].to_numpy(),
             correct=derived["correct"].to_numpy(),
-            order=order,
+            order=in_order_of_time(derived["time"]).astype(np.float64),
             page=derived["page"].to_numpy() - 1,
             seconds=derived["seconds"].to_numpy(),
             characters=length.cast(pl.Float64).to_numpy(),
