@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from merilo.errors import OutputError, argument
 
@@ -157,15 +157,27 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
+    with replaced(path) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces `path` when the block ends without an error, as `write_text` does.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
     place = _real(path)
     hidden = _beside(place)
     try:
         if place.exists() and not place.is_file():
-            place.write_bytes(content)
+            with place.open("wb") as stream:
+                yield stream
             return
         place.parent.mkdir(parents=True, exist_ok=True)
         with hidden.open("xb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         hidden.replace(place)

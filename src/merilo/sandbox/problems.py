@@ -33,27 +33,15 @@ from merilo.wording import shortened
 
 MARK: Final = b"\x1f\x8b"
 
-#: The first bytes of unsupported file formats, and the message for each.
-_OTHERS: Final = (
-    (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard, but only gzip is supported; decompress it first"),
-    (b"\xfd7zXZ\x00", "is compressed with xz, but only gzip is supported; decompress it first"),
-    (b"BZh", "is compressed with bzip2, but only gzip is supported; decompress it first"),
-    (b"PK\x03\x04", "is a ZIP archive, but only gzip is supported; unpack it first"),
-    (b"\xff\xfe", "is UTF-16 text, but only UTF-8 is supported; convert it first"),
-    (b"\xfe\xff", "is UTF-16 text, but only UTF-8 is supported; convert it first"),
-)
-
-
-def is_packed(path: Path) -> bool:
-    """Return whether a file begins with the gzip signature.
-
-    Raises:
-        InputError: the file cannot be read, or has an unsupported compression or encoding.
-    """
-    with opened(path) as stream:
-        head = stream.read(8)
-    _refuse_others(head, path)
-    return head.startswith(MARK)
+#: The first bytes of files that are not read, and what such a file is.
+_OTHERS: Final = {
+    b"\x28\xb5\x2f\xfd": "compressed with Zstandard, but only gzip is supported; decompress it first",
+    b"\xfd7zXZ\x00": "compressed with xz, but only gzip is supported; decompress it first",
+    b"BZh": "compressed with bzip2, but only gzip is supported; decompress it first",
+    b"PK\x03\x04": "a ZIP archive, but only gzip is supported; unpack it first",
+    b"\xff\xfe": "UTF-16 text, but only UTF-8 is supported; convert it first",
+    b"\xfe\xff": "UTF-16 text, but only UTF-8 is supported; convert it first",
+}
 
 
 @contextmanager
@@ -85,9 +73,38 @@ def unpacked(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
 
 
 def _refuse_others(head: bytes, path: Path) -> None:
-    for mark, sentence in _OTHERS:
+    for mark, what in _OTHERS.items():
         if head.startswith(mark):
-            raise InputError(sentence, file=path)
+            raise InputError(f"is {what}", file=path)
+
+
+def _rows(path: Path, most: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows of a file that are not blank, with their numbers.
+
+    Args:
+        path: the file.
+        most: the longest file that is read, in bytes after decompression.
+    """
+    with unpacked(path) as stream:
+        if most and isinstance(stream, BufferedReader) and os.fstat(stream.fileno()).st_size > most:
+            raise _too_long(path)
+        read, row = 0, 0
+        while line := stream.readline(min(most or LONGEST_ROW, LONGEST_ROW)):
+            row, read = row + 1, read + len(line)
+            if most and read >= most:
+                raise _too_long(path)
+            if len(line) == LONGEST_ROW:
+                raise InputError(
+                    f"is longer than {LONGEST_ROW >> 20} MiB; is it JSON Lines?", file=path, row=row
+                )
+            if line.strip():
+                yield row, line.removeprefix(b"\xef\xbb\xbf") if row == 1 else line
+
+
+def _too_long(path: Path) -> InputError:
+    return InputError(
+        f"holds more than {LONGEST_FILE >> 20} MiB, which is too large for a file of problems", file=path
+    )
 
 
 #: The longest file that is read, in bytes, before and after decompression.
@@ -142,7 +159,7 @@ def read_problems(path: Path) -> dict[str, Problem]:
     """
     problems: dict[str, Problem] = {}
     if _is_human_eval(path):
-        for row, value in _json_lines(path):
+        for row, value in _objects(path):
             problem = _with_check(_Place(path, row), value)
             if str(problem.id) in problems:
                 raise _Place(path, row).error(f"another problem also has the id {problem.id!r}", "task_id")
@@ -180,16 +197,12 @@ class _Place:
 
 
 def _is_human_eval(path: Path) -> bool:
-    """Return whether the first line of a file is an object with HumanEval's fields."""
-    packed = is_packed(path)
-    with unpacked(path) as stream:
-        if not packed and os.fstat(stream.fileno()).st_size > LONGEST_FILE:
-            raise _too_long(path)
-        head = next(filter(bytes.strip, iter(lambda: stream.readline(LONGEST_FILE), b"")), b"")
+    """Return whether the first row of a file is an object with HumanEval's fields."""
+    _, head = next(_rows(path, LONGEST_FILE), (0, b""))
     if not head:
         raise InputError("the file is empty", file=path)
     try:
-        first = parse_json(head.decode("utf-8-sig"), file=path)
+        first = parse_json(head.decode("utf-8"), file=path)
     except (UnicodeDecodeError, InputError):
         first = None
     names = first.keys() if isinstance(first, dict) else frozenset[str]()
@@ -197,35 +210,24 @@ def _is_human_eval(path: Path) -> bool:
         raise InputError("holds completions, not problems", file=path)
     # The items of a study have a rendered prompt beside the benchmark's own keys.
     known = not names.isdisjoint({"prompt", "test", "task_id"}) and "inputs" not in names
-    if packed and not known:
-        raise InputError(
-            "is compressed, but only HumanEval's own JSON Lines may be; decompress it first", file=path
-        )
+    with unpacked(path) as stream:
+        if isinstance(stream, gzip.GzipFile) and not known:
+            raise InputError(
+                "is compressed, but only HumanEval's own JSON Lines may be; decompress it first", file=path
+            )
     return known
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    with unpacked(path) as stream:
-        data = stream.read(LONGEST_FILE + 1)
-    if len(data) > LONGEST_FILE:
-        raise _too_long(path)
-    for row, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
+def _objects(path: Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    for row, line in _rows(path, LONGEST_FILE):
         try:
-            value = parse_json(line.decode("utf-8-sig"), file=path, row=row)
+            value = parse_json(line.decode("utf-8"), file=path, row=row)
         except UnicodeDecodeError as error:
             message = f"is not UTF-8 text (byte 0x{line[error.start]:02x})"
             raise InputError(message, file=path, row=row) from None
         if not isinstance(value, dict):
             raise InputError(f"must be an object, not {shortened(repr(value))}", file=path, row=row)
         yield row, value
-
-
-def _too_long(path: Path) -> InputError:
-    return InputError(
-        f"holds more than {LONGEST_FILE >> 20} MiB, which is too large for a file of problems", file=path
-    )
 
 
 def _with_check(place: _Place, value: Mapping[str, Json]) -> Problem:
@@ -354,13 +356,25 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
     """
     counts = dict.fromkeys(problems, 0)
     too_long = []
-    people = _People(path)
+    first: Generation | None = None
+    answered: dict[tuple[str, str], int] = {}
     for generation in read_completions(path, problems):
-        counts[str(generation.problem.id)] += 1
-        people.meet(generation)
+        name, person, row = str(generation.problem.id), generation.annotator, generation.row
+        counts[name] += 1
         if generation.completion is None:
-            too_long.append(generation.row)
-    if not any(counts.values()):
+            too_long.append(row)
+        first = first or generation
+        if (first.annotator is None) != (person is None):
+            named, nameless = (first.row, row) if person is None else (row, first.row)
+            message = f"is missing, but row {named} names a person; name one in all rows or in none"
+            raise _Place(path, nameless).error(message, PERSON_FIELDS[0])
+        if person is not None and (before := answered.setdefault((person, name), row)) != row:
+            raise _Place(path, row).error(
+                f"{shortened(person)} has a program for problem {shortened(name)} in row {before} already; "
+                "keep one program per person and problem",
+                PERSON_FIELDS[0],
+            )
+    if first is None:
         raise InputError("holds no completions", file=path)
     return Census(sha256(path), counts, tuple(too_long))
 
@@ -375,19 +389,8 @@ def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Ge
         InputError: as for `count_completions`.
         DataError: a row has no completion, names an unknown problem, or holds an invalid name of a person.
     """
-    with unpacked(path) as lines:
-        row = 0
-        while line := _line(lines, path, row + 1):
-            row += 1
-            if line.strip():
-                yield _generation(line, _Place(path, row), problems)
-
-
-def _line(lines: BufferedReader | gzip.GzipFile, path: Path, row: int) -> bytes:
-    line = lines.readline(LONGEST_ROW)
-    if len(line) == LONGEST_ROW:
-        raise InputError(f"is longer than {LONGEST_ROW >> 20} MiB; is it JSON Lines?", file=path, row=row)
-    return line.removeprefix(b"\xef\xbb\xbf") if row == 1 else line
+    for row, line in _rows(path):
+        yield _generation(line, _Place(path, row), problems)
 
 
 def _generation(line: bytes, place: _Place, problems: Mapping[str, Problem]) -> Generation:
@@ -432,38 +435,6 @@ def _annotator(value: Mapping[str, object], place: _Place) -> str | None:
         what = "empty" if name in (None, "") else f"not a name of a person: {shortened(repr(name))}"
         raise place.error(f"is {what}", field)
     return str(name)
-
-
-class _People:
-    """Check of the people in a file: all rows name a person or none does, and nobody answers a problem twice."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._first: Generation | None = None
-        self._rows: dict[tuple[str, str], int] = {}
-
-    def meet(self, generation: Generation) -> None:
-        """Check one row against the rows before it.
-
-        Raises:
-            DataError: only some rows name a person, or this person already has a program for the problem.
-        """
-        first = self._first = self._first or generation
-        if (first.annotator is None) != (generation.annotator is None):
-            named, nameless = (first, generation) if generation.annotator is None else (generation, first)
-            message = f"is missing, but row {named.row} names a person; name one in all rows or in none"
-            raise _Place(self._path, nameless.row).error(message, PERSON_FIELDS[0])
-        if generation.annotator is None:
-            return
-        problem = str(generation.problem.id)
-        before = self._rows.setdefault((generation.annotator, problem), generation.row)
-        if before != generation.row:
-            raise _Place(self._path, generation.row).error(
-                f"{shortened(generation.annotator)} has a program for problem {shortened(problem)} "
-                f"in row {before} already; "
-                "keep one program per person and problem",
-                PERSON_FIELDS[0],
-            )
 
 
 class _TwiceError(Exception):

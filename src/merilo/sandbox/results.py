@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
-from merilo.errors import DataError, OutputError
+from merilo.atomic_write import replaced
+from merilo.errors import DataError
 from merilo.metrics.pass_at_k import pass_score
 from merilo.metrics.score import Score
 from merilo.sandbox.job import Entry
@@ -195,7 +192,7 @@ def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> N
     Raises:
         OutputError: the file cannot be written.
     """
-    with _written(path) as stream:
+    with replaced(path) as stream:
         for entry in entries:
             stored = None if entry.key is None else ledger.verdicts[entry.key]
             result = Ending.TOO_LONG if stored is None else stored.result
@@ -209,7 +206,7 @@ def write_generations(path: Path, entries: Sequence[Entry], ledger: Ledger) -> N
                 "rule": entry.rule,
                 "program": entry.key,
             }
-            stream.write(json.dumps(line) + "\n")
+            stream.write(json.dumps(line).encode() + b"\n")
 
 
 def write_outputs(
@@ -229,20 +226,21 @@ def write_outputs(
     rows: dict[str, list[Entry]] = {name: [] for name in problems}
     for entry in entries:
         rows[entry.problem].append(entry)
-    with _written(path) as stream:
+    with replaced(path) as stream:
         separator = '{"data": {"test": ['
         for name, problem in problems.items():
             if isinstance(problem.tests, Check):
                 message = f"problem {name} is tested by check(candidate), which has no outputs"
                 raise DataError(message, file=path)
-            stream.write(separator + '\n{"outputs": [')
+            stream.write(f'{separator}\n{{"outputs": ['.encode())
             for number, entry in enumerate(rows[name]):
                 none: list[str | None] = [None] * len(problem.tests)
                 texts = none if entry.key is None else ledger.texts(entry.key) or none
-                stream.write((", " if number else "") + json.dumps([_strict(text) for text in texts]))
-            stream.write('], "meta": ' + json.dumps({"id": problem.id}) + "}")
+                answers = json.dumps([_strict(text) for text in texts])
+                stream.write(f"{', ' if number else ''}{answers}".encode())
+            stream.write(f'], "meta": {json.dumps({"id": problem.id})}}}'.encode())
             separator = ","
-        stream.write("\n]}}\n")
+        stream.write(b"\n]}}\n")
 
 
 def _strict(text: str | None) -> str | None:
@@ -252,30 +250,3 @@ def _strict(text: str | None) -> str | None:
     except UnicodeEncodeError:
         return None
     return text
-
-
-@contextmanager
-def _written(path: Path) -> Iterator[IO[str]]:
-    """Open a text file for writing that replaces `path` only when it is complete."""
-    hidden = None
-    try:
-        if path.exists() and not path.is_file():
-            # Pipes and devices are written directly: as root, a rename could replace /dev/null with a file.
-            with path.open("w", encoding="utf-8") as stream:
-                yield stream
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", prefix=f".{path.name}-", dir=path.parent, delete=False
-        ) as stream:
-            hidden = Path(stream.name)
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        hidden.chmod(0o644)
-        hidden.replace(path)
-    except OSError as error:
-        raise OutputError(f"cannot be written ({error.strerror})", file=path) from error
-    finally:
-        if hidden is not None:
-            hidden.unlink(missing_ok=True)

@@ -26,7 +26,7 @@ from merilo.sandbox.inside import codec, framing
 from merilo.sandbox.inside.server import ENDED, JOB, OVERFLOWED, REPORT, TIMED_OUT
 from merilo.sandbox.program import CallResult, Check, Execution, Limits, Outcome, Program, new_judge_seed
 
-_ANSWER_LENGTH: Final = struct.Struct("<I")
+_LENGTH: Final = struct.Struct("<I")
 
 #: The first words of a record that reports a failure, in the answers of a program.
 _FAILURES: Final = {
@@ -70,16 +70,15 @@ def lost_its_judge(report: WorkerReport, program: Program) -> bool:
 
 def execution_of(report: WorkerReport, program: Program, limits: Limits, attempts: int) -> Execution:
     """Build the execution of a program from its worker's report."""
-    ending = _ending(report, limits)
     if isinstance(program.tests, Check):
         answers: tuple[CallResult, ...] = ()
-        first = _verdict(report, ending)
+        first = _verdict(report) or _ending(report, limits)
     else:
-        answers = _answers(report.payload, len(program.tests), ending)
-        first = next(
-            (answer for answer in answers if answer.outcome is not Outcome.COMPLETED),
-            CallResult(Outcome.COMPLETED),
-        )
+        answers = _answers(report.payload, len(program.tests))
+        if missing := len(program.tests) - len(answers):
+            answers += (_ending(report, limits),) * missing
+        failed = (answer for answer in answers if answer.outcome is not Outcome.COMPLETED)
+        first = next(failed, CallResult(Outcome.COMPLETED))
     return Execution(
         id=program.id,
         outcome=first.outcome,
@@ -117,24 +116,29 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _verdict(report: WorkerReport, ending: CallResult) -> CallResult:
+def _verdict(report: WorkerReport) -> CallResult | None:
     record = _record(report.payload)
     if record is None or report.cause == TIMED_OUT:
-        return ending
-    if record[0] == "accepted":
-        return CallResult(Outcome.COMPLETED)
-    return _failure(record, _REFUSALS) or ending
+        return None
+    return CallResult(Outcome.COMPLETED) if record[0] == "accepted" else _failure(record, _REFUSALS)
 
 
-def _answers(payload: bytes, calls: int, ending: CallResult) -> tuple[CallResult, ...]:
+def _answers(payload: bytes, calls: int) -> tuple[CallResult, ...]:
+    """Return the answers in a sequence of frames, up to the first malformed one."""
     answers: list[CallResult] = []
-    for record in _records(payload, calls):
+    position = 0
+    while len(answers) < calls and len(payload) - position >= _LENGTH.size:
+        (length,) = _LENGTH.unpack_from(payload, position)
+        position += _LENGTH.size + length
+        record = _record(payload[position - length : position]) if position <= len(payload) else None
+        if record is None:
+            break
         completed = record[0] == "completed" and len(record) == 2
         answer = CallResult(Outcome.COMPLETED, text=record[1]) if completed else _failure(record, _FAILURES)
         if answer is None:
             break
         answers.append(answer)
-    return (*answers, *[ending] * (calls - len(answers)))
+    return tuple(answers)
 
 
 def _failure(record: list[str], words: dict[str, Outcome]) -> CallResult | None:
@@ -152,21 +156,6 @@ def _printable(text: str, longest: int) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest])
 
 
-def _records(payload: bytes, most: int) -> list[list[str]]:
-    """Return the records in a sequence of frames, up to the first malformed one; reads at most `most` of them."""
-    records: list[list[str]] = []
-    position = 0
-    while len(records) < most and len(payload) - position >= _ANSWER_LENGTH.size:
-        (length,) = _ANSWER_LENGTH.unpack_from(payload, position)
-        position += _ANSWER_LENGTH.size
-        record = _record(payload[position : position + length]) if position + length <= len(payload) else None
-        if record is None:
-            break
-        records.append(record)
-        position += length
-    return records
-
-
 def _record(payload: bytes) -> list[str] | None:
     """Parse one record, a non-empty list of texts; `None` if the bytes are malformed."""
     try:
@@ -180,8 +169,6 @@ def _record(payload: bytes) -> list[str] | None:
         return None
     return record
 
-
-_LENGTH = struct.Struct("<I")
 
 #: How the lines of advice begin that Docker's client prints after an error.
 _ADVICE = ("See 'docker", "Run 'docker")
