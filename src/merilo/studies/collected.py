@@ -165,9 +165,8 @@ def collected_table(folder: StudyFolder, arm: str) -> tuple[Path, AnswersTable]:
         )
     if not path.is_file() or file_sha256(path) != made.sha256:
         raise DataError(
-            "is missing or was changed after the import; 'merilo study import "
-            f"{shown(folder.path)}' computes it again from "
-            f"{IMPORTS}/",
+            f"is missing or was changed after the import; 'merilo study import {shown(folder.path)}' computes it "
+            f"again from {IMPORTS}/",
             file=shown(path),
         )
     return path, made

@@ -174,9 +174,8 @@ def write_instruction(
     parts.append(Text("## Restrictions"))
     parts.append(
         Text(
-            "People and models need equal conditions, and the questions must not become public, "
-            "because models could be trained "
-            "on them. Please follow these rules:"
+            "People and models need equal conditions, and the questions must not become public, because models could "
+            "be trained on them. Please follow these rules:"
         )
         if beside_models
         else Text("Please follow these rules:")
@@ -208,9 +207,8 @@ def _checks(controls: ControlsPlan | None, training: TrainingPlan | None) -> lis
     found = []
     if training is not None:
         told = Text(
-            "The tasks are preceded by a training. Only those who solve at least {share:%} of the "
-            "training tasks are admitted to "
-            "the main tasks.",
+            "The tasks are preceded by a training. Only those who solve at least {share:%} of the training tasks are "
+            "admitted to the main tasks.",
             share=training.threshold,
         )
         after = Text("After each wrong answer, the training shows the right one.")
@@ -278,9 +276,8 @@ def _form(declared: Dataset, known: TaskDescription | None) -> Text:
         return Text("Choose one answer:")
     if "grade_norm" in declared.metrics:
         return Text(
-            "Write the answer in the form that the task requires: numbers separated by commas "
-            "without spaces (for example 1,4), or "
-            "a word in lower case. If several words are needed, write them without spaces and commas."
+            "Write the answer in the form that the task requires: numbers separated by commas without spaces (for "
+            "example 1,4), or a word in lower case. If several words are needed, write them without spaces and commas."
         )
     if answer.kind == "choice" or (answer.kind == "criteria" and answer.labels != ("0", "1")):
         labels = ", ".join(f"**{label}**" for label in answer.labels)

@@ -120,9 +120,8 @@ class Arm:
             return
         if self.adaptive.limit != self.overlap:
             raise ValueError(
-                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say "
-                "how many people answer an "
-                "item at most"
+                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say how many people "
+                "answer an item at most"
             )
         if self.kind == "expert" or self.skip_own:
             raise ValueError(
@@ -280,9 +279,8 @@ class Study:
     checklist: Annotated[
         Mapping[str, str],
         Help(
-            "Answers that only you can give for the reporting checklist of Wei et al. (2025), by "
-            "its numbers. Leave empty what you "
-            "do not know: it is reported as not answered. These may be filled in after the freeze."
+            "Answers that only you can give for the reporting checklist of Wei et al. (2025), by its numbers. Leave "
+            "empty what you do not know: it is reported as not answered. These may be filled in after the freeze."
         ),
     ] = field(default_factory=dict)
     publication: Annotated[
@@ -367,9 +365,8 @@ class StudyWishes(CheckedSettings):
     restriction: Annotated[
         tuple[str, ...],
         Help(
-            "A rule in addition to the default ones, in one language, or in Russian and English "
-            "with | between them; may be given "
-            "several times.",
+            "A rule in addition to the default ones, in one language, or in Russian and English with | between them; "
+            "may be given several times.",
             _PEOPLE,
         ),
     ] = ()
@@ -388,9 +385,8 @@ class StudyWishes(CheckedSettings):
         adaptive = self.adaptive_overlap
         if adaptive is not None and self.overlap not in {_PEOPLE_ARM.overlap, adaptive.limit}:
             raise UsageError(
-                f"{argument('overlap')} is {self.overlap}, but the limit of {argument('adaptive')} "
-                f"is {adaptive.limit}: both "
-                f"say how many people answer an item at most; leave {argument('overlap')} out"
+                f"{argument('overlap')} is {self.overlap}, but the limit of {argument('adaptive')} is "
+                f"{adaptive.limit}: both say how many people answer an item at most; leave {argument('overlap')} out"
             )
         _ = self.rules
 

@@ -13,18 +13,15 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from html import escape
+from functools import cached_property
 from itertools import groupby
 from typing import Any, Final, Literal, TypeAlias
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from merilo.datasets.rendering import Media
 from merilo.people.platforms import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.study_tasks import AnswerForm, StudyTask, common_form, interleaved, pages
+from merilo.studies.study_templates import mturk_cell, study_templates
 from merilo.text import Language, Text
 
 MediaKind: TypeAlias = Literal["image", "audio", "video"]
@@ -157,25 +154,11 @@ def media_kind(path: str) -> MediaKind:
     return next((kind for suffix, kind in _SUFFIXES.items() if path.lower().endswith(suffix)), "image")
 
 
-@cache
-def _templates() -> Environment:
-    made = Environment(
-        loader=PackageLoader("merilo.studies"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters["cell"] = lambda text: Markup(mturk_cell(text).replace("<br>", " "))  # noqa: S704 - escaped by it
-    return made
-
-
 def _page(name: str, outgoing: Outgoing, **values: object) -> str:
     def said(text: str, **fields: Any) -> str:  # noqa: ANN401 - whatever a sentence counts or names
         return Text(text, **fields).in_language(outgoing.language)
 
-    return _templates().get_template(f"{name}.j2").render(outgoing=outgoing, _=said, **values)
+    return study_templates().get_template(f"{name}.j2").render(outgoing=outgoing, _=said, **values)
 
 
 def instruction_body(outgoing: Outgoing) -> str:
@@ -419,17 +402,6 @@ def _mturk_table(outgoing: Outgoing, rows: Sequence[Sequence[StudyTask]]) -> str
         cells = [mturk_cell(fields[name]) for fields in shown for name in names]
         writer.writerow([outgoing.study, *cells])
     return text.getvalue()
-
-
-def mturk_cell(text: str) -> str:
-    """Return a text as HTML for a cell of the batch.
-
-    Example:
-        >>> mturk_cell("<b>1</b> ${x}") == "&lt;b&gt;1&lt;/b&gt; &#36;{x}"
-        True
-    """
-    escaped = escape(text).replace("$", "&#36;").replace("\r\n", "\n").replace("\n", "<br>")
-    return "".join(letter if ord(letter) < 0x10000 else f"&#{ord(letter)};" for letter in escaped)
 
 
 #: Platform -> what writes its files by name.

@@ -134,9 +134,8 @@ def export_study(
         raise UsageError(f"{given} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
     if group.adaptive is not None:
         raise DataError(
-            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed "
-            "number of people: serve the study with "
-            f"'merilo study serve', or set arms.{name}.adaptive to null before the freeze",
+            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed number of people: serve "
+            f"the study with 'merilo study serve', or set arms.{name}.adaptive to null before the freeze",
             file=plan_path(folder.path),
         )
     field = _author_field(folder, author_field) if group.skip_own else None
@@ -224,9 +223,8 @@ def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
         raise DataError("the study has no items to export")
     if outgoing.dialogue and platform not in {"abc", "csv"}:
         raise DataError(
-            "the items are turns of dialogues, which one person must answer in order, and "
-            f"{NAMES[platform]} shows tasks in "
-            f"any order; export to ABC Elementary ({argument('platform', 'abc', given='abc')}) or to tables "
+            f"the items are turns of dialogues, which one person must answer in order, and {NAMES[platform]} shows "
+            f"tasks in any order; export to ABC Elementary ({argument('platform', 'abc', given='abc')}) or to tables "
             f"({argument('platform', 'csv', given='csv')})"
         )
 

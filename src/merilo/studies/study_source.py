@@ -117,9 +117,8 @@ def _declaration(
         if known.lower() in CATALOGUE:
             return CATALOGUE[known.lower()], None
     raise UsageError(
-        f"nothing says which dataset {shown(path)} is: give {argument('dataset', 'NAME')}, a name "
-        "of 'merilo datasets list' "
-        "or the path of a declaration"
+        f"nothing says which dataset {shown(path)} is: give {argument('dataset', 'NAME')}, a name of 'merilo datasets "
+        "list' or the path of a declaration"
     )
 
 
@@ -257,9 +256,8 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
     if len(tests) < len(source.split.items):
         missing = len(source.split.items) - len(tests)
         raise DataError(
-            f"{missing} of {len(source.split.items)} items have no rewritten sentence (outputs): "
-            "people judge pairs of a toxic "
-            "sentence and its neutral version",
+            f"{missing} of {len(source.split.items)} items have no rewritten sentence (outputs): people judge pairs "
+            "of a toxic sentence and its neutral version",
             file=source.file,
             field="outputs",
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from html import escape
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Final
 
 from merilo.datasets.declaration import Dataset
@@ -17,6 +17,7 @@ from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
 from merilo.studies.plan_types import DrawnSubset, StudyWishes
 from merilo.studies.study_folder import ItemWeight
+from merilo.studies.study_templates import study_templates
 
 #: Datasets of up to so many items are asked whole.
 LARGEST_WHOLE: Final = 3000
@@ -185,31 +186,36 @@ def _weights(
 
 def shares_csv(shares: Sequence[CategoryShare]) -> str:
     """Write the distribution of every field before and after as CSV; deviations are in percentage points."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["field", "value", "items", "share", "drawn", "drawn_share", "deviation_points"])
-    for one in shares:
-        writer.writerow(
-            [
-                one.field,
-                _safe(one.value),
-                one.items,
-                f"{one.share:.6f}",
-                one.drawn,
-                f"{one.drawn_share:.6f}",
-                f"{one.deviation:.4f}",
-            ]
-        )
-    return out.getvalue()
+    columns = ("field", "value", "items", "share", "drawn", "drawn_share", "deviation_points")
+    return _table(
+        columns,
+        [
+            (
+                share.field,
+                _safe(share.value),
+                share.items,
+                f"{share.share:.6f}",
+                share.drawn,
+                f"{share.drawn_share:.6f}",
+                f"{share.deviation:.4f}",
+            )
+            for share in shares
+        ],
+    )
 
 
 def weights_csv(items: Sequence[Item], weights: Sequence[ItemWeight]) -> str:
     """Write the weights of items as CSV with the columns id, stratum and weight."""
+    rows = [
+        (_safe(str(item.id)), _safe(weight.stratum), repr(round(weight.weight, 9)))
+        for item, weight in zip(items, weights, strict=True)
+    ]
+    return _table(("id", "stratum", "weight"), rows)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["id", "stratum", "weight"])
-    for item, weight in zip(items, weights, strict=True):
-        writer.writerow([_safe(str(item.id)), _safe(weight.stratum), repr(round(weight.weight, 9))])
+    csv.writer(out, lineterminator="\n").writerows([columns, *rows])
     return out.getvalue()
 
 
@@ -222,51 +228,18 @@ def _safe(text: str) -> str:
     )
 
 
-_BAR, _ROW, _LEFT, _WIDTH = 330.0, 26.0, 270.0, 720.0
-_STYLE: Final = (
-    "text{font:13px system-ui,sans-serif;fill:#222}.head{font-weight:600}.small{fill:#555}"
-    ".before{fill:#9aa5b1}.after{fill:#1f6f8b}.paper{fill:#fff}"
-    "@media (prefers-color-scheme:dark){text{fill:#eee}.small{fill:#aaa}.paper{fill:#16191d}"
-    ".before{fill:#5d6875}.after{fill:#58b4d1}}"
-)
-
-
 def shares_svg(shares: Sequence[CategoryShare]) -> str:
     """Draw the distribution of every field before and after as a standalone SVG."""
-    # A file of SVG may not hold control characters.
-    shares = [replace(one, value="".join(c if c.isprintable() else " " for c in one.value)) for one in shares]
-    names = list(dict.fromkeys(one.field for one in shares))
-    body, y = [], 30.0
-    body.append(
-        f'<rect class="before" x="16" y="{y - 11}" width="12" height="12"/><text x="34" y="{y}">all items</text>'
-    )
-    body.append(
-        f'<rect class="after" x="120" y="{y - 11}" width="12" height="12"/><text x="138" y="{y}">asked items</text>'
-    )
-    y += 16
-    for name in names:
-        own = [one for one in shares if one.field == name]
-        tallest = max((max(one.share, one.drawn_share) for one in own), default=0.0) or 1.0
-        y += 24
-        body.append(f'<text class="head" x="16" y="{y:.0f}">{escape(name)}</text>')
-        y += 8
-        for one in own:
-            label = one.value if len(one.value) <= 34 else one.value[:33] + "…"
-            before, after = _BAR * one.share / tallest, _BAR * one.drawn_share / tallest
-            body.append(
-                f"<g><title>{escape(one.value)}: {one.items} ({one.share:.2%}), {one.drawn} "
-                f"({one.drawn_share:.2%})</title>"
-                f'<text x="{_LEFT - 8:.0f}" y="{y + 16:.0f}" text-anchor="end">{escape(label)}</text>'
-                f'<rect class="before" x="{_LEFT:.0f}" y="{y + 3:.0f}" width="{before:.1f}" height="8"/>'
-                f'<rect class="after" x="{_LEFT:.0f}" y="{y + 13:.0f}" width="{after:.1f}" height="8"/>'
-                f'<text class="small" x="{_LEFT + max(before, after) + 8:.0f}" y="{y + 17:.0f}">'
-                f"{one.share:.1%} → {one.drawn_share:.1%}</text></g>"
-            )
-            y += _ROW
-    height = y + 20
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" '
-        f'width="{_WIDTH:.0f}" style="max-width:100%" role="img">'
-        f"<title>Distribution of every field before and after the draw</title><style>{_STYLE}</style>"
-        f'<rect class="paper" width="100%" height="100%"/>{"".join(body)}</svg>\n'
-    )
+    fields = []
+    for name, group in groupby(shares, key=lambda share: share.field):
+        own = list(group)
+        tallest = max(max(share.share, share.drawn_share) for share in own) or 1.0
+        rows = []
+        for share in own:
+            # A file of SVG may not hold control characters.
+            value = "".join(letter if letter.isprintable() else " " for letter in share.value)
+            label = value if len(value) <= 34 else value[:33] + "…"
+            rows.append({**asdict(share), "value": value, "label": label, "tallest": tallest})
+        fields.append((name, rows))
+    template = study_templates().get_template("subset.svg.j2")
+    return template.render(fields=fields, height=66 + 32 * len(fields) + 26 * len(shares))
