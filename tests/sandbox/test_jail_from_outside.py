@@ -17,12 +17,7 @@ from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Program
 
 LIMITS = Limits(
-    wall_seconds=600,
-    cpu_seconds=77,
-    memory_bytes=2**28,
-    threads=5,
-    open_files=33,
-    file_bytes=2**20,
+    wall_seconds=600, cpu_seconds=77, memory_bytes=2**28, threads=5, open_files=33, file_bytes=2**20
 )
 
 #: Seconds within which programs must have been started.

@@ -146,10 +146,7 @@ def test_a_time_out_is_tried_once_more_and_a_failure_as_often_as_asked(tmp_path,
         tmp_path / "c.jsonl", completion(1, "    while True: pass"), completion(1, "    return y")
     )
     ledger = tmp_path / "verdicts.jsonl"
-    assert Counter(stored.attempts for stored in Judged(data, path, ledger).verdicts.values()) == {
-        2: 1,
-        1: 1,
-    }
+    assert Counter(stored.attempts for stored in Judged(data, path, ledger).verdicts.values()) == {2: 1, 1: 1}
     ledger.unlink()
     judged = Judged(data, path, ledger, retries=2)
     assert [stored.attempts for stored in judged.verdicts.values()] == [3, 3]

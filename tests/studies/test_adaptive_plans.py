@@ -17,15 +17,7 @@ from merilo.studies.freezing import changes_since_freeze, freeze_plan
 from merilo.studies.plan_checks import validate_study
 from merilo.studies.plan_figures import ArmFigures, plan_figures, plan_page
 from merilo.studies.plan_file import plan_text, read_plan_text
-from merilo.studies.plan_types import (
-    Arm,
-    ControlsPlan,
-    DrawnSubset,
-    Pay,
-    SourceFile,
-    Study,
-    StudyWishes,
-)
+from merilo.studies.plan_types import Arm, ControlsPlan, DrawnSubset, Pay, SourceFile, Study, StudyWishes
 from merilo.studies.study_folder import open_study
 
 Create = Callable[..., CreatedStudy]

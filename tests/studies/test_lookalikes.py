@@ -8,10 +8,7 @@ from merilo.datasets import CATALOGUE
 from merilo.datasets.bundled import examples
 from merilo.datasets.generators import GENERATORS, generate_splits
 from merilo.studies.known_answers import choose_controls, compare_controls, screen_known
-from merilo.studies.lookalikes import (
-    LookalikeItem,
-    check_lookalikes,
-)
+from merilo.studies.lookalikes import LookalikeItem, check_lookalikes
 
 
 def questions(n: int, seed: int, words: str = "река город гора поле лес море") -> list[LookalikeItem]:

@@ -9,14 +9,7 @@ from merilo.items import Item
 from merilo.settings import PlannedAnalysis
 from merilo.studies.plan_checks import overlap_shortfalls
 from merilo.studies.plan_figures import chance_of, equivalence_margin, plan_figures
-from merilo.studies.plan_types import (
-    Arm,
-    ControlsPlan,
-    DrawnSubset,
-    Pay,
-    SourceFile,
-    Study,
-)
+from merilo.studies.plan_types import Arm, ControlsPlan, DrawnSubset, Pay, SourceFile, Study
 
 PLAN = Study(
     study="s",

@@ -102,9 +102,7 @@ def test_strata_are_those_by_which_items_were_drawn_evenly() -> None:
         for n in range(400)
     ]  # fmt: skip
     chosen = choose_subset(
-        Split("test", tuple(items)),
-        dataset("rummlu"),
-        StudyWishes(per_domain=4, field=("domain", "level")),
+        Split("test", tuple(items)), dataset("rummlu"), StudyWishes(per_domain=4, field=("domain", "level"))
     )
     weights = {(one.stratum, round(one.weight, 6)) for one in chosen.weights}
     assert weights == {

@@ -181,10 +181,7 @@ def program_key(problem: str, source: str) -> str:
 
 
 def run_job(
-    job: Job,
-    ledger: Ledger,
-    open_executor: OpenExecutor,
-    tell: Callable[[Step], None] = lambda _: None,
+    job: Job, ledger: Ledger, open_executor: OpenExecutor, tell: Callable[[Step], None] = lambda _: None
 ) -> list[Entry]:
     """Judge every generation of a file.
 

@@ -388,10 +388,7 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             split=source.split.name,
         ),
         arms=arms,
-        restrictions=(
-            *default_restrictions(declared),
-            *wishes.rules,
-        ),
+        restrictions=(*default_restrictions(declared), *wishes.rules),
         subset=subset.section,
         controls=ControlsPlan(share=round(1 / every, 6), every=every) if known.controls else None,
         training=TrainingPlan() if known.training else None,

@@ -242,10 +242,7 @@ def _toloka_project(outgoing: Outgoing) -> dict[str, Json]:
         "task_spec": {
             "input_spec": inputs,
             "output_spec": outputs,
-            "view_spec": {
-                "type": "tb",
-                "config": json.dumps(config, ensure_ascii=False),
-            },
+            "view_spec": {"type": "tb", "config": json.dumps(config, ensure_ascii=False)},
         },
         "assignments_issuing_type": "AUTOMATED",
     }
