@@ -13,8 +13,9 @@ from merilo.errors import DataError
 from merilo.reports.study_status import study_status
 from merilo.settings import AdaptiveOverlap
 from merilo.site.annotator_steps import next_task, person_of
-from merilo.site.collected_figures import collected_figures, estimate_so_far, sorted_people
+from merilo.site.collected_figures import collected_figures, estimate_so_far
 from merilo.site.database import database_url, open_database, snapshot, writing
+from merilo.site.overview_texts import people_columns, sorted_people
 from merilo.site.schema import PERSON, STUDY
 from merilo.site.served_study import ServedStudy, load_study, register
 from merilo.site.serving import collect_site
@@ -65,8 +66,9 @@ def test_the_figures_of_a_small_study_are_those_computed_by_hand(
     assert ann.agreement == pytest.approx((0.5 + 1 + 1) / 3)
     assert (cid.agreement, cid.compared) == (0.0, 1)
     assert (ann.median_seconds, bob.median_seconds) == (5.0, 5.0)
-    assert (ann.answers, ann.controls, ann.controls_right, bob.control_accuracy) == (3, 1, 1, None)
-    assert ann.control_interval.low == pytest.approx(0.2065, abs=1e-4)
+    assert (ann.answers, ann.control_accuracy, bob.control_accuracy) == (3, 1.0, None)
+    controls_of_ann = people_columns("USD")["controls"].shown(ann)
+    assert controls_of_ann.en == "100% (21%–100%); 1 of 1"
     assert (ann.earned, bob.earned, cid.earned, figures.earned) == (0.2, 0.15, 0.05, 0.4)
     assert figures.collected.paid is not None
     assert figures.collected.paid.hours == pytest.approx(44 / 3600, abs=1e-6)
@@ -166,7 +168,7 @@ def test_the_figures_equal_those_of_study_status_after_an_import(
         if not status.problem:
             assert own.median_seconds == one.median_seconds
         if not skips and not status.problem:
-            assert (own.controls, own.control_accuracy) == (one.controls, one.control_accuracy)
+            assert (own.person.controls, own.control_accuracy) == (one.controls, one.control_accuracy)
     assert estimate.estimate == status.estimate
     assert replace(estimate, files=status.files) == status
 
@@ -252,5 +254,5 @@ def test_people_without_a_value_come_last_in_both_directions(connection: Connect
     put_answers(connection, study, [Given("a", 0, "1"), Given("b", control, known), Given("c", control, "x")])
     people = figures_of(connection, study).collected.people
     for descending, wanted in ((True, "bca"), (False, "cba")):
-        found = sorted_people(people, "controls", descending=descending)
+        found = sorted_people(people, people_columns("USD")["controls"].value, descending=descending)
         assert "".join(one.pseudonym for one in found) == wanted

@@ -25,9 +25,9 @@ from merilo.site.author_actions import (
     person_details,
 )
 from merilo.site.author_session import HOME, AuthorViews, local_path, plain_name
-from merilo.site.collected_figures import estimate_so_far, sorted_people
+from merilo.site.collected_figures import estimate_so_far
 from merilo.site.database import drop_remnants
-from merilo.site.overview_texts import CHART, overview_texts, people_columns, person_cells
+from merilo.site.overview_texts import CHART, overview_texts, people_columns, sorted_people
 from merilo.site.people_access import LONGEST_ID, domains_of, new_code
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, field, form_of
@@ -249,23 +249,21 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         by = asked.get("sort", "answers")
         by = by if by in columns else "answers"
         descending = asked.get("order", "desc" if by == "answers" else "asc") == "desc"
-        found = sorted_people(figures.collected.people, by, descending=descending)
+        found = sorted_people(figures.collected.people, columns[by].value, descending=descending)
         pages = max(1, ceil(len(found) / PEOPLE_OF_A_PAGE))
         page = min(max(1, _number(request, "page") or 1), pages)
-        shown = found[(page - 1) * PEOPLE_OF_A_PAGE : page * PEOPLE_OF_A_PAGE]
         return await views.page(
             request,
             "author_people.html.j2",
             study=study,
             current="people",
+            at=figures.at,
             columns=columns,
             by=by,
             descending=descending,
+            people=found[(page - 1) * PEOPLE_OF_A_PAGE : page * PEOPLE_OF_A_PAGE],
             page=page,
             pages=pages,
-            people=len(found),
-            at=figures.at,
-            rows=[(one, person_cells(one)) for one in shown],
         )
 
     async def person_page(
@@ -282,7 +280,7 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         if found is None:
             raise RefusedRequestError(404, "not_found")
         people = (await site.live.figures(study)).collected.people
-        flag = next((one.flag for one in people if one.id == found.person.id), None)
+        flag = next((one.flag for one in people if one.person.id == found.person.id), None)
         return await views.page(
             request, template, study=study, current="people", status=422 if fault else 200, person=found.person,
             found=found, flag=flag, fault=fault, typed=typed, longest=LONGEST_REASON,

@@ -5,7 +5,7 @@ It is computed only after a change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Final, Literal, TypeAlias
@@ -40,7 +40,6 @@ from merilo.site.answer_export import (
 from merilo.site.database import snapshot
 from merilo.site.schema import ERASED, OPEN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
-from merilo.statistics.intervals import Interval, wilson
 
 #: Answers that a person gives before their speed is judged.
 ENOUGH_ANSWERS: Final = 10
@@ -177,15 +176,9 @@ class PersonFigures:
     """The work of one person.
 
     Attributes:
-        id: the number in the database.
-        pseudonym: the name under which the answers are exported.
-        source: how the person came in.
-        stage: what comes next for the person.
-        reason: why the person was stopped or excluded.
+        person: the row of the table `person`.
         answers: answers to items of the test, without skipped ones.
         skipped: skipped items of the test.
-        controls: answers to control items.
-        controls_right: right answers to control items.
         median_seconds: the median time of an answer; `None` without answers.
         agreement: the mean share of the others who gave the same answer; `None` if nobody else answered the same items.
         compared: the items that others answered too.
@@ -194,15 +187,9 @@ class PersonFigures:
         last_seen: when the person last got or answered a task, or came in, in milliseconds since 1970.
     """
 
-    id: int
-    pseudonym: str
-    source: str
-    stage: str
-    reason: str | None
+    person: Row[Any]
     answers: int
     skipped: int
-    controls: int
-    controls_right: int
     median_seconds: float | None
     agreement: float | None
     compared: int
@@ -211,14 +198,14 @@ class PersonFigures:
     last_seen: int
 
     @property
-    def control_accuracy(self) -> float | None:
-        """The accuracy on control items; `None` without them."""
-        return self.controls_right / self.controls if self.controls else None
+    def pseudonym(self) -> str:
+        """The name under which the answers are exported."""
+        return str(self.person.pseudonym)
 
     @property
-    def control_interval(self) -> Interval:
-        """Wilson's 95 % interval of the accuracy on control items."""
-        return wilson(self.controls_right, self.controls)
+    def control_accuracy(self) -> float | None:
+        """The accuracy on control items; `None` without them."""
+        return self.person.controls_right / self.person.controls if self.person.controls else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +237,7 @@ def collected_figures(connection: Connection, study: ServedStudy) -> CollectedFi
         study: the registered study.
     """
     here = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
-    people = {row.id: row for row in connection.execute(select(PERSON).where(here))}
+    people = connection.execute(select(PERSON).where(here)).all()
     table = read_answers(connection, study)
     latest = (
         select(RESPONSE.c.person, func.max(RESPONSE.c.given).label("given"))
@@ -339,47 +326,38 @@ def _agreement(study: ServedStudy, kept: _Read | None, collected: pl.DataFrame) 
 
 def _people(
     study: ServedStudy,
-    people: Mapping[int, Row[*tuple[Any, ...]]],
+    people: Sequence[Row[Any]],
     table: pl.DataFrame,
     read: _Read | None,
     opened: Mapping[int, int | None],
 ) -> tuple[PersonFigures, ...]:
     test = pl.col("task") < study.rules.tests
     skipped = test & pl.col("answer").is_in(skipped_texts(table["answer"]))
-    done = {
-        who: rest
-        for who, *rest in table.group_by("person")
-        .agg(
-            (test & ~skipped).sum().alias("answers"),
-            skipped.sum().alias("skipped"),
-            pl.len(),
-            pl.col("answered").max(),
-        )
-        .iter_rows()
-    }
+    done = table.group_by("person").agg(
+        (test & ~skipped).sum().alias("answers"),
+        skipped.sum().alias("skipped"),
+        pl.len().alias("all"),
+        pl.col("answered").max().alias("latest"),
+    )
+    work = {row["person"]: row for row in done.iter_rows(named=True)}
+    nothing = {"answers": 0, "skipped": 0, "all": 0, "latest": None}
     seconds, shares, flags = _compared(study, read)
     reward = answer_reward(study)
     found = []
-    for number, one in people.items():
-        given, skips, rows, latest = done.get(number, (0, 0, 0, None))
-        share, compared = shares.get(one.pseudonym, (None, 0))
+    for person in people:
+        own, name = work.get(person.id, nothing), person.pseudonym
+        share, compared = shares.get(name, (None, 0))
         found.append(
             PersonFigures(
-                number,
-                one.pseudonym,
-                one.source,
-                one.stage,
-                one.reason,
-                given,
-                skips,
-                one.controls,
-                one.controls_right,
-                seconds.get(one.pseudonym),
-                share,
-                compared,
-                flags.get(one.pseudonym),
-                None if reward is None else round(rows * reward, 6),
-                max(one.created, latest or 0, opened.get(number) or 0),
+                person=person,
+                answers=own["answers"],
+                skipped=own["skipped"],
+                median_seconds=seconds.get(name),
+                agreement=share,
+                compared=compared,
+                flag=flags.get(name),
+                earned=None if reward is None else round(own["all"] * reward, 6),
+                last_seen=max(person.created, own["latest"] or 0, opened.get(person.id) or 0),
             )
         )
     return tuple(sorted(found, key=lambda one: (-one.answers, one.pseudonym)))
@@ -441,35 +419,3 @@ def estimate_so_far(engine: Engine, study: ServedStudy) -> StudyStatus:
     with snapshot(engine) as connection:
         rows = collected_rows(connection, study, read_answers(connection, study))
     return status_of(study.folder, study.arm_name, responses_of(study, rows, with_inputs=True), estimate=True)
-
-
-_KEYS: Final[Mapping[str, Callable[[PersonFigures], str | float | None]]] = {
-    "pseudonym": lambda one: one.pseudonym,
-    "source": lambda one: one.source,
-    "stage": lambda one: one.stage,
-    "answers": lambda one: one.answers,
-    "controls": lambda one: one.control_accuracy,
-    "seconds": lambda one: one.median_seconds,
-    "agreement": lambda one: one.agreement,
-    "flag": lambda one: one.flag.times_faster if one.flag else None,
-    "earned": lambda one: one.earned,
-    "seen": lambda one: one.last_seen,
-}
-
-#: The columns by which people can be sorted.
-SORTED_BY: Final = tuple(_KEYS)
-
-
-def sorted_people(people: Sequence[PersonFigures], by: str, *, descending: bool) -> tuple[PersonFigures, ...]:
-    """Sort people by a column; those without a value come last.
-
-    Args:
-        people: the people.
-        by: a name of `SORTED_BY`.
-        descending: whether large values come first.
-    """
-    key = _KEYS[by]
-    known = [(value, one) for one in people if (value := key(one)) is not None]
-    rest = [one for one in people if key(one) is None]
-    known.sort(key=lambda pair: pair[0], reverse=descending)
-    return (*(one for _, one in known), *rest)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from merilo.site.collected_figures import PersonFigures, SpeedFlag
 from merilo.site.study_figures import StudyFigures
+from merilo.statistics.intervals import wilson
 from merilo.text import Language, Money, Text, formatted, joined
 
 #: What a person does now.
@@ -192,48 +193,96 @@ def chart_points(figures: StudyFigures) -> str:
     return " ".join(f"{hours / longest * width:.1f},{height - n / most * height:.1f}" for hours, n in points)
 
 
-def people_columns(currency: str) -> dict[str, Text]:
-    """Return the names and headings of the columns of the table of people."""
+class PeopleColumn(NamedTuple):
+    """A column of the table of people.
+
+    Attributes:
+        heading: its heading.
+        value: the value by which people are sorted; `None` comes last.
+        shown: what a cell shows; `None` if the template writes it.
+        rising: whether small values come first when the column is chosen.
+    """
+
+    heading: Text
+    value: Callable[[PersonFigures], str | float | None]
+    shown: Callable[[PersonFigures], Text | str] | None
+    rising: bool = False
+
+
+def people_columns(currency: str) -> dict[str, PeopleColumn]:
+    """Return the columns of the table of people by their names in addresses."""
     return {
-        "pseudonym": Text("Pseudonym"),
-        "source": Text("Came by"),
-        "stage": Text("State"),
-        "answers": Text("Answers"),
-        "controls": Text("Control items"),
-        "seconds": Text("Median, s"),
-        "agreement": Text("Agreement with others"),
-        "flag": Text("Speed"),
-        "earned": Text("Earned, {currency}", currency=currency),
-        "seen": Text("Last seen"),
+        "pseudonym": PeopleColumn(Text("Pseudonym"), lambda one: one.pseudonym, None, rising=True),
+        "source": PeopleColumn(
+            Text("Came by"),
+            lambda one: one.person.source,
+            lambda one: SOURCES.get(one.person.source, one.person.source),
+            rising=True,
+        ),
+        "stage": PeopleColumn(
+            Text("State"), lambda one: one.person.stage, lambda one: STAGES[one.person.stage], rising=True
+        ),
+        "answers": PeopleColumn(
+            Text("Answers"), lambda one: one.answers, lambda one: Text("{n:,}", n=one.answers)
+        ),
+        "controls": PeopleColumn(
+            Text("Control items"), lambda one: one.control_accuracy, _controls, rising=True
+        ),
+        "seconds": PeopleColumn(
+            Text("Median, s"),
+            lambda one: one.median_seconds,
+            lambda one: _known("{value:,.1f}", one.median_seconds),
+            rising=True,
+        ),
+        "agreement": PeopleColumn(
+            Text("Agreement with others"), lambda one: one.agreement, _agreement, rising=True
+        ),
+        "flag": PeopleColumn(
+            Text("Speed"),
+            lambda one: one.flag.times_faster if one.flag else None,
+            lambda one: flag_text(one.flag) if one.flag else "",
+        ),
+        "earned": PeopleColumn(
+            Text("Earned, {currency}", currency=currency),
+            lambda one: one.earned,
+            lambda one: _known("{value:,.2f}", one.earned),
+        ),
+        "seen": PeopleColumn(Text("Last seen"), lambda one: one.last_seen, None),
     }
 
 
-def person_cells(person: PersonFigures) -> dict[str, Text | str]:
-    """Return the texts of a row of the table of people, without its first and last column."""
-    controls: Text | str = _UNKNOWN
-    if person.control_accuracy is not None:
-        controls = Text(
-            "{accuracy:.0%} ({low:.0%}–{high:.0%}); {right} of {controls}",
-            accuracy=person.control_accuracy,
-            low=person.control_interval.low,
-            high=person.control_interval.high,
-            right=person.controls_right,
-            controls=person.controls,
-        )
-    agreement: Text | str = _UNKNOWN
-    if person.agreement is not None:
-        agreement = Text("{share:.0%} on {n:# item|# items}", share=person.agreement, n=person.compared)
-    seconds, earned = person.median_seconds, person.earned
-    return {
-        "source": SOURCES.get(person.source, person.source),
-        "stage": STAGES[person.stage],
-        "answers": Text("{n:,}", n=person.answers),
-        "controls": controls,
-        "seconds": _UNKNOWN if seconds is None else Text("{value:,.1f}", value=seconds),
-        "agreement": agreement,
-        "flag": "" if person.flag is None else flag_text(person.flag),
-        "earned": _UNKNOWN if earned is None else Text("{value:,.2f}", value=earned),
-    }
+def sorted_people(
+    people: Sequence[PersonFigures], value: Callable[[PersonFigures], str | float | None], *, descending: bool
+) -> list[PersonFigures]:
+    """Sort people by a value; those without one come last."""
+    known = [one for one in people if value(one) is not None]
+    rest = [one for one in people if value(one) is None]
+    return sorted(known, key=value, reverse=descending) + rest  # type: ignore[arg-type]  # values of one column
+
+
+def _controls(one: PersonFigures) -> Text | str:
+    right, controls = one.person.controls_right, one.person.controls
+    if not controls:
+        return _UNKNOWN
+    interval = wilson(right, controls)
+    return Text(
+        "{accuracy:.0%} ({low:.0%}–{high:.0%}); {right} of {controls}",
+        accuracy=right / controls,
+        low=interval.low,
+        high=interval.high,
+        right=right,
+        controls=controls,
+    )
+
+
+def _agreement(one: PersonFigures) -> Text | str:
+    if one.agreement is None:
+        return _UNKNOWN
+    return Text("{share:.0%} on {n:# item|# items}", share=one.agreement, n=one.compared)
+
+
+def _known(text: str, value: float | None) -> Text | str:
+    return _UNKNOWN if value is None else Text(text, value=value)
 
 
 def flag_text(flag: SpeedFlag) -> Text:
