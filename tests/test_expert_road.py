@@ -342,19 +342,9 @@ def test_a_new_invitation_changes_the_domains_of_an_expert(road: ExpertRoad) -> 
 def test_a_sheet_has_the_domains_of_its_expert(road: ExpertRoad) -> None:
     study = road.root / "study"
     made = done(
-        "study",
-        "export",
-        study,
-        "--platform",
-        "csv",
-        "--arm",
-        "experts",
-        "--expert",
-        "anna",
-        "--out",
-        road.root / "s1",
-        "--json",
-        "-",
+        *("study", "export", study, "--platform", "csv"),
+        *("--arm", "experts", "--expert", "anna", "--out", road.root / "s1"),
+        *("--json", "-"),
     ).json
     (sheet,) = made["sheets"]
     assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["law"], 19, 1)
@@ -365,17 +355,8 @@ def test_a_sheet_has_the_domains_of_its_expert(road: ExpertRoad) -> None:
     (sheet,) = made["sheets"]
     assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["medicine"], 20, 0)
     wrong = merilo(
-        "study",
-        "export",
-        study,
-        "--platform",
-        "csv",
-        "--arm",
-        "experts",
-        "--domain",
-        "art",
-        "--out",
-        road.root / "s3",
+        *("study", "export", study, "--platform", "csv"),
+        *("--arm", "experts", "--domain", "art", "--out", road.root / "s3"),
     )
     assert "there is no domain 'art' (choose from: law, medicine)" in wrong.complaint
 
@@ -415,17 +396,9 @@ def test_adaptive_overlap_grows_within_a_domain(tmp_path: Path) -> None:
     """Two answers that differ open a third place, which only experts of the item's domain can take."""
     data, study = dataset(tmp_path / "dataset"), tmp_path / "study"
     done(
-        "study",
-        "create",
-        data,
-        "--out",
-        study,
-        "--audience",
-        "basic",
-        "--adaptive",
-        "2:3:0",
-        "--control-share",
-        0.2,
+        *("study", "create", data, "--out", study),
+        *("--audience", "basic", "--adaptive", "2:3:0"),
+        *("--control-share", 0.2),
     )
     plan = (study / "study.yaml").read_text(encoding="utf-8")
     (study / "study.yaml").write_text(

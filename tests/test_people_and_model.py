@@ -41,17 +41,9 @@ def test_a_study_its_people_and_a_model_meet_in_one_comparison_and_one_page(
     with ScriptedServer(script) as server:
         args = f"model={MODEL},base_url={server.url},max_retries=0"
         done = merilo(
-            "run",
-            "--model",
-            LOCAL,
-            "--model-args",
-            args,
-            "--study",
-            study,
-            "--out",
-            tmp_path / "run",
-            "--json",
-            "-",
+            *("run", "--model", LOCAL, "--model-args", args),
+            *("--study", study, "--out", tmp_path / "run"),
+            *("--json", "-"),
         )
     assert done.status == 0, done.err
     assert sorted(asked.text for asked in server.asked) == sorted(gold), "the model reads what people read"
@@ -89,17 +81,8 @@ def test_a_run_on_other_items_is_not_compared(study: Path, tmp_path: Path) -> No
     (tmp_path / "data").mkdir()
     write_splits(tmp_path / "data" / "parus.json", [replace(split, items=other)])
     words = [
-        "run",
-        "--model",
-        "gold",
-        "--datasets",
-        "parus",
-        "--data",
-        tmp_path / "data",
-        "--shots",
-        "0",
-        "--out",
-        tmp_path / "run",
+        *("run", "--model", "gold", "--datasets", "parus"),
+        *("--data", tmp_path / "data", "--shots", "0", "--out", tmp_path / "run"),
     ]
     assert merilo(*words).status == 0
     refused = merilo("compare", tmp_path / "people", tmp_path / "run")

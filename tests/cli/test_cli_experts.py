@@ -93,25 +93,13 @@ def test_marks_may_stand_in_a_column_of_their_own(
     study: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     beside = run_json(
-        capsys,
-        "experts",
-        "baseline",
-        study["experts"],
-        "--gold",
-        study["gold"],
-        "--mine-column",
-        "own",
+        *(capsys, "experts", "baseline", study["experts"]),
+        *("--gold", study["gold"], "--mine-column", "own"),
         *COLUMNS,
     )
     among = run_json(
-        capsys,
-        "experts",
-        "baseline",
-        study["experts"],
-        "--gold",
-        study["gold"],
-        "--mine",
-        "Пропустить",
+        *(capsys, "experts", "baseline", study["experts"]),
+        *("--gold", study["gold"], "--mine", "Пропустить"),
         *COLUMNS,
     )
     assert beside["experts"]["outside_labels"] == among["experts"]["outside_labels"] == {}
@@ -167,14 +155,8 @@ def test_experts_who_saw_nothing_follow_the_basic_protocol(
     study: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     content = run_json(
-        capsys,
-        "experts",
-        "baseline",
-        study["people"],
-        "--protocol",
-        "basic",
-        "--gold",
-        study["gold"],
+        *(capsys, "experts", "baseline", study["people"]),
+        *("--protocol", "basic", "--gold", study["gold"]),
         *COLUMNS,
     )
     assert content["experts"]["protocol"] == "basic"
@@ -304,14 +286,8 @@ def test_the_guides_option_is_recognised_without_being_named(
     study: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = run_json(
-        capsys,
-        "experts",
-        "baseline",
-        study["experts"],
-        "--gold",
-        study["gold"],
-        "--mine",
-        "пропустить",
+        *(capsys, "experts", "baseline", study["experts"]),
+        *("--gold", study["gold"], "--mine", "пропустить"),
         *COLUMNS,
     )
     option = "Пропустить вопрос, так как он, возможно, был придуман мной."
@@ -364,15 +340,8 @@ def test_an_answer_is_recoded_in_the_group_where_it_occurs(
     slips = [[text, who, "A6" if answer == "A" else answer, *rest] for text, who, answer, *rest in rows]
     slipped = written(tmp_path / "slipped.csv", header, slips)
     options = [
-        "experts",
-        "baseline",
-        study["experts"],
-        "--gold",
-        study["gold"],
-        "--item",
-        "question",
-        "--mine",
-        "пропустить",
+        *("experts", "baseline", study["experts"], "--gold", study["gold"]),
+        *("--item", "question", "--mine", "пропустить"),
     ]
     fair = run_json(capsys, *options, "--people", study["people"])
     found = run_json(capsys, *options, "--people", slipped, "--recode", "A6=A")
@@ -391,13 +360,8 @@ def test_experts_on_a_sample_are_weighted_to_the_whole_dataset(
     sizes = {"law": 900, "art": 100}
     population = written(tmp_path / "all.csv", ["domain", "count"], [[*row] for row in sizes.items()])
     given = [
-        str(study["experts"]),
-        "--people",
-        str(study["people"]),
-        "--gold",
-        str(study["gold"]),
-        "--protocol",
-        protocol,
+        *(str(study["experts"]), "--people", str(study["people"])),
+        *("--gold", str(study["gold"]), "--protocol", protocol),
     ]
     given += [*COLUMNS, "--population", str(population), "--strata", "domain"]
     if protocol == "out-of-bag":

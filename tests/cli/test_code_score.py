@@ -673,14 +673,8 @@ def test_file_names_need_not_be_utf8(tmp_path, data):
     problems = odd("problems").with_suffix(".json")
     data.rename(problems)
     words = [
-        "--out",
-        odd("out"),
-        "--outputs",
-        odd("u"),
-        "--packages",
-        odd("packages"),
-        "--python",
-        odd("python"),
+        *("--out", odd("out"), "--outputs", odd("u")),
+        *("--packages", odd("packages"), "--python", odd("python")),
     ]
     done = score(path, problems, *words, "--json", "-")
     assert (done.status, done.err) == (0, "")
@@ -701,18 +695,8 @@ class Started:
         self.temporary.mkdir(exist_ok=True)
         self.said = folder / "said"
         words = [
-            sys.executable,
-            "-m",
-            "merilo",
-            "code",
-            "score",
-            path,
-            "--data",
-            data,
-            "--out",
-            self.out,
-            "--workers",
-            "2",
+            *(sys.executable, "-m", "merilo", "code", "score", path),
+            *("--data", data, "--out", self.out, "--workers", "2"),
         ]
         environment = os.environ | {
             "TMPDIR": str(self.temporary),

@@ -91,17 +91,8 @@ def test_a_server_that_misbehaves_in_every_way_loses_nothing_and_every_outcome_i
 
     with ScriptedServer(script) as server:
         done = merilo(
-            *(
-                "run",
-                "--model",
-                LOCAL,
-                "--model-args",
-                args(server),
-                "--datasets",
-                "lcs",
-                "--data",
-                data_of(tmp_path / "data", 40),
-            ),
+            *("run", "--model", LOCAL, "--model-args", args(server)),
+            *("--datasets", "lcs", "--data", data_of(tmp_path / "data", 40)),
             *("--shots", "0", "--out", tmp_path / "run", "--json", "-"),
         )
     assert done.status == 1, done.err
@@ -123,17 +114,8 @@ def test_a_server_that_misbehaves_in_every_way_loses_nothing_and_every_outcome_i
 def test_the_same_command_goes_on_after_a_dead_server_and_asks_nothing_twice(tmp_path: Path) -> None:
     data = data_of(tmp_path / "data", 60)
     words = [
-        "run",
-        "--model",
-        LOCAL,
-        "--datasets",
-        "lcs",
-        "--data",
-        data,
-        "--shots",
-        "0",
-        "--out",
-        tmp_path / "run",
+        *("run", "--model", LOCAL, "--datasets", "lcs"),
+        *("--data", data, "--shots", "0", "--out", tmp_path / "run"),
     ]
     with ScriptedServer() as server:
         port_args = args(server, max_retries=0, num_concurrent=4)
@@ -181,19 +163,9 @@ def test_an_unreachable_server_ends_the_run_with_one_sentence(tmp_path: Path) ->
 def test_thought_is_kept_in_the_log_and_counted(tmp_path: Path) -> None:
     with ScriptedServer([Answers("1", thought="долго думаю", usage=(10, 30, 25))]) as server:
         done = merilo(
-            *(
-                "run",
-                "--model",
-                LOCAL,
-                "--model-args",
-                args(server),
-                "--datasets",
-                "lcs",
-                "--out",
-                tmp_path / "run",
-                "--limit",
-                "2",
-            ),
+            *("run", "--model", LOCAL, "--model-args", args(server)),
+            *("--datasets", "lcs", "--out", tmp_path / "run"),
+            *("--limit", "2"),
             *("--price-in", "1", "--price-out", "10", "--json", "-"),
         )
     found = done.json["datasets"]["lcs"]
@@ -205,19 +177,9 @@ def test_thought_is_kept_in_the_log_and_counted(tmp_path: Path) -> None:
 def test_the_budget_stops_the_run_before_it_is_passed_and_a_higher_one_resumes_it(tmp_path: Path) -> None:
     data = data_of(tmp_path / "data", 100)
     words = [
-        "run",
-        "--model",
-        LOCAL,
-        "--datasets",
-        "lcs",
-        "--data",
-        data,
-        "--shots",
-        "0",
-        "--out",
-        tmp_path / "run",
-        "--max-tokens",
-        "100",
+        *("run", "--model", LOCAL, "--datasets", "lcs"),
+        *("--data", data, "--shots", "0", "--out", tmp_path / "run"),
+        *("--max-tokens", "100"),
     ]
     prices = ["--price-in", "1", "--price-out", "10", "--json", "-"]
     with ScriptedServer(lambda asked: Answers(str(number_of(asked) % 10), usage=(50, 100, 0))) as server:
@@ -269,19 +231,9 @@ def test_wrong_usage_is_one_sentence_and_makes_no_folder(words: list[str], told:
 def test_log_likelihoods_of_a_chat_server_are_refused(tmp_path: Path) -> None:
     with ScriptedServer() as server:
         done = merilo(
-            *(
-                "run",
-                "--model",
-                LOCAL,
-                "--model-args",
-                args(server),
-                "--datasets",
-                "bps",
-                "--mode",
-                "loglikelihood",
-                "--out",
-                tmp_path / "run",
-            )
+            *("run", "--model", LOCAL, "--model-args", args(server)),
+            *("--datasets", "bps", "--mode", "loglikelihood"),
+            *("--out", tmp_path / "run"),
         )
     assert done.status == 2
     assert "has no log-likelihoods: ask BPS with --mode generate" in done.complaint
@@ -292,15 +244,9 @@ def test_a_server_that_lies_about_log_likelihoods_is_refused_and_an_honest_one_i
     def run(kind: str) -> tuple[int, str]:
         with ScriptedServer(likelihoods=kind) as server:
             done = merilo(
-                *(
-                    "run",
-                    "--model",
-                    "local-completions",
-                    "--model-args",
-                    args(server, tokenized_requests="False"),
-                    "--datasets",
-                    "bps",
-                ),
+                *("run", "--model", "local-completions"),
+                *("--model-args", args(server, tokenized_requests="False")),
+                *("--datasets", "bps"),
                 *("--out", tmp_path / kind),
             )
         return done.status, done.err
@@ -352,18 +298,9 @@ def test_a_log_that_was_cut_off_is_said_and_only_its_last_request_is_asked_again
 def test_a_dry_run_shows_prompts_and_estimates_and_asks_nothing(tmp_path: Path) -> None:
     with ScriptedServer() as server:
         words = [
-            "run",
-            "--model",
-            LOCAL,
-            "--model-args",
-            args(server),
-            "--datasets",
-            "lcs,rumodar",
-            "--price-in",
-            "1",
-            "--price-out",
-            "2",
-            "--dry-run",
+            *("run", "--model", LOCAL, "--model-args", args(server)),
+            *("--datasets", "lcs,rumodar", "--price-in", "1"),
+            *("--price-out", "2", "--dry-run"),
         ]
         shown, told = merilo(*words), merilo(*words, "--json", "-")
     assert server.asked == []
@@ -378,19 +315,9 @@ def test_a_dry_run_shows_prompts_and_estimates_and_asks_nothing(tmp_path: Path) 
 def test_explain_shows_prompt_reply_thought_rule_and_score(tmp_path: Path) -> None:
     with ScriptedServer([Answers("Думаю, ответ: 2", thought="считаю")]) as server:
         done = merilo(
-            *(
-                "run",
-                "--model",
-                LOCAL,
-                "--model-args",
-                args(server),
-                "--datasets",
-                "lcs",
-                "--out",
-                tmp_path / "run",
-                "--explain",
-                "1",
-            )
+            *("run", "--model", LOCAL, "--model-args", args(server)),
+            *("--datasets", "lcs", "--out", tmp_path / "run"),
+            *("--explain", "1"),
         )
     for part in (
         "=== LCS, item 1 ===",
@@ -420,17 +347,8 @@ def test_the_record_holds_no_password(tmp_path: Path) -> None:
     with ScriptedServer([Answers("1")]) as server:
         url = server.url.replace("http://", "http://me:hush@")
         merilo(
-            "run",
-            "--model",
-            LOCAL,
-            "--model-args",
-            f"model={MODEL},base_url={url}",
-            "--datasets",
-            "lcs",
-            "--limit",
-            "1",
-            "--out",
-            tmp_path / "run",
+            *("run", "--model", LOCAL, "--model-args", f"model={MODEL},base_url={url}"),
+            *("--datasets", "lcs", "--limit", "1", "--out", tmp_path / "run"),
         )
     for path in (tmp_path / "run").rglob("*"):
         assert path.is_dir() or b"hush" not in path.read_bytes()
@@ -438,19 +356,9 @@ def test_the_record_holds_no_password(tmp_path: Path) -> None:
 
 def test_a_stalled_server_is_a_failed_request_that_the_next_command_asks_again(tmp_path: Path) -> None:
     words = [
-        "run",
-        "--model",
-        LOCAL,
-        "--datasets",
-        "lcs",
-        "--data",
-        data_of(tmp_path / "data", 3),
-        "--shots",
-        "0",
-        "--out",
-        tmp_path / "run",
-        "--json",
-        "-",
+        *("run", "--model", LOCAL, "--datasets", "lcs"),
+        *("--data", data_of(tmp_path / "data", 3), "--shots", "0"),
+        *("--out", tmp_path / "run", "--json", "-"),
     ]
     with ScriptedServer(lambda asked: Stalls() if number_of(asked) == 1 else Answers("0")) as server:
         done = merilo(*words, "--model-args", args(server, timeout=1, max_retries=0))
