@@ -259,12 +259,14 @@ def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, setti
         .to_frame("annotator")
         .join(annotators, on="annotator", how="left", maintain_order="left")
     )
+    if settings.aggregator != "majority":
+        wrong = wrong_answers(votes, open_answers=settings.open_answers)
     if settings.aggregator in {"auto", "dawid-skene", "one-coin"}:
         quality = _column(people, "expected_accuracy", 0.5)
-        return _log_odds(votes, quality, by_ability=False, open_answers=settings.open_answers)
+        return _log_odds(votes, quality, wrong, by_ability=False)
     if settings.aggregator == "glad":
         quality = _column(people, "ability", 1.0)
-        return _log_odds(votes, quality, by_ability=True, open_answers=settings.open_answers)
+        return _log_odds(votes, quality, wrong, by_ability=True)
     column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
     skill = _column(people, column, np.nan) if settings.resolve in {"skill", "cascade"} else None
     ability = _column(people, "ability", np.nan) if settings.resolve in {"glad", "cascade"} else None
@@ -287,18 +289,18 @@ def tie_weights(votes: Votes, skill: FloatArray | None, ability: FloatArray | No
     return np.asarray(weight[votes.annotator])
 
 
-def model_weights(votes: Votes, fit: Fit, *, open_answers: bool | None) -> FloatArray:
-    """Return the weight of each answer under a fitted model of annotators, shape (n,); see `vote_weights`."""
+def model_weights(votes: Votes, fit: Fit, wrong: float) -> FloatArray:
+    """Return the weight of each answer under a fitted model of annotators, shape (n,); see `vote_weights`.
+
+    `wrong` is the number of equally likely wrong answers to an item.
+    """
     unknown = 1.0 if fit.model == "glad" else 0.5
     quality = np.where(np.isfinite(fit.quality), fit.quality, unknown)
-    return _log_odds(votes, quality, by_ability=fit.model == "glad", open_answers=open_answers)
+    return _log_odds(votes, quality, wrong, by_ability=fit.model == "glad")
 
 
-def _log_odds(
-    votes: Votes, quality: FloatArray, *, by_ability: bool, open_answers: bool | None
-) -> FloatArray:
+def _log_odds(votes: Votes, quality: FloatArray, wrong: float, *, by_ability: bool) -> FloatArray:
     """Return the log odds of each answer from the annotators' accuracies, or from their abilities in GLAD."""
-    wrong = wrong_answers(votes, open_answers=open_answers)
     accuracy = np.clip(quality, 0.01, 0.99)
     odds = quality + np.log(wrong) if by_ability else np.log(accuracy / (1 - accuracy) * wrong)
     return np.asarray(np.maximum(odds, _LEAST_WEIGHT)[votes.annotator])

@@ -22,6 +22,7 @@ from merilo.people.aggregation import (
     glad,
     is_open,
     majority,
+    wrong_answers,
 )
 from merilo.people.audit.findings import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, with_medoids
@@ -267,13 +268,18 @@ def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotat
     The items are decided again by the row's procedure.
     """
     settings = baseline.settings
+    #: The annotators whose answers count -> the number of equally likely wrong answers to an item.
+    wrong: dict[bytes, float] = {}
 
     def over_annotators(name: str, pool: PoolVotes, consensus: Consensus, found: Score) -> TwoWay | None:
         votes = pool.votes
         if name == "majority":
             rule = DecisionRule(votes, needed=pool.needed(settings.min_votes))
         elif consensus.fit and name in MODELS:
-            weight = model_weights(votes, consensus.fit, open_answers=settings.open_answers)
+            kept = pool.kept.tobytes()
+            if kept not in wrong:
+                wrong[kept] = wrong_answers(votes, open_answers=settings.open_answers)
+            weight = model_weights(votes, consensus.fit, wrong[kept])
             rule = DecisionRule(votes, weight=weight)
         else:
             rule = DecisionRule(votes, weight=tie_weights(votes, pool.skill, fits["glad"].quality))
