@@ -1,7 +1,5 @@
 """An answer is taken from a reply by a named rule, or there is none; no rule guesses."""
 
-import re
-
 from every import every
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,21 +23,6 @@ def test_the_corpus_is_read_as_a_careful_reader_would(case: Case) -> None:
         ModelReply(text=case.reply, finish=case.finish),
     )
     assert (found.outcome, found.answer) == (case.outcome, case.answer), found
-
-
-LETTER_CASES = [
-    case
-    for case in CORPUS
-    if case.dataset == "rummlu" and case.finish == "stop" and not re.search("[АВС]", case.reply)
-]
-
-
-@every("case", LETTER_CASES, ids=lambda case: repr(case.reply[:40]))
-def test_a_reply_with_one_label_is_never_read_as_another(case: Case) -> None:
-    """The benchmark's harness takes the first match of this pattern; with a single one, Merilo reads the same or nothing."""
-    labels = set(re.findall(r"\b[ABCD]\b", case.reply))
-    if len(labels) == 1 and case.answer is not None:
-        assert {case.answer} == labels
 
 
 BPS = dataset("bps")
@@ -125,25 +108,27 @@ def test_any_text_has_an_outcome_and_a_rule(text: str, name: str) -> None:
 
 WORDS = st.sampled_from(
     [
-        "A",
-        "B",
-        "C",
-        "А",
-        "или",
-        "ответ:",
-        "Ответ",
-        "—",
-        "**",
-        "не",
-        "верен",
-        ")",
-        ".",
+        *[
+            "A",
+            "B",
+            "C",
+            "А",
+            "или",
+            "ответ:",
+            "Ответ",
+            "—",
+            "**",
+            "не",
+            "верен",
+            ")",
+            ".",
+            "вариант",
+            "{",
+            "}",
+            "=",
+            "1",
+        ],
         "\n",
-        "вариант",
-        "{",
-        "}",
-        "=",
-        "1",
     ]
 )
 
@@ -169,10 +154,8 @@ HOSTILE = [
     "А-1, Б-2, ",
     "<think>",
     "```\n",
-    "ответ на a ",
-    "\n",
-    SENTENCE,
 ]
+HOSTILE += ["ответ на a ", "\n", SENTENCE]
 
 
 @every("unit", HOSTILE)

@@ -13,8 +13,6 @@ from scripted_server import MODEL, Answers, ScriptedServer
 SHOWN = {
     "bps": (("parentheses",), 100),
     "lcs": (("string1", "string2"), 100),
-    "rwsd": (("text", "word", "pronoun"), 260),
-    "ruworldtree": (("question", "option_a", "option_b", "option_c", "option_d"), 525),
     "rutie": (("question", "answer_1", "answer_2"), 430),
 }
 
@@ -185,22 +183,6 @@ def test_a_pool_with_the_dataset_s_fields_keeps_other_columns_as_meta(tmp_path: 
     }  # fmt: skip
     assert first["meta"] == {"id": 1, "source": "x"}
     assert "{replica}" in first["instruction"]
-
-
-def test_an_empty_prompt_is_refused_before_the_first_request(tmp_path: Path) -> None:
-    data = tmp_path / "items.jsonl"
-    item = {"instruction": "", "inputs": {"replic": "х", "reply_1": "а"}, "outputs": "1", "meta": {"id": 1}}
-    data.write_text("".join(json.dumps(item | {"meta": {"id": n}}) + "\n" for n in (1, 2)), encoding="utf-8")
-    with ScriptedServer() as server:
-        given = f"model={MODEL},base_url={server.url}"
-        refused = asked(
-            "ruhatespeech", data, tmp_path / "run", "local-chat-completions", "--model-args", given
-        )
-    assert server.asked == []
-    assert refused.status == 1
-    assert "the prompt of item 1 (and 1 more of 2) of ruHateSpeech is empty" in refused.complaint
-    assert "{replica}" in refused.complaint
-    assert not (tmp_path / "run").exists()
 
 
 @every("instruction", ["Ответьте 1 или 2.", "Сколько {reply_1}?"])

@@ -54,24 +54,6 @@ def prompt(shots: int, question: Item = QUESTION, seed: int = 0) -> str:
     return Prompter(SUM, SOLVED, RunSettings(shots=shots, seed=seed), chat=False).request(question).prompt
 
 
-def test_without_shots_the_question_carries_its_instruction() -> None:
-    assert prompt(0) == "Сколько будет 2 + 2 = ?\nОтвет:"
-
-
-def test_only_the_first_shot_carries_an_instruction() -> None:
-    first, second, question = prompt(2).split("\n\n")
-    assert first.startswith("Сумма номер ")
-    assert "Сумма номер" not in second
-    assert "Сколько будет" not in question
-    assert question == "2 + 2 = \nОтвет:"
-
-
-def test_one_space_stands_before_the_answer_of_a_shot() -> None:
-    shot = prompt(1).split("\n\n")[0]
-    number = int(shot.split("номер ")[1].split(":")[0])
-    assert shot.endswith(f"Ответ: {number + 1}")
-
-
 def test_a_larger_number_of_shots_begins_with_the_same_ones() -> None:
     blocks = [prompt(shots).split("\n\n")[:-1] for shots in range(1, 6)]
     for fewer, more in pairwise(blocks):
@@ -95,38 +77,12 @@ def test_no_shot_is_the_item_itself_even_under_another_id() -> None:
         assert asked.request(twin).prompt.count(str(item.inputs)) == 1
 
 
-def test_an_id_that_a_shot_shares_with_another_question_is_no_reason_to_leave_it_out() -> None:
-    other = replace(QUESTION, id=SOLVED[0].id)
-    assert (
-        Prompter(SUM, SOLVED[:1], RunSettings(shots=1), chat=False).request(other).prompt.startswith("Сумма")
-    )
-
-
-def test_shots_share_the_domain_of_the_item() -> None:
-    declared = dataset("rummlu")
-    splits = examples(declared)
-    asked = Prompter(declared, splits["shots"].items, RunSettings(), chat=False)
-    for item in splits["test"]:
-        (same,) = [shot for shot in splits["shots"] if shot.meta["domain"] == item.meta["domain"]]
-        assert str(dict(same.inputs)["text"]) in asked.request(item).prompt  # type: ignore[arg-type]
-
-
 def test_a_gold_answer_with_alternatives_is_shown_as_its_first() -> None:
     declared = dataset("chegeka")
     solved = Item(2, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин;А. С. Пушкин")
     asked = Item(1, "{text} {topic}", {"text": "Что?", "topic": "Вещи"}, "самовар")
     text = Prompter(declared, [solved], RunSettings(shots=1), chat=False).request(asked).prompt
     assert text.startswith("Кто? Поэты Пушкин\n\n")
-
-
-def test_the_numbers_of_one_exam_answer_are_not_alternatives() -> None:
-    declared = dataset("use")
-    splits = examples(declared)
-    asked = Prompter(declared, splits["shots"].items, RunSettings(), chat=False)
-    first = splits["test"].items[0]
-    shot = next(item for item in splits["shots"] if item.meta["id_task"] == "1")
-    assert f"Ответ: {shot.outputs}\n\n" in asked.request(first).prompt
-    assert "," in str(shot.outputs)
 
 
 def test_closed_answers_are_compared_by_a_backend_that_continues_and_generated_by_one_that_chats() -> None:
@@ -146,12 +102,6 @@ def test_a_text_as_people_saw_it_is_the_rendered_prompt(name: str) -> None:
     asked = Prompter(declared, [], RunSettings(as_people=True), chat=True)
     for item in examples(declared)["test"]:
         assert asked.request(item).messages[0].text == asked.request(item).prompt == render(item, declared)
-
-
-def test_a_program_keeps_its_white_space_at_the_end() -> None:
-    declared = dataset("ruhumaneval")
-    item = Item(1, "{function}", {"function": "def f(x):\n    ", "tests": "[]"}, meta={"entry_point": "f"})
-    assert Prompter(declared, [], RunSettings(), chat=False).request(item).prompt == "def f(x):\n    "
 
 
 def test_programs_are_sampled_with_a_seed_for_each_sample_and_answers_are_greedy() -> None:
@@ -177,34 +127,6 @@ def test_the_dataset_ends_a_continued_answer_and_a_chat_model_ends_its_own() -> 
     assert asked_way("use", chat=True).stop == ()
     assert asked_way("use", chat=True, stop=("END",)).stop == ("END",)
     assert asked_way("use", stop=()).stop == ()
-
-
-def test_a_system_prompt_opens_the_conversation_or_the_text() -> None:
-    settings = RunSettings(shots=0, system="Кратко.")
-    said = Prompter(SUM, [], settings, chat=True).request(QUESTION)
-    assert [(message.role, message.text) for message in said.messages] == [
-        ("system", "Кратко."),
-        ("user", "Сколько будет 2 + 2 = ?\nОтвет:"),
-    ]
-    assert Prompter(SUM, [], settings, chat=False).request(QUESTION).prompt.startswith("Кратко.\n\nСколько")
-
-
-def test_shots_as_turns_are_questions_of_the_user_and_answers_of_the_model() -> None:
-    settings = RunSettings(shots=2, shots_as_turns=True)
-    request = Prompter(SUM, SOLVED, settings, chat=True).request(QUESTION)
-    assert [message.role for message in request.messages] == [
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-        "user",
-    ]
-    assert request.messages[-1].text == "2 + 2 = \nОтвет:"
-    blocks = [
-        f"{asked.text} {said.text}"
-        for asked, said in zip(request.messages[:-1:2], request.messages[1::2], strict=True)
-    ]
-    assert "\n\n".join([*blocks, request.messages[-1].text]) == request.prompt
 
 
 def test_pictures_stay_pictures_in_shots_and_question() -> None:
@@ -233,17 +155,6 @@ class TestDialogue:
     def asked(self, **settings: object) -> Prompter:
         return Prompter(self.declared, [], RunSettings(**settings), chat=True)  # type: ignore[arg-type]
 
-    def test_the_model_reads_its_own_earlier_answers(self) -> None:
-        first, second, third = self.turns[:3]
-        text = self.asked().request(third, earlier=[(first, "2"), (second, "1")]).prompt
-        shown = text.split("\n\n")
-        assert [block.rsplit("\n", 1)[1] for block in shown[:2]] == ["Ответ: 2", "Ответ: 1"]
-        assert shown[2] == render(third, self.declared).rstrip()
-
-    def test_a_turn_without_a_readable_answer_says_so(self) -> None:
-        first, second = self.turns[:2]
-        assert "Ответ: (нет ответа)\n\n" in self.asked().request(second, earlier=[(first, None)]).prompt
-
     def test_the_template_may_say_where_the_earlier_turns_stand(self) -> None:
         first, second = self.turns[:2]
         second = replace(
@@ -253,12 +164,6 @@ class TestDialogue:
         assert text.startswith("Беседа:\nВопрос: Привет!")
         assert "Ответ: 1\nТеперь: А у паука" in text
         assert self.asked().request(second).prompt.startswith("Беседа:\n\nТеперь:")
-
-    def test_earlier_turns_may_be_turns_of_the_conversation(self) -> None:
-        first, second = self.turns[:2]
-        request = self.asked(shots_as_turns=True).request(second, earlier=[(first, "1")])
-        assert [message.role for message in request.messages] == ["user", "assistant", "user"]
-        assert request.messages[1].text == "1"
 
     def test_it_has_no_shots(self) -> None:
         with pytest.raises(UsageError, match="ruTiE has no shots: an item follows the earlier turns"):
@@ -270,17 +175,6 @@ class TestDialogue:
 
 
 class TestBadInput:
-    def test_a_prompt_that_names_a_field_that_the_item_lacks(self) -> None:
-        item = Item(7, "{question}", "2 + 2 = ", "4")
-        with pytest.raises(DataError, match=r"item 7 names \{question\}, which the item does not have"):
-            Prompter(SUM, [], NO_SHOTS, chat=False).request(item)
-
-    def test_a_field_that_only_the_bare_form_names(self) -> None:
-        item = Item(7, "{text}", {"text": "Что?"}, "самовар")
-        shot = Item(8, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин")
-        with pytest.raises(DataError, match=r"item 7 names \{topic\}"):
-            Prompter(dataset("chegeka"), [shot], RunSettings(shots=1), chat=False).request(item)
-
     def test_a_shot_without_a_gold_answer(self) -> None:
         with pytest.raises(DataError, match="item 10 of SimpleAr is used as a shot, but has no gold answer"):
             Prompter(SUM, [replace(SOLVED[0], outputs=None)], RunSettings(shots=1), chat=False)

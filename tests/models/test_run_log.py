@@ -1,7 +1,6 @@
 """Replies are appended, survive a killed process, and are read back as they were."""
 
 import errno
-import json
 import math
 import os
 from pathlib import Path
@@ -36,13 +35,6 @@ def test_a_reply_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert reply_of(row) == reply
     assert (row["item"], row["sample"], row["cost"]) == ("1", 1, 0.001)
     assert row["request"] == request().sha256
-
-
-def test_half_a_surrogate_pair_in_an_answer_is_replaced(tmp_path: Path) -> None:
-    with open_log(tmp_path) as log:
-        log.append(request(), ModelReply(text="a\ud800b"))
-    (row,) = read_log(log_path(tmp_path, "lcs")).iter_rows(named=True)
-    assert row["text"] == "a?b"
 
 
 def test_a_record_is_in_the_file_before_the_log_is_synced(tmp_path: Path) -> None:
@@ -93,16 +85,6 @@ def test_a_line_cut_off_by_a_killed_process_is_moved_aside_and_said(tmp_path: Pa
     assert cut.kept.read_bytes() == tail + b"\n"
     assert read_log(path)["item"].to_list() == ["1", "2", "3"]
     assert cut_line(path) is None
-
-
-def test_a_log_that_holds_only_a_cut_line_is_empty(tmp_path: Path) -> None:
-    path = log_path(tmp_path, "lcs")
-    path.parent.mkdir()
-    path.write_bytes(b'{"item"')
-    assert read_log(path).is_empty()
-    with open_log(tmp_path) as log:
-        assert log.earlier("lcs") == {}
-        assert len(log.cut) == 1
 
 
 @pytest.mark.parametrize(
@@ -159,14 +141,3 @@ def test_a_full_disk_leaves_whole_records_only(tmp_path: Path, monkeypatch: pyte
         assert path.read_bytes() == whole
         log.append(request("3"), ModelReply(text="c"))
     assert read_log(path).height == 3
-
-
-def test_a_log_of_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("a file")
-    with pytest.raises(OutputError, match="cannot be written"), open_log(tmp_path / "run"):
-        pass
-
-
-def test_a_record_holds_no_key_that_the_reader_does_not_know(tmp_path: Path) -> None:
-    path = write(tmp_path, "1")
-    assert set(json.loads(path.read_text())) == {*read_log(path).columns, "dataset"}

@@ -50,19 +50,6 @@ def test_a_record_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert read_record(tmp_path) == record()
 
 
-def test_commands_and_datasets_add_up(tmp_path: Path) -> None:
-    both = record().extended(record(bps=dataset_record(title="BPS")), tmp_path)
-    assert set(both.datasets) == {"lcs", "bps"}
-    assert len(both.commands) == 2
-
-
-def test_arguments_of_speed_may_change(tmp_path: Path) -> None:
-    faster = AskedModel(
-        name="m", backend="local", args={"model": "m", "timeout": "60", "num_concurrent": "64"}
-    )
-    assert record().extended(record(faster), tmp_path).model == record().model
-
-
 @every(
     ("other", "told"),
     [

@@ -8,7 +8,7 @@ import pytest
 
 from merilo.errors import BackendError, OutputError
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.runner import Dialogue, Price, Progress, RunBudget, ask_all
+from merilo.models.runner import Dialogue, Price, RunBudget, ask_all
 
 
 @dataclass
@@ -139,12 +139,6 @@ def test_turns_of_a_dialogue_are_asked_in_order_with_the_earlier_answers_and_dia
     assert len(log.kept) == 9
 
 
-def test_dialogues_are_batched_turn_by_turn() -> None:
-    backend = Backend(concurrency=1, batch_size=4)
-    ask_all(backend, iter([dialogue(name, 3, []) for name in "abcd"]), Log())
-    assert backend.batches == [[f"{name}{turn}" for name in "abcd"] for turn in range(3)]
-
-
 def test_a_dialogue_ends_at_a_turn_that_fails_and_the_others_go_on() -> None:
     log = Log()
     done = ask_all(
@@ -165,22 +159,6 @@ def test_a_backend_that_cannot_answer_ends_the_run_and_replies_on_their_way_are_
         )
     assert {"0", "2-is-slow"} <= set(log.items)
     assert log.synced == len(log.kept)
-
-
-def test_a_full_disk_ends_the_run_with_its_sentence() -> None:
-    log = Log(room=5)
-    with pytest.raises(OutputError, match="No space left"):
-        ask_all(Backend(), requests(100), log)
-    assert len(log.kept) == 5
-
-
-def test_a_backend_that_returns_too_few_replies_is_refused() -> None:
-    class Short(Backend):
-        async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
-            return [self.reply(one) for one in requests][1:]
-
-    with pytest.raises(BackendError, match="returned 7 replies to 8 requests"):
-        ask_all(Short(batch_size=8), requests(8), Log())
 
 
 def test_the_limit_of_requests_is_reached_and_not_passed() -> None:
@@ -229,16 +207,6 @@ def test_a_batch_that_does_not_fit_the_budget_is_sent_as_far_as_it_fits() -> Non
     log = Log()
     ask_all(Backend(batch_size=8, concurrency=1), requests(30), log, RunBudget(max_requests=19))
     assert len(log.kept) == 19
-
-
-def test_progress_is_shown_after_each_reply() -> None:
-    seen: list[int] = []
-
-    def watch(progress: Progress) -> None:
-        seen.append(progress.answered)
-
-    ask_all(Backend(), requests(10), Log(), watch=watch)
-    assert seen == list(range(1, 11))
 
 
 def test_a_run_can_be_started_inside_a_running_loop_as_in_a_notebook() -> None:

@@ -33,12 +33,6 @@ def test_the_split_named_shots_comes_before_the_others(tmp_path: Path) -> None:
     assert [item.id for item in shots_of(path, SUM)] == [10, 11]
 
 
-def test_an_empty_split_is_passed_over(tmp_path: Path) -> None:
-    path = tmp_path / "simplear.json"
-    write_splits(path, [Split("test", items(1, 3)), Split("shots", ()), Split("train", items(20, 1))])
-    assert [item.id for item in shots_of(path, SUM)] == [20]
-
-
 @every("suffix", [".json", ".jsonl", ".parquet"])
 def test_shots_are_a_file_beside_the_test(tmp_path: Path, suffix: str) -> None:
     folder = tmp_path / suffix[1:]
@@ -51,12 +45,6 @@ def test_files_beside_a_file_that_is_not_named_test_belong_to_others(tmp_path: P
     write_splits(tmp_path / "simplear.json", [Split("test", items(1, 3))])
     write_splits(tmp_path / "shots.json", [Split("shots", items(10, 2))])
     assert shots_of(tmp_path / "simplear.json", SUM) == ()
-
-
-def test_the_split_that_is_asked_gives_no_shots(tmp_path: Path) -> None:
-    path = tmp_path / "simplear.json"
-    write_splits(path, [Split("train", items(1, 3))])
-    assert shots_of(path, SUM, split="train") == ()
 
 
 def test_a_dataset_that_has_only_a_test_takes_its_shots_from_it(tmp_path: Path) -> None:

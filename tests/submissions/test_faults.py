@@ -80,12 +80,6 @@ def test_what_is_missing_in_an_answer_is_told_once_with_its_place(title: str) ->
         assert found.path == ("data.test[2]" if flat else "data.test[0][2]")
 
 
-def test_missing_items_are_told_one_by_one() -> None:
-    test = perfect("BPS")
-    found = read("BPS", {"data": {"test": test[:7]}}).faults
-    assert [(one.kind, one.id) for one in found] == [("no_id", 8), ("no_id", 9), ("no_id", 10)]
-
-
 @pytest.mark.parametrize(
     ("title", "outputs"),
     [(title, wrong) for title in ("BPS", "ruModAr", "CheGeKa", "USE", "ruDetox", "ruTiE") for wrong in (1, 0.5, True, None, ["1"], {"a": "1"})]
@@ -132,24 +126,6 @@ def test_answers_to_no_item_are_counted_and_left_out() -> None:
     assert (found.faults, found.unknown) == ((), 1)
 
 
-@pytest.mark.parametrize("id_", [True, 1.0, [1], {"a": 1}, "", "٣"])
-def test_ids_of_other_types_are_no_ids_of_items(id_) -> None:
-    test = perfect("BPS")
-    test[0]["meta"]["id"] = id_
-    assert kinds("BPS", test) == ["no_id"]
-
-
-def test_documents_that_are_none() -> None:
-    assert kinds("BPS", [*perfect("BPS"), 1, None, "x", [], {}]) == [
-        "no_outputs_field_for_doc",
-        "no_outputs_field_for_doc",
-        "no_outputs_field_for_doc",
-        "no_outputs_field_for_doc",
-        "no_outputs_field_for_doc",
-        "no_meta_field_for_doc",
-    ]
-
-
 def test_one_error_hides_no_other() -> None:
     test = perfect("BPS")
     del test[0]["outputs"]
@@ -194,10 +170,6 @@ def test_an_unreadable_file_is_one_error(content: bytes, told: str) -> None:
     assert told in found.message.en
     assert "\n" not in found.message.en + found.message.ru
     assert set(re.findall("[A-Za-z]+", found.message.ru)) <= {"JSON", "UTF", "NaN"}, "half of it is English"
-
-
-def test_a_byte_order_mark_is_no_error() -> None:
-    assert parse_file(b'\xef\xbb\xbf{"data": {}}', "BPS.json") == ({"data": {}}, None)
 
 
 def test_all_files_of_a_submission_are_looked_at(tmp_path: Path) -> None:

@@ -90,15 +90,6 @@ def test_packing_gives_the_form_of_the_benchmark(tmp_path: Path) -> None:
     assert content["ruModAr.json"] == [{"outputs": "15", "meta": {"id": 3}}]
 
 
-def test_two_files_for_one_dataset_are_no_submission(tmp_path: Path) -> None:
-    (tmp_path / "lcs.csv").write_text("id,answer\n1,2\n")
-    (tmp_path / "LCS.json").write_text("{}")
-    assert (
-        "has answers to the same dataset as"
-        in merilo("submission", "pack", tmp_path, "--out", tmp_path / "s.zip").complaint
-    )
-
-
 def test_an_empty_or_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     assert (
         "has no file of answers"
@@ -149,9 +140,3 @@ def test_j_is_explained_sentence_by_sentence(
     outcome = merilo("score", tmp_path / "run" / "rudetox.jsonl", *words)
     assert outcome.status == 1
     assert "needs the three classifiers" in outcome.complaint
-
-
-def test_a_folder_without_models_is_one_sentence(detox: tuple[Path, Path], tmp_path: Path) -> None:
-    outcome = score_zip(*detox, "--rudetox-models", tmp_path)
-    assert outcome.status == 2
-    assert "expected one folder for each of sta, sim and fl" in outcome.complaint
