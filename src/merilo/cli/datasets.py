@@ -198,7 +198,7 @@ def export(
             "{needed:True=Merilo must be installed where it runs|it needs no Merilo where it runs}",
             folder=out,
             name=material.name,
-            n=len(material.rows),
+            n=len(material.items),
             needed=needs_merilo(material, form),
         )
     )

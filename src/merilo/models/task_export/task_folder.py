@@ -22,42 +22,20 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, Split, write_splits
 from merilo.metrics.scoring import CRITERION, RATED, gold_label, groups, has_gold, metric_names
 from merilo.models.asked_datasets import item_sources
+from merilo.models.asking import Request
 from merilo.models.prompter import TARGET_DELIMITER, Prompter, shots_of
 from merilo.models.task_export import TaskFormat
 from merilo.models.task_export.exported_scores import ITEMS_FILE, TASK_FILE
 from merilo.settings import RunSettings
 from merilo.strict_json import Json, dumped
 from merilo.version import __version__
+from merilo.wording import counted_noun
 
 #: The metric of every exported task: the share of items with an answer that can be read.
 ANSWERED: Final = "answered"
 
 #: Metrics that need only the label of the answer and the gold label.
 OF_LABELS: Final = ("acc", "em", "f1_macro", "mcc")
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedRow:
-    """One row of the data.
-
-    Attributes:
-        id: the item's id as text.
-        prompt: the complete prompt, with its shots.
-        choices: the labels whose log-likelihoods are compared; empty if the answer is generated.
-        scored: pairs of a metric and the gold label that it compares; empty if the answer is generated or
-            there is no gold.
-    """
-
-    id: str
-    prompt: str
-    choices: tuple[str, ...] = ()
-    scored: tuple[tuple[str, str], ...] = ()
-
-    def line(self) -> str:
-        """Return the row as a line of JSON; `scored` is JSON in a text, because rows need columns of one type."""
-        content: dict[str, Json] = {"id": self.id, "prompt": self.prompt, "choices": [*self.choices]}
-        content["scored"] = json.dumps([[*pair] for pair in self.scored], ensure_ascii=False)
-        return json.dumps(content, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +46,40 @@ class TaskMaterial:
         declared: the dataset.
         declaration: its name, or the path of its declaration.
         items: the items.
-        rows: their rows.
+        requests: the request of each item, with its shots; all have the same mode and sampling.
         metrics: names of the metrics, those of groups last; empty without gold.
-        shots: how many solved items precede each question.
-        mode: whether choices are compared or answers are generated.
-        stop: what ends a generated answer.
-        max_tokens: the most tokens of a generated answer.
-        temperature: the temperature of generation.
-        chat: whether the prompts are for chat models.
+        prompter: what made the requests.
     """
 
     declared: Dataset
     declaration: str
-    items: tuple[Item, ...]
-    rows: tuple[ExportedRow, ...]
-    metrics: tuple[str, ...]
-    shots: int
-    mode: str
-    stop: tuple[str, ...]
-    max_tokens: int | None
-    temperature: float
-    chat: bool
+    items: Sequence[Item]
+    requests: Sequence[Request]
+    metrics: Sequence[str]
+    prompter: Prompter
 
     @property
     def name(self) -> str:
         """The name of the task, of its files and of its function: letters, digits and underscores."""
         return "merilo_" + re.sub(r"\W+", "_", self.declared.name)
+
+    @property
+    def compares(self) -> bool:
+        """Whether the log-likelihoods of labels are compared; otherwise answers are generated."""
+        return bool(self.requests[0].choices)
+
+    def rows(self) -> Iterator[str]:
+        """Yield the lines of the data, one JSON object an item.
+
+        `choices` are the labels that are compared, `scored` pairs of a metric and the gold label that it compares; both
+        are empty if the answer is generated. `scored` is JSON in a text, because rows need columns of one type.
+        """
+        for item, request in zip(self.items, self.requests, strict=True):
+            labels = [choice.removeprefix(TARGET_DELIMITER) for choice in request.choices]
+            scored = [*_scored(self.declared, item)] if self.metrics and labels else []
+            content = {"id": str(item.id), "prompt": request.prompt, "choices": labels}
+            text = json.dumps(scored, ensure_ascii=False)
+            yield json.dumps(content | {"scored": text}, ensure_ascii=False) + "\n"
 
 
 def task_material(
@@ -115,50 +101,20 @@ def task_material(
         raise UsageError(f"{declared.title} cannot be exported: {reason}; use merilo run")
     if not items:
         raise DataError(f"{declared.title} has no items to export")
-    requests = [prompter.request(item) for item in items]
     for item in items:
-        if (
-            declared.media
-            and isinstance(item.inputs, dict)
-            and any(item.inputs.get(name) for name in declared.media)
-        ):
-            raise DataError(
-                f"item {item.id} has a file for <{declared.media[0]}>, which an exported task cannot hold"
-            )
-    open_gold = all(map(has_gold, items))
-    names = [name for group in metric_names(declared, items) for name in group] if open_gold else []
-    rows = tuple(
-        ExportedRow(
-            str(item.id),
-            request.prompt,
-            tuple(choice.removeprefix(TARGET_DELIMITER) for choice in request.choices),
-            tuple(_scored(declared, item)) if open_gold and request.choices else (),
-        )
-        for item, request in zip(items, requests, strict=True)
-    )
-    first = requests[0]
-    return TaskMaterial(
-        declared,
-        declaration,
-        tuple(items),
-        rows,
-        tuple(dict.fromkeys(names)),
-        prompter.shot_count,
-        first.mode,
-        first.stop,
-        first.max_tokens,
-        first.temperature,
-        prompter.chat,
-    )
+        if isinstance(item.inputs, dict) and any(item.inputs.get(name) for name in declared.media):
+            media = f"a file for <{declared.media[0]}>, which an exported task cannot hold"
+            raise DataError(f"item {item.id} has {media}")
+    groups = metric_names(declared, items) if all(map(has_gold, items)) else ()
+    metrics = tuple(dict.fromkeys(name for group in groups for name in group))
+    requests = [*map(prompter.request, items)]
+    return TaskMaterial(declared, declaration, items, requests, metrics, prompter)
 
 
 def inexpressible(declared: Dataset) -> str | None:
     """Return why a task file cannot express a dataset; `None` if it can."""
     if declared.shots.earlier_turns:
-        return (
-            "each question is asked with the model's own answers to the questions before it, which "
-            "harnesses ask in any order"
-        )
+        return "each question is asked with the model's own answers before it, but harnesses ask in any order"
     if declared.answer.kind == "program":
         return "its programs must run in the sandbox"
     if set(RATED) & set(declared.metrics):
@@ -176,19 +132,26 @@ def _scored(declared: Dataset, item: Item) -> Iterator[tuple[str, str]]:
     gold = gold_label(item)
     for metric in declared.metrics:
         if metric not in OF_LABELS:
-            raise UsageError(
-                f"{declared.title} cannot be exported for log-likelihoods: {metric} needs more "
-                f"than labels ({argument('chat', given=True)} asks for texts)"
-            )
+            asks = f"{metric} needs more than labels ({argument('chat', given=True)} asks for texts)"
+            raise UsageError(f"{declared.title} cannot be exported for log-likelihoods: {asks}")
         yield metric, gold
     if group is not None:
         yield group, gold
 
 
-_NEEDS: Final = (
-    "The answers are read and scored by Merilo, which must be installed where the task runs: `pip "
-    "install merilo`."
-)
+_README: Final = """# {name}
+
+{title}: {count} items with {shots} before each question, {kind}.
+Each row of `{name}.jsonl` holds its complete prompt, so the harness adds no shots of its own.
+Written by Merilo {version}.
+
+Metrics: {metrics}; `{answered}` is the share of answers that can be read.
+{needs}
+
+    {command}
+"""
+_NEEDS: Final = """\
+The answers are read and scored by Merilo, which must be installed where the task runs: `pip install merilo`."""
 _NEEDS_NOT: Final = "The task needs no Merilo where it runs."
 
 _LM_EVAL_SCORES: Final = '''"""Scores of {name} for lm-eval: the extraction and the metrics of Merilo."""
@@ -238,116 +201,112 @@ def write_task(folder: Path, material: TaskMaterial, form: TaskFormat) -> str:
     Raises:
         UsageError: Inspect was chosen, which compares no log-likelihoods.
     """
-    alone = form == "lm-eval" and bool(material.rows[0].choices)
-    if form == "inspect" and material.rows[0].choices:
+    alone = not needs_merilo(material, form)
+    if form == "inspect" and material.compares:
         raise UsageError("Inspect compares no log-likelihoods: prompts for it are made for chat models")
-    (folder / f"{material.name}.jsonl").write_text(
-        "".join(row.line() for row in material.rows), encoding="utf-8"
-    )
-    if form == "lm-eval":
-        (folder / f"{material.name}.yaml").write_text(_lm_eval_yaml(material), encoding="utf-8")
-        (folder / f"{material.name}.py").write_text(_lm_eval_scores(material, alone=alone), encoding="utf-8")
-    else:
-        (folder / "task.py").write_text(_INSPECT_TASK.format(name=material.name), encoding="utf-8")
-    if not alone:
-        _write_scored(folder, material)
     command = _command(material, form)
-    (folder / "README.md").write_text(_readme(material, command, alone=alone), encoding="utf-8")
+    name = material.name
+    texts = {f"{name}.jsonl": "".join(material.rows()), "README.md": _readme(material, command, alone=alone)}
+    if form == "lm-eval":
+        texts |= {
+            f"{name}.yaml": _lm_eval_yaml(material),
+            f"{name}.py": _lm_eval_scores(material, alone=alone),
+        }
+    else:
+        texts["task.py"] = _INSPECT_TASK.format(name=name)
+    if not alone:
+        texts[TASK_FILE] = dumped(_scored_task(folder, material))
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
     return command
 
 
 def needs_merilo(material: TaskMaterial, form: TaskFormat) -> bool:
     """Return whether Merilo must be installed where the task runs."""
-    return form == "inspect" or not material.rows[0].choices
+    return form == "inspect" or not material.compares
 
 
-def _write_scored(folder: Path, material: TaskMaterial) -> None:
-    """Write what Merilo needs to score answers.
-
-    The items with gold, the dataset, the metrics, the limits of generation.
-    """
+def _scored_task(folder: Path, material: TaskMaterial) -> dict[str, Json]:
+    """Write the items with gold and a custom declaration; return the dataset, metrics and limits of generation."""
     path = Path(material.declaration)
     custom = path / "dataset.yaml" if path.is_dir() else path
+    name = material.declared.name
     if custom.suffix in {".yaml", ".yml"} and custom.is_file():
-        shutil.copyfile(custom, folder / "dataset.yaml")
         name = "dataset.yaml"
-    else:
-        name = material.declared.name
-    write_splits(folder / ITEMS_FILE, [Split("test", material.items)])
-    (folder / TASK_FILE).write_text(
-        dumped(
-            {
-                "dataset": name,
-                "metrics": [*material.metrics],
-                "name": material.name,
-                "max_tokens": material.max_tokens,
-                "temperature": material.temperature,
-                "stop": [*material.stop],
-            }
-        ),
-        encoding="utf-8",
-    )
+        shutil.copyfile(custom, folder / name)
+    write_splits(folder / ITEMS_FILE, [Split("test", tuple(material.items))])
+    asked = material.requests[0]
+    return {
+        "dataset": name,
+        "metrics": [*material.metrics],
+        "name": material.name,
+        "max_tokens": asked.max_tokens,
+        "temperature": asked.temperature,
+        "stop": [*asked.stop],
+    }
+
+
+class _Function(str):
+    """A function of the task's module, which lm-eval's YAML names by a tag."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes functions with lm-eval's tag."""
+
+
+_Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
 
 
 def _lm_eval_yaml(material: TaskMaterial) -> str:
-    generated = not material.rows[0].choices
+    name, asked = material.name, material.requests[0]
     content: dict[str, object] = {
-        "task": material.name,
-        "dataset_path": material.name,
+        "task": name,
+        "dataset_path": name,
         "test_split": "test",
-        "output_type": "generate_until" if generated else "multiple_choice",
+        "output_type": "multiple_choice" if material.compares else "generate_until",
         "doc_to_text": "prompt",
         "target_delimiter": " ",
         "num_fewshot": 0,
     }
-    if generated:
+    if material.compares:
+        content |= {"doc_to_choice": "choices", "doc_to_target": 0}
+    else:
         content["doc_to_target"] = ""
         content["generation_kwargs"] = {
-            "until": [*material.stop],
-            "max_gen_toks": material.max_tokens,
-            "do_sample": material.temperature > 0,
-            "temperature": material.temperature,
+            "until": [*asked.stop],
+            "max_gen_toks": asked.max_tokens,
+            "do_sample": asked.temperature > 0,
+            "temperature": asked.temperature,
         }
-    else:
-        content |= {"doc_to_choice": "choices", "doc_to_target": 0}
-    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    lines = [
-        f"custom_dataset: !function {material.name}.load",
-        f"process_results: !function {material.name}.process_results",
-        "metric_list:",
+    content["custom_dataset"] = _Function(f"{name}.load")
+    content["process_results"] = _Function(f"{name}.process_results")
+    functions = [(metric, _Function(f"{name}.aggregate_{n}")) for n, metric in enumerate(material.metrics)]
+    content["metric_list"] = [
+        {"metric": metric, "aggregation": aggregation, "higher_is_better": True}
+        for metric, aggregation in (*functions, (ANSWERED, "mean"))
     ]
-    for number, metric in enumerate((*material.metrics, ANSWERED)):
-        aggregation = "mean" if metric == ANSWERED else f"!function {material.name}.aggregate_{number}"
-        lines += [
-            f"  - metric: {json.dumps(metric, ensure_ascii=False)}",
-            f"    aggregation: {aggregation}",
-            "    higher_is_better: true",
-        ]
-    return text + "\n".join([*lines, "metadata:", "  version: 1.0", ""])
+    content["metadata"] = {"version": 1.0}
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def _lm_eval_scores(material: TaskMaterial, *, alone: bool) -> str:
     """Return the module of a task, with one aggregation for each metric: `aggregate_0` and so on."""
+    lines = []
+    for number, metric in enumerate(material.metrics):
+        of_group = "mcc" if material.declared.answer.criteria else metric.partition(".")[0]
+        value = of_group if alone else f"TASK.aggregation({metric!r})"
+        lines.append(f"aggregate_{number} = {value}\n")
     if alone:
         text = (files("merilo.models.task_export") / "likelihood_scores.py").read_text(encoding="utf-8")
     else:
         text = _LM_EVAL_SCORES.format(name=material.name)
-    return text + "\n" + "".join(_aggregations(material, alone=alone))
-
-
-def _aggregations(material: TaskMaterial, *, alone: bool) -> Iterator[str]:
-    for number, metric in enumerate(material.metrics):
-        if alone:
-            of_group = "mcc" if material.declared.answer.criteria else metric.partition(".")[0]
-            yield f"aggregate_{number} = {of_group}\n"
-        else:
-            yield f"aggregate_{number} = TASK.aggregation({metric!r})\n"
+    return text + "\n" + "".join(lines)
 
 
 def _command(material: TaskMaterial, form: TaskFormat) -> str:
     if form == "inspect":
         return "cd DIR && inspect eval task.py --model MODEL"
-    chat = " --apply_chat_template" if material.chat else ""
+    chat = " --apply_chat_template" if material.prompter.chat else ""
     return (
         f"lm_eval --include_path DIR --tasks {material.name} --model MODEL --model_args ... "
         f"--log_samples --output_path OUT{chat}"
@@ -355,23 +314,19 @@ def _command(material: TaskMaterial, form: TaskFormat) -> str:
 
 
 def _readme(material: TaskMaterial, command: str, *, alone: bool) -> str:
-    shots = (
-        "no solved items"
-        if not material.shots
-        else f"{material.shots} solved item{'s' if material.shots > 1 else ''}"
-    )
-    kind = "log-likelihoods of the labels" if material.rows[0].choices else "generated answers"
-    metrics = (
-        ", ".join(material.metrics)
-        or "none, because the items have no gold answers: pack the answers into a submission"
-    )
-    return (
-        f"# {material.name}\n\n{material.declared.title}: {len(material.rows)} items with {shots} "
-        f"before each question, {kind}.\n"
-        f"Each row of `{material.name}.jsonl` holds its complete prompt, so the harness adds no shots of its own.\n"
-        f"Written by Merilo {__version__}.\n\nMetrics: {metrics}; `{ANSWERED}` is the share of "
-        "answers that can be read.\n"
-        f"{_NEEDS_NOT if alone else _NEEDS}\n\n    {command}\n"
+    shots = material.prompter.shot_count
+    none = "none, because the items have no gold answers: pack the answers into a submission"
+    return _README.format(
+        name=material.name,
+        title=material.declared.title,
+        count=len(material.items),
+        shots=counted_noun(shots, "solved item", "solved items") if shots else "no solved items",
+        kind="log-likelihoods of the labels" if material.compares else "generated answers",
+        version=__version__,
+        metrics=", ".join(material.metrics) or none,
+        answered=ANSWERED,
+        needs=_NEEDS_NOT if alone else _NEEDS,
+        command=command,
     )
 
 
