@@ -140,12 +140,11 @@ class AskedDataset:
             item, fault = blind[0]
             more = f" (and {len(blind) - 1} more of {len(self.split)})" if len(blind) > 1 else ""
             named = [f"{{{name}}}" for name in self.declared.fields or (self.declared.placeholder,)]
-            raise DataError(
-                f"the prompt of item {item.id}{more} of {self.declared.title} {fault}: an item "
-                "needs an instruction that names its"
-                f" inputs, which the dataset calls {listed(named)}",
-                file=self.source.place,
+            prompt = f"the prompt of item {item.id}{more} of {self.declared.title} {fault}"
+            needs = (
+                f"an item needs an instruction that names its inputs, which the dataset calls {listed(named)}"
             )
+            raise DataError(f"{prompt}: {needs}", file=self.source.place)
 
     def record(self) -> DatasetRecord:
         """Return the record of what is asked."""
@@ -167,17 +166,12 @@ class AskedDataset:
         """Return a request whose media have paths relative to the backend's folder of media."""
         if not self.media_below or not self.declared.media:
             return request
-        messages = tuple(
-            replace(
-                message,
-                parts=tuple(
-                    replace(part, path=f"{self.media_below}/{part.path}") if isinstance(part, Media) else part
-                    for part in message.parts
-                ),
-            )
-            for message in request.messages
-        )
-        return replace(request, messages=messages)
+
+        def located(part: str | Media) -> str | Media:
+            return replace(part, path=f"{self.media_below}/{part.path}") if isinstance(part, Media) else part
+
+        messages = (replace(one, parts=tuple(map(located, one.parts))) for one in request.messages)
+        return replace(request, messages=tuple(messages))
 
     def _dialogue(self, turns: Sequence[Item], sample: int, known: Known) -> Dialogue:
         earlier: list[EarlierTurn] = []
@@ -221,9 +215,8 @@ def without_media(split: Split, declared: Dataset, abilities: Abilities) -> tupl
     refused = tuple(name for name, lacking in kinds.items() if lacking)
     if len(refused) == len(split):
         named = listed([_KINDS[kind] for kind in sorted(set().union(*kinds.values()))])
-        raise UsageError(
-            f"the items of {declared.title} have {named}, which this backend does not take; choose another backend"
-        )
+        lacks = f"have {named}, which this backend does not take; choose another backend"
+        raise UsageError(f"the items of {declared.title} {lacks}")
     kept = [tuple(item for item in turns if not kinds[item.id]) for turns in split.dialogues()]
     lengths = tuple(len(turns) for turns in kept if turns) if split.lengths else ()
     return replace(split, items=tuple(item for turns in kept for item in turns), lengths=lengths), refused
@@ -233,9 +226,8 @@ def _media_kinds(item: Item, declared: Dataset) -> set[str]:
     paths = [piece.path for piece in parts(item, declared) if isinstance(piece, Media)]
     kinds = {(mimetypes.guess_type(path)[0] or "").partition("/")[0] for path in paths}
     if unknown := kinds - _KINDS.keys():
-        raise DataError(
-            f"item {item.id} has a file that is no picture, sound or film ({min(unknown) or 'unknown'})"
-        )
+        what = f"a file that is no picture, sound or film ({min(unknown) or 'unknown'})"
+        raise DataError(f"item {item.id} has {what}")
     return kinds
 
 
@@ -249,10 +241,9 @@ def _is_answered(request: Request, known: Known) -> bool:
     if before is None:
         return False
     if before.request != request.sha256:
+        version = "its log is of another version of the items, the prompts or Merilo; choose another folder"
         raise UsageError(
-            f"item {request.item} of {request.dataset} was asked with another prompt before: its "
-            "log is of another version"
-            " of the items, the prompts or Merilo; choose another folder"
+            f"item {request.item} of {request.dataset} was asked with another prompt before: {version}"
         )
     return True
 
@@ -306,18 +297,13 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
     """Find the items of a dataset in a folder, or beside its declaration."""
     if data is not None and data.is_file():
         if not alone:
-            raise UsageError(
-                "is one file, but several datasets are named; name a folder", field=argument("data")
-            )
+            several = "is one file, but several datasets are named; name a folder"
+            raise UsageError(several, field=argument("data"))
         return data
     if data is not None and not data.is_dir():
         if (data.parent / "baseline.json").is_file():
-            raise InputError(
-                "this baseline has no items that a model can be asked: its pool lacks fields of "
-                f"{declared.title}, or asked "
-                "people another question",
-                file=data,
-            )
+            why = f"its pool lacks fields of {declared.title}, or asked people another question"
+            raise InputError(f"this baseline has no items that a model can be asked: {why}", file=data)
         raise InputError("there is no such folder of items", file=data)
     is_file = Path(name).suffix in {".yaml", ".yml"}
     own = Path(name).parent if is_file else Path(name)
@@ -328,10 +314,8 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
         found = split_file(folder, declared.name) or (split_file(folder, "test") if alone else None)
     if found:
         return found
-    raise InputError(
-        f"has no items of {declared.title}: expected {declared.name}.json or {declared.name}/test.json",
-        file=data or own,
-    )
+    expected = f"expected {declared.name}.json or {declared.name}/test.json"
+    raise InputError(f"has no items of {declared.title}: {expected}", file=data or own)
 
 
 def _asked(
@@ -347,12 +331,10 @@ def _asked(
         shots = shots_of(source.file, declared, split=source.split.name)
     prompter = Prompter(declared, shots, settings, chat=abilities.chat)
     if prompter.asked.mode not in abilities.modes:
-        raise UsageError(
-            f"this backend has no log-likelihoods: ask {declared.title} with "
-            f"{argument('mode', 'generate', given='generate')}"
-            if prompter.asked.mode == "loglikelihood"
-            else f"this backend generates no text, which {declared.title} needs"
-        )
+        if prompter.asked.mode == "generate":
+            raise UsageError(f"this backend generates no text, which {declared.title} needs")
+        way = argument("mode", "generate", given="generate")
+        raise UsageError(f"this backend has no log-likelihoods: ask {declared.title} with {way}")
     split, refused = without_media(limited(source.split, settings.limit), declared, abilities)
     below = _below(source.file.parent, media_folder) if media_folder and declared.media else ""
     asked = AskedDataset(source, prompter, split, shots, refused, below)

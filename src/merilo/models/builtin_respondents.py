@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from random import Random
-from types import MappingProxyType
 from typing import Final, Literal
 
 from merilo.datasets.declaration import Dataset
@@ -34,6 +33,8 @@ from merilo.models.prompter import shown_gold
 #: The log-likelihood of every choice that a rule does not take.
 _UNLIKELY: Final = -100.0
 _MEDIA: Final[frozenset[Literal["image", "audio", "video"]]] = frozenset({"image", "audio", "video"})
+#: The names of the built-in respondents.
+BUILTIN_RESPONDENTS: Final = ("random", "most-frequent", "longest", "gold")
 #: A program that returns nothing.
 _NO_PROGRAM: Final = "    pass\n"
 
@@ -116,17 +117,18 @@ class BuiltinRespondent:
     concurrency = 1
 
     def __init__(self, name: str, materials: Sequence[RespondentMaterial], *, seed: int = 0) -> None:
-        if name not in _RULES:
-            near = get_close_matches(name, _RULES, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(_RULES)}"
+        if name not in BUILTIN_RESPONDENTS:
+            near = get_close_matches(name, BUILTIN_RESPONDENTS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(BUILTIN_RESPONDENTS)}"
             raise UsageError(f"there is no built-in respondent '{name}': {hint}")
         self.name, self.model = name, f"{name} (built-in)"
         self._seed = seed
         self._materials = {material.declared.name: material for material in materials}
         for material in materials:
             if name == "longest" and not option_fields(material.declared):
+                title = material.declared.title
                 raise UsageError(
-                    f"'longest' answers questions whose options are fields, and {material.declared.title} has none"
+                    f"'longest' answers questions whose options are fields, and {title} has none"
                 )
             if name == "most-frequent" and material.declared.answer.kind != "program" and material.items:
                 material.most_frequent(material.items[0])
@@ -146,16 +148,24 @@ class BuiltinRespondent:
         material = self._materials.get(request.dataset)
         item = None if material is None else material.by_id.get(str(request.item))
         if material is None or item is None:
-            raise DataError(
-                f"item {request.item} of {request.dataset} is not among the items that '{self.name}' was given"
-            )
+            asked = f"item {request.item} of {request.dataset}"
+            raise DataError(f"{asked} is not among the items that '{self.name}' was given")
         chance = Random(f"{self._seed} {request.dataset} {request.item} {request.sample}")  # noqa: S311
-        text = _RULES[self.name](material, item, chance)
+        text = self._answer(material, item, chance)
         if request.mode == "generate":
             return ModelReply(text=text, model=self.model)
         label = _label(text, material.declared)
         values = tuple(0.0 if known == label else _UNLIKELY for known in material.declared.answer.labels)
         return ModelReply(loglikelihoods=values, model=self.model)
+
+    def _answer(self, material: RespondentMaterial, item: Item, chance: Random) -> str:
+        if self.name == "gold":
+            return _gold(item, material.declared)
+        if material.declared.answer.kind == "program":
+            return _NO_PROGRAM
+        if self.name == "most-frequent":
+            return material.most_frequent(item)
+        return _random_text(material, item, chance) if self.name == "random" else _longest(material, item)
 
 
 def _label(text: str, declared: Dataset) -> str:
@@ -186,21 +196,11 @@ def _gold(item: Item, declared: Dataset) -> str:
     raise DataError(f"item {item.id} of {declared.title} has no {what}, so 'gold' cannot answer it")
 
 
-def _answer_at_random(material: RespondentMaterial, item: Item, chance: Random) -> str:
+def _random_text(material: RespondentMaterial, item: Item, chance: Random) -> str:
+    """Return a label, an integer between those of the shots, options of the exam, or a word of the item."""
     declared = material.declared
     if declared.answer.labels:
         return chance.choice(declared.answer.labels)
-    if declared.answer.kind == "program":
-        return _NO_PROGRAM
-    return _random_text(material, item, chance)
-
-
-def _random_text(material: RespondentMaterial, item: Item, chance: Random) -> str:
-    """Return an open answer: an integer between those of the shots; numbers of the exam's options.
-
-    A word of the item.
-    """
-    declared = material.declared
     if declared.answer.kind == "integer":
         known = [int(shown_gold(shot, declared)) for shot in material.shots if has_gold(shot)] or [0, 9]
         return str(chance.randint(min(known), max(known)))
@@ -213,32 +213,8 @@ def _random_text(material: RespondentMaterial, item: Item, chance: Random) -> st
     return (chance.choice(words).strip('.,;:!?«»"()') if words else "") or "?"
 
 
-def _most_frequent(material: RespondentMaterial, item: Item, chance: Random) -> str:
-    del chance
-    return _NO_PROGRAM if material.declared.answer.kind == "program" else material.most_frequent(item)
-
-
-def _longest(material: RespondentMaterial, item: Item, chance: Random) -> str:
+def _longest(material: RespondentMaterial, item: Item) -> str:
     """Return the label of the longest option, the first of several."""
-    del chance
     fields = option_fields(material.declared)
     inputs = item.inputs if not isinstance(item.inputs, str) else {}
-    lengths = {label: len(str(inputs.get(field, ""))) for label, field in fields.items()}
-    return max(lengths, key=lambda label: lengths[label])
-
-
-def _gold_answer(material: RespondentMaterial, item: Item, chance: Random) -> str:
-    del chance
-    return _gold(item, material.declared)
-
-
-_RULES: Final[Mapping[str, Callable[[RespondentMaterial, Item, Random], str]]] = MappingProxyType(
-    {
-        "random": _answer_at_random,
-        "most-frequent": _most_frequent,
-        "longest": _longest,
-        "gold": _gold_answer,
-    }
-)
-#: The names of the built-in respondents.
-BUILTIN_RESPONDENTS: Final = tuple(_RULES)
+    return max(fields, key=lambda label: len(str(inputs.get(fields[label], ""))))

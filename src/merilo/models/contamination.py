@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -81,15 +81,13 @@ class Contamination:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the check as JSON."""
+        repeated: list[Json] = [asdict(one) | {"share": one.share} for one in self.repeated]
         return {
             "items": len(self.overlaps),
             "too_short": self.short,
             "mean_share": self.mean_share,
             "longest_run": max((one.run for one in self.overlaps), default=0),
-            "repeated": [
-                {"item": one.item, "words": one.words, "run": one.run, "share": one.share}
-                for one in self.repeated
-            ],
+            "repeated": repeated,
         }
 
 
@@ -126,15 +124,9 @@ def contamination_of(items: Sequence[Item], continuations: Mapping[str, str]) ->
         items: the items.
         continuations: item id as text -> what the model wrote.
     """
-    found = []
-    short = 0
-    for item in items:
-        parts = halves(item)
-        if parts is None:
-            short += 1
-        elif str(item.id) in continuations:
-            found.append(overlap(str(item.id), parts[1], continuations[str(item.id)]))
-    return Contamination(tuple(found), short)
+    hidden = {str(item.id): parts[1] for item in items if (parts := halves(item))}
+    written = ((item, text, continuations[item]) for item, text in hidden.items() if item in continuations)
+    return Contamination(tuple(overlap(*one) for one in written), len(items) - len(hidden))
 
 
 def overlap(item: str, hidden: str, written: str) -> Overlap:

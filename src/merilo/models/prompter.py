@@ -24,7 +24,7 @@ from merilo.models.asking import ChatMessage, Mode, Request
 from merilo.settings import RunSettings
 from merilo.strict_json import Json
 from merilo.text import Text
-from merilo.wording import listed
+from merilo.wording import counted_noun, listed
 
 #: The kinds of answers that are one of a few labels.
 CLOSED: Final[frozenset[AnswerKind]] = frozenset({"choice", "criteria"})
@@ -80,33 +80,26 @@ class RequestSettings:
         if settings.mode != "auto":
             mode = settings.mode
         if mode == "loglikelihood" and not closed:
-            raise UsageError(
-                f"the answers of {title} are open: there are no labels whose log-likelihoods could be compared"
-                f" (use {argument('mode', 'auto', given='auto')})"
-            )
+            why = "there are no labels whose log-likelihoods could be compared"
+            auto = argument("mode", "auto", given="auto")
+            raise UsageError(f"the answers of {title} are open: {why} (use {auto})")
         temperature = settings.temperature
         if temperature is None:
             temperature = PROGRAM_TEMPERATURE if program else 0.0
-        samples = settings.samples
-        if samples is None:
-            samples = PROGRAM_SAMPLES if program and temperature > 0 else 1
-        elif samples > 1 and temperature == 0:
+        samples = settings.samples or (PROGRAM_SAMPLES if program and temperature > 0 else 1)
+        if settings.samples is not None and samples > 1 and temperature == 0:
+            above = f"give {argument('temperature', 'T')} above 0"
             raise UsageError(
-                f"{samples} answers to an item of {title} would be equal at temperature 0:"
-                f" give {argument('temperature', 'T')} above 0"
+                f"{samples} answers to an item of {title} would be equal at temperature 0: {above}"
             )
-        elif samples > 1 and mode == "loglikelihood":
-            raise UsageError(
-                f"the log-likelihoods of {title} are the same in each sample: leave {argument('samples')} out"
-            )
+        if settings.samples is not None and samples > 1 and mode == "loglikelihood":
+            leave = f"leave {argument('samples')} out"
+            raise UsageError(f"the log-likelihoods of {title} are the same in each sample: {leave}")
         stop = settings.stop
-        if stop is None:
-            stop = () if chat else declared.stop
-        most = settings.max_tokens or (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[kind]
         return cls(
             mode=mode,
-            stop=stop,
-            max_tokens=most,
+            stop=(() if chat else declared.stop) if stop is None else stop,
+            max_tokens=settings.max_tokens or (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[kind],
             temperature=temperature,
             samples=samples,
             seed=settings.seed,
@@ -145,22 +138,14 @@ def shots_of(path: Path, declared: Dataset, *, split: str = "test") -> tuple[Ite
     for name in SHOT_SPLITS:
         if name in splits and name != split and len(splits[name]):
             return splits[name].items
-    if path.stem not in SHOT_SPLITS:
-        for beside in _beside(path):
+    # In a folder with a file called `test`, every file is one split of the same dataset.
+    names = SHOT_SPLITS if path.stem.lower() == "test" else ()
+    for beside in (path.with_name(name + suffix) for name in names for suffix in (path.suffix, *SUFFIXES)):
+        if beside.is_file():
             return read_split(beside, beside.stem if beside.suffix != ".json" else None).items
     if declared.splits == ("test",) and declared.shots.count and split in splits:
         return tuple(item for item in splits[split] if has_gold(item))
     return ()
-
-
-def _beside(path: Path) -> Iterator[Path]:
-    """Find files named after splits, in a folder in which every file is one split of the same dataset."""
-    if path.stem.lower() != "test":
-        return
-    for name in SHOT_SPLITS:
-        for suffix in (path.suffix, *SUFFIXES):
-            if (found := path.with_name(f"{name}{suffix}")).is_file():
-                yield found
 
 
 def shown_gold(item: Item, declared: Dataset) -> str:
@@ -178,9 +163,8 @@ def shown_gold(item: Item, declared: Dataset) -> str:
     if isinstance(gold, int) and not isinstance(gold, bool):
         gold = str(gold)
     if not has_gold(item) or not isinstance(gold, str) or not gold.strip():
-        raise DataError(
-            f"item {item.id} of {declared.title} is used as a shot, but has no gold answer", field="outputs"
-        )
+        lacks = f"item {item.id} of {declared.title} is used as a shot, but has no gold answer"
+        raise DataError(lacks, field="outputs")
     separator = declared.answer.alternatives
     # In the exam, commas divide alternatives only in tasks of type "text", and the numbers of one answer elsewhere.
     one_answer = "grade_norm" in declared.metrics and item.meta.get("type") != "text"
@@ -218,7 +202,7 @@ def _no_shots() -> str:
 
 
 def _counted(count: int) -> str:
-    return f"{count} {'shot' if count == 1 else 'shots'}"
+    return counted_noun(count, "shot", "shots")
 
 
 class ShotDeck:
@@ -247,15 +231,11 @@ class ShotDeck:
             self._by_field: Mapping[str, Sequence[Item]] = {}
             return
         if not shots:
-            wanted = f"{_counted(count)} an item"
+            wanted = f"asked with {_counted(count)} an item"
             if declared.shots.count:
-                raise DataError(
-                    f"{declared.title} is asked with {wanted}, but its data has no solved items: add them as a split"
-                    f" 'shots' or 'train', or use {_no_shots()}"
-                )
-            raise UsageError(
-                f"{declared.title} has no shots, so it cannot be asked with {wanted}: use {_no_shots()}"
-            )
+                add = f"add them as a split 'shots' or 'train', or use {_no_shots()}"
+                raise DataError(f"{declared.title} is {wanted}, but its data has no solved items: {add}")
+            raise UsageError(f"{declared.title} has no shots, so it cannot be {wanted}: use {_no_shots()}")
         found: dict[str, list[Item]] = {}
         for shot in shots:
             shown_gold(shot, declared)
@@ -280,23 +260,19 @@ class ShotDeck:
                     return tuple(chosen)
         field = self._declared.shots.same
         where = f" with {field} '{shared}'" if field else ""
+        there = f"there {'is' if len(chosen) == 1 else 'are'} {len(chosen) or 'none'} besides the item itself"
         raise DataError(
-            f"item {item.id} of {self._declared.title} needs {_counted(self._count)}{where},"
-            f" but there {'is' if len(chosen) == 1 else 'are'} {len(chosen) or 'none'}"
-            f" besides the item itself (lower {argument('shots', 'N')}, or add solved items)"
+            f"item {item.id} of {self._declared.title} needs {_counted(self._count)}{where}, but {there}"
+            f" (lower {argument('shots', 'N')}, or add solved items)"
         )
 
     def _shared(self, item: Item) -> str:
         """Return the value of the field that shots share with an item."""
         field = self._declared.shots.same
-        if field is None:
-            return ""
-        value = item.meta.get(field)
+        value = "" if field is None else item.meta.get(field)
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise DataError(
-                f"item {item.id} of {self._declared.title} has no {field}, by which its shots are chosen",
-                field=f"meta.{field}",
-            )
+            lacks = f"item {item.id} of {self._declared.title} has no {field}, by which its shots are chosen"
+            raise DataError(lacks, field=f"meta.{field}")
         return str(value)
 
     def _drawn(self, known: Sequence[Item], item: Item) -> Iterator[Item]:
@@ -323,28 +299,11 @@ def names_context(item: Item, declared: Dataset) -> bool:
     return any(found[1] == CONTEXT for found in PLACEHOLDER.finditer(template(item, declared)))
 
 
-def turns(earlier: Sequence[EarlierTurn], declared: Dataset, *, as_people: bool) -> list[tuple[Parts, str]]:
-    """Return the question and the answer of each earlier turn.
-
-    Args:
-        earlier: the turns, the first one first.
-        declared: the dataset.
-        as_people: whether a turn is shown with its instruction, as people saw it.
-
-    Raises:
-        DataError: a turn lacks a field that its template names.
-    """
-    return [(_question(item, declared, as_people), _answer(answer)) for item, answer in earlier]
-
-
-def _question(item: Item, declared: Dataset, as_people: bool) -> Parts:
-    if as_people and not names_context(item, declared):
-        return parts(item, declared)
-    return bare_parts(item, declared)
-
-
-def _answer(answer: Json) -> str:
-    return Text("(no answer)").ru if answer is None else str(answer)
+def _turn(item: Item, answer: Json, declared: Dataset, *, as_people: bool) -> tuple[Parts, str]:
+    """Return the question and the answer of an earlier turn; people saw it with its instruction."""
+    whole = as_people and not names_context(item, declared)
+    question = parts(item, declared) if whole else bare_parts(item, declared)
+    return question, Text("(no answer)").ru if answer is None else str(answer)
 
 
 #: What stands between a question and its answer, and between solved items.
@@ -384,9 +343,8 @@ class Prompter:
         self, declared: Dataset, shots: Sequence[Item], settings: RunSettings, *, chat: bool
     ) -> None:
         if settings.shots_as_turns and not chat:
-            raise UsageError(
-                f"{argument('shots_as_turns')} needs a backend that takes a conversation; this one continues a text"
-            )
+            needs = "needs a backend that takes a conversation; this one continues a text"
+            raise UsageError(f"{argument('shots_as_turns')} {needs}")
         self.declared = declared
         self.settings = settings
         self.chat = chat
@@ -451,7 +409,8 @@ class Prompter:
         """Return the solved items with their answers, and the question."""
         declared = self.declared
         if earlier:
-            solved = turns(earlier, declared, as_people=self.settings.as_people)
+            as_people = self.settings.as_people
+            solved = [_turn(*turn, declared, as_people=as_people) for turn in earlier]
             if names_context(item, declared) and not self.settings.shots_as_turns:
                 context = _text(_joined(_blocks(solved)))
                 return [], self._trimmed(parts(item, declared, context=context))

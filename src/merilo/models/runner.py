@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from merilo.errors import BackendError, OutputError, argument
+from merilo.errors import OutputError, argument
 from merilo.models.asking import ModelBackend, ModelReply, Request
 
 _Result = TypeVar("_Result")
@@ -163,10 +163,8 @@ class RunBudget:
         """
         if self._max_usd is not None and self.running and not self._has_reply:
             return None
-        if (
-            self._max_requests is not None
-            and self.requests + self.running + len(requests) > self._max_requests
-        ):
+        count = self.requests + self.running + len(requests)
+        if self._max_requests is not None and count > self._max_requests:
             return None
         estimates = tuple(map(self.estimate, requests))
         if self._max_usd is not None and self.usd + self._reserved + sum(estimates) > self._max_usd:
@@ -223,10 +221,8 @@ class RunBudget:
         """Return which limit ends the run, as the end of a sentence."""
         if self._max_requests is not None and self.requests + 1 > self._max_requests:
             return f"{argument('max_requests', str(self._max_requests), given=self._max_requests)} is reached"
-        return (
-            f"the next request may exceed {argument('max_usd', f'{self._max_usd:g}', given=self._max_usd)}: "
-            f"${self.usd:.4f} is spent"
-        )
+        limit = argument("max_usd", f"{self._max_usd:g}", given=self._max_usd)
+        return f"the next request may exceed {limit}: ${self.usd:.4f} is spent"
 
 
 def characters(request: Request) -> int:
@@ -454,9 +450,8 @@ class _Runner:
         try:
             replies = await self.backend.ask(requests)
             if len(replies) != len(requests):
-                raise BackendError(
-                    f"the backend {self.backend.name} returned {len(replies)} replies to {len(requests)} requests"
-                )
+                count = f"{len(replies)} replies to {len(requests)} requests"
+                raise BackendError(f"the backend {self.backend.name} returned {count}")
             for turn, reply, estimate in zip(turns, replies, estimates, strict=True):
                 settled += 1
                 self._settle(turn, reply, estimate)

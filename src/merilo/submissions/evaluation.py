@@ -100,10 +100,8 @@ def read_gold(folder: Path) -> dict[str, GoldItems]:
         if split is not None and (set(one.metrics) <= set(RATED) or any(map(has_gold, split))):
             found[one.title] = GoldItems(one, split)
     if not found:
-        raise InputError(
-            "has no test with gold answers: expected <name>.json or <name>/test.json for each dataset",
-            file=folder,
-        )
+        expected = "expected <name>.json or <name>/test.json for each dataset"
+        raise InputError(f"has no test with gold answers: {expected}", file=folder)
     return found
 
 
@@ -140,9 +138,8 @@ def score_submission(
 
 def refused(error: ArchiveError) -> SubmissionResult:
     """Make the result of an archive that cannot be scored."""
-    return SubmissionResult(
-        {}, None, (), ready_for_public=False, faults=(Fault("unreadable_zip", error.reason),)
-    )
+    fault = Fault("unreadable_zip", error.reason)
+    return SubmissionResult({}, None, (), ready_for_public=False, faults=(fault,))
 
 
 def content_of(result: SubmissionResult) -> dict[str, Json]:
@@ -175,10 +172,10 @@ def _score_dataset(
     declared, items = gold.dataset, gold.split.items
     if not answers.faults:
         return DatasetResult(declared, score(declared, items, answers.given, rater=rater, seed=seed), answers)
-    main, extra = metric_names(declared, items)
-    zeros = {name: Score(name, 0.0, len(items)) for name in (*main, *extra)}
-    scores = Scores({name: zeros[name] for name in main}, {name: zeros[name] for name in extra})
-    return DatasetResult(declared, scores, answers)
+    main, extra = (
+        {name: Score(name, 0.0, len(items)) for name in names} for names in metric_names(declared, items)
+    )
+    return DatasetResult(declared, Scores(main, extra), answers)
 
 
 def _answers(archive: Archive, members: Sequence[str], gold: GoldItems) -> Answers:
@@ -199,9 +196,8 @@ def _answers(archive: Archive, members: Sequence[str], gold: GoldItems) -> Answe
 
 def _result(datasets: Mapping[str, DatasetResult], ignored: tuple[str, ...]) -> SubmissionResult:
     counted = {title: one for title, one in datasets.items() if one.dataset.in_total}
-    total = (
-        total_score({title: list(_main_values(one)) for title, one in counted.items()}) if counted else None
-    )
+    values = {title: list(_main_values(one)) for title, one in counted.items()}
+    total = total_score(values) if counted else None
     scored = {one.dataset.name for one in datasets.values()}
     without = tuple(one.title for one in map(dataset, names()) if one.in_total and one.name not in scored)
     ready = all(one.complete for one in counted.values())

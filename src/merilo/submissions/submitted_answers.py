@@ -100,14 +100,11 @@ class Fault:
 
     def content(self) -> dict[str, Json]:
         """Return the error as JSON."""
-        message = self.message
-        content: dict[str, Json] = {
-            "type": self.kind,
-            "position": self.position,
-            "turn": self.turn,
+        content: dict[str, Json] = {"type": self.kind, "position": self.position, "turn": self.turn}
+        content |= {
             "id": self.id,
             "path": self.path,
-            "message": {"ru": message.ru, "en": message.en},
+            "message": {"ru": self.message.ru, "en": self.message.en},
         }
         return {key: value for key, value in content.items() if value is not None}
 
@@ -202,9 +199,7 @@ class _Reader:
         self._items = items
         self._known = {str(item.id): item.id for item in items}
         if dataset.shots.earlier_turns:
-            self._known.update(
-                {turn: item.id for item in items if (turn := _turn(dict(item.meta))) is not None}
-            )
+            self._known |= {turn: item.id for item in items if (turn := _turn(dict(item.meta))) is not None}
         self._given: dict[ItemId, Given] = {}
         self._seen: set[ItemId] = set()
         self._faults: list[Fault] = []
@@ -214,21 +209,16 @@ class _Reader:
 
     def take(self, document: Json, position: int, turn: int | None) -> None:
         """Read one document and note its faults, without raising an error."""
-        if not isinstance(document, dict):
+        meta = document.get("meta") if isinstance(document, dict) else None
+        if not isinstance(document, dict) or "outputs" not in document:
             self._note("no_outputs_field_for_doc", "", position, turn)
-            self._nameless += 1
-            return
-        if "outputs" not in document:
-            self._note("no_outputs_field_for_doc", "", position, turn)
-        meta = document.get("meta")
-        if not isinstance(meta, dict):
+        if isinstance(document, dict) and not isinstance(meta, dict):
             self._note("no_meta_field_for_doc", "", position, turn)
-            self._nameless += 1
-            return
-        name = self._name(meta)
-        if name is None:
+        name = self._name(meta) if isinstance(meta, dict) else None
+        if isinstance(meta, dict) and name is None:
             fields = "id | dialog_id, question_id" if self._dataset.shots.earlier_turns else "id"
             self._note("no_id_field_for_doc", fields, position, turn)
+        if not isinstance(document, dict) or name is None:
             self._nameless += 1
             return
         item = self._known.get(name)

@@ -51,9 +51,8 @@ def pack(run: Path, out: Path) -> list[str]:
     for file in sorted(run.iterdir()):
         if file.suffix.lower() in _SUFFIXES and file.stem.lower() in names():
             if file.stem.lower() in files:
-                raise InputError(
-                    f"has answers to the same dataset as {files[file.stem.lower()].name}", file=file
-                )
+                other = files[file.stem.lower()].name
+                raise InputError(f"has answers to the same dataset as {other}", file=file)
             files[file.stem.lower()] = file
     if not files:
         raise InputError(

@@ -72,9 +72,7 @@ class ItemFinder:
     """
 
     def __init__(self, declared: Dataset, items: Sequence[NamedItem]) -> None:
-        self._place: dict[str, int] = {}
-        for place, named in enumerate(items):
-            self._place[named.name] = place
+        self._place = {named.name: place for place, named in enumerate(items)}
         for place, named in enumerate(items):
             own = id_of(named.item.meta)
             if isinstance(own, str | int) and not isinstance(own, bool):
@@ -105,7 +103,8 @@ class ItemFinder:
             found = self._by_texts(shown, row.prompt)
             if len(found) == 1:
                 return FoundItem(found[0], BY_INPUTS)
-            return FoundItem(None, _reason(several=len(found) > 1, named=named))
+            reason: Mismatch = "other inputs" if named else "unknown id"
+            return FoundItem(None, "several items" if found else reason)
         return self._by_composed_id(row)
 
     def _by_texts(self, shown: _Shown, prompt: str | None) -> list[int]:
@@ -176,12 +175,6 @@ def squeezed(text: str) -> str:
         '2+2'
     """
     return "".join(text.split())
-
-
-def _reason(*, several: bool, named: bool) -> Mismatch:
-    if several:
-        return "several items"
-    return "other inputs" if named else "unknown id"
 
 
 def _visible(item: Item, hidden: set[str]) -> Iterator[str]:
