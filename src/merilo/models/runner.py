@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from merilo.errors import OutputError, argument
+from merilo.errors import BackendError, OutputError, argument
 from merilo.models.asking import ModelBackend, ModelReply, Request
 
 _Result = TypeVar("_Result")
