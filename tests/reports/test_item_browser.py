@@ -184,16 +184,3 @@ def test_text_of_a_dataset_never_runs(browser, tmp_path: Path) -> None:
     assert all(hostile in text for hostile in HOSTILE)
     assert page.locator("article").count() == len(HOSTILE)
     assert page.locator("main script, main img").count() == 0
-
-
-@pytest.mark.thorough
-def test_a_pool_without_gold_has_a_browser_too(browser, tmp_path: Path) -> None:
-    merilo(
-        "baseline",
-        written(tmp_path / "p.tsv", toloka([row("q", "A", f"w{n}") for n in range(5)])),
-        "--out",
-        tmp_path / "out",
-    )
-    page = browser.new_page()
-    page.goto((tmp_path / "out" / "items.html").as_uri())
-    assert "no gold answer" in page.text_content("#item-1")

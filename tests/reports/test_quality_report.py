@@ -46,11 +46,9 @@ def test_the_figures_of_the_baseline_stand_in_the_sensitivity_table(lcs: Path) -
     assert rows[0.9, "majority"]["annotators"] < rows[0.0, "majority"]["annotators"]
 
 
-#: Every procedure on both pools; each pool meets every threshold.
+#: Every procedure, both pools and every threshold.
 CELLS = [
-    ("lcs", "0", "majority"), ("lcs", "0.7", "cascade"), ("lcs", "0.9", "auto"), ("lcs", "0", "one-coin"),
-    ("lcs", "0.7", "glad"), ("bps", "0.7", "majority"), ("bps", "0.9", "cascade"), ("bps", "0", "auto"),
-    ("bps", "0.7", "one-coin"), ("bps", "0.9", "glad"),
+    ("lcs", "0", "majority"), ("lcs", "0.7", "cascade"), ("bps", "0.9", "auto"), ("bps", "0", "one-coin"), ("lcs", "0.7", "glad"),
 ]  # fmt: skip
 
 

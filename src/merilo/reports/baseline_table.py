@@ -230,7 +230,9 @@ def _gold(record: BaselineRecord) -> Row:
     gold = record.gold
     if gold is None:
         add = argument("gold", "FILE")
-        return Row(Text("gold"), Text("no gold answers, so no accuracy: add {option}", option=add))
+        return Row(
+            Text("gold", context="row"), Text("no gold answers, so no accuracy: add {option}", option=add)
+        )
     value = Text(
         "{matched} of {n:# item|# items}, from {source}",
         matched=gold.matched,
@@ -239,7 +241,7 @@ def _gold(record: BaselineRecord) -> Row:
         if gold.column
         else gold.source,
     )
-    return Row(Text("gold"), value, short=False)
+    return Row(Text("gold", context="row"), value, short=False)
 
 
 def _people(record: BaselineRecord) -> Iterator[Row]:
@@ -310,9 +312,17 @@ def _items(record: BaselineRecord) -> Iterator[Row]:
         unresolved=Text(", {n} unresolved", n=unresolved) if unresolved else "",
         **low,
     )
-    yield Row(Text("items"), joined([str(items.total), "" if record.programs else without], ""), whole=False)
+    yield Row(
+        Text("items", context="row"),
+        joined([str(items.total), "" if record.programs else without], ""),
+        whole=False,
+    )
     decided = [Text("{n} {way}", n=n, way=_way(way, record)) for way, n in ways(record).items()]
-    yield Row(Text("items"), Text("{n}: {ways}", n=items.total, ways=joined(decided, ", ")), short=False)
+    yield Row(
+        Text("items", context="row"),
+        Text("{n}: {ways}", n=items.total, ways=joined(decided, ", ")),
+        short=False,
+    )
     overlap = Text(
         "{before}; after exclusion {after}",
         before=_counts(items.overlap_before_exclusion),

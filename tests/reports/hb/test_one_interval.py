@@ -86,15 +86,6 @@ def read(page: Path, language: str = "en") -> str:
     return re.sub(r"\s+", " ", re.sub(r"<(?!title)[^>]*>", " ", text))
 
 
-def notebook_output(folder: Path) -> str:
-    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
-    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
-    book = nbformat.read(folder / "hb.ipynb", as_version=4)
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
-    streams = [one.text for cell in book.cells for one in cell.get("outputs", []) if "text" in one]
-    return "".join(streams)
-
-
 def places(hb: Path, base: Path, shown: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Every place that shows the interval of the main metric, with the interval that it shows."""
     page, russian = read(hb / "report.html"), read(hb / "report.html", "ru")
@@ -146,15 +137,6 @@ def test_every_place_shows_the_interval_over_items_and_annotators(
     found = dict(places(hb, base, shown))
     assert {place: span for place, span in found.items() if span != wanted} == {}
     assert len(found) == 19
-
-
-@pytest.mark.thorough
-def test_the_notebook_prints_the_same_interval(study: tuple[Path, Path, str, dict[str, Any]]) -> None:
-    _, hb, _, content = study
-    wanted = rounded(content["metrics"]["acc"]["ci95_items_and_annotators"])
-    line = next(one for one in notebook_output(hb).splitlines() if one.startswith("acc: "))
-    assert spans(line) == [wanted]
-    assert line.endswith("over items and annotators")
 
 
 def test_the_interval_over_items_alone_has_one_named_row(

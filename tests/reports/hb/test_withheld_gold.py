@@ -270,12 +270,6 @@ def test_with_gold_everything_is_there_and_recomputed(tmp_path: Path) -> None:
     assert found["follows"]["metrics.acc.value"]
 
 
-def test_open_gold_is_published(tmp_path: Path) -> None:
-    report(base(tmp_path, LABELS.replace("gold: closed\n", "")), tmp_path / "hb")
-    assert (tmp_path / "hb" / "raw" / "gold.jsonl").exists()
-    assert {row["gold"] for row in rows(tmp_path / "hb" / "consensus.csv")} == {"A", "B"}
-
-
 def test_the_known_answer_of_a_control_item_that_is_a_test_item_is_withheld(tmp_path: Path) -> None:
     report(base(tmp_path, LABELS, both=2), tmp_path / "hb")
     items = {row["item"]: row["question"] for row in rows(tmp_path / "hb" / "raw" / "items.csv")}
