@@ -18,11 +18,7 @@ pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=60)
 @pytest.mark.filterwarnings("ignore:A single label")
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [
-        (acc, accuracy_score),
-        (f1_macro, partial(f1_score, average="macro")),
-        (mcc, matthews_corrcoef),
-    ],
+    [(acc, accuracy_score), (f1_macro, partial(f1_score, average="macro")), (mcc, matthews_corrcoef)],
 )
 @settings(deadline=None)
 @given(pairs=pairs)

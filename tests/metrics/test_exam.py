@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.metrics.exam import (
-    ExamItem,
-    complete_variants,
-    grade_norm,
-    judge,
-    letters,
-    points,
-    task_grades,
-)
+from merilo.metrics.exam import ExamItem, complete_variants, grade_norm, judge, letters, points, task_grades
 
 TASKS = [*map(str, range(1, 8)), *(f"8_{part}" for part in range(5)), *map(str, range(9, 27))]
 TEXT_TASKS = {"2", "4", "5", "6", "7", "13", "14", "24"}

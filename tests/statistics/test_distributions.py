@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from merilo.statistics.distributions import (
-    at_least,
-    at_most,
-    chi_squared_quantile,
-    student_quantile,
-)
+from merilo.statistics.distributions import at_least, at_most, chi_squared_quantile, student_quantile
 from merilo.statistics.intervals import exact_interval
 
 probabilities = st.floats(0.001, 0.999)

@@ -203,12 +203,7 @@ def audit(
     flags: dict[str, Json] = {"other": other_files} | (
         {} if choice is None else {"choice" if choice else "open": True}
     )
-    files = (
-        *study.files,
-        *([new_golds] if new_golds else []),
-        *recoding_inputs(origin),
-        *map(Path, others),
-    )
+    files = (*study.files, *([new_golds] if new_golds else []), *recoding_inputs(origin), *map(Path, others))
     made = study.provenance(
         "audit",
         {**options, "others": other_files, "choice": choice},

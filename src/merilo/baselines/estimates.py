@@ -11,12 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.decision_rule import (
-    DecisionRule,
-    by_majority_alone,
-    decision_rule,
-    over_annotators,
-)
+from merilo.baselines.decision_rule import DecisionRule, by_majority_alone, decision_rule, over_annotators
 from merilo.baselines.steps import Decided, Screened
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart

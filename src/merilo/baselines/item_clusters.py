@@ -68,9 +68,8 @@ class ItemClusters:
         found = []
         if not self.clusters:
             text = Text(
-                "the dataset declares that items with the same '{field}' belong together, but the "
-                "study has no such field: all intervals "
-                "treat items as independent (name the field with {option})",
+                "the dataset declares that items with the same '{field}' belong together, but the study has no such "
+                "field: all intervals treat items as independent (name the field with {option})",
                 field=self.field,
                 option=argument("cluster", "FIELD"),
             )
@@ -152,9 +151,8 @@ def find_clusters(
         return replace(found, code=codes)
     if chosen is not None:
         raise DataError(
-            f"{argument('cluster', name, given=name)}: all {n} items have the same value, so there "
-            "is no interval over items: "
-            "at least two clusters are needed"
+            f"{argument('cluster', name, given=name)}: all {n} items have the same value, so there is no interval over "
+            "items: at least two clusters are needed"
         )
     block = ceil(n ** (1 / 3))
     blocks = {number: place // block for place, number in enumerate(sorted(numbers))}

@@ -266,9 +266,8 @@ def _subsets(
             f"({listed([name[:40] for name in model_only], 5)})"
         )
     return (
-        f"{' and '.join(parts)}: results on different items are not comparable; use "
-        f"{argument('force', given=True)} (in merilo baseline: "
-        f"{argument('common_items', given=True)}) to compare on the "
+        f"{' and '.join(parts)}: results on different items are not comparable; use {argument('force', given=True)} "
+        f"(in merilo baseline: {argument('common_items', given=True)}) to compare on the "
         f"{len(crowd.names) - len(people_only)} items that both answered"
     )
 
@@ -473,9 +472,8 @@ def verdict_sentence(match: Match, model: str) -> Text:
     )
     if verdict.few_annotators is not None:
         return Text(
-            "{scores}, but the answers of {n:# annotator|# annotators} do not show how other "
-            "people would score (a verdict "
-            "needs at least {fewest} annotators).",
+            "{scores}, but the answers of {n:# annotator|# annotators} do not show how other people would score (a "
+            "verdict needs at least {fewest} annotators).",
             scores=scores,
             n=verdict.few_annotators,
             fewest=FEWEST_ANNOTATORS,
@@ -483,9 +481,8 @@ def verdict_sentence(match: Match, model: str) -> Text:
     when = _when(verdict.margin)
     if verdict.outcome == "untold":
         return Text(
-            "{scores}, but with other {crossed:True=items and other people|items} the difference "
-            "could be anything from "
-            "{low} to {high}{needed}{when}.",
+            "{scores}, but with other {crossed:True=items and other people|items} the difference could be anything "
+            "from {low} to {high}{needed}{when}.",
             scores=scores,
             crossed=match.crossed is not None,
             low=_signed(match.interval.low),
@@ -508,18 +505,16 @@ def _told_sentence(scores: Text, verdict: ComparisonVerdict, when: Text | str, *
         )
     if verdict.outcome == "not_worse":
         return Text(
-            "{scores}; the model is at most {margin:g} below people, and this study cannot tell "
-            "whether it is level with "
-            "them or above them{when}.",
+            "{scores}; the model is at most {margin:g} below people, and this study cannot tell whether it is level "
+            "with them or above them{when}.",
             scores=scores,
             margin=margin,
             when=when,
         )
     if not crossed:
         return Text(
-            "{scores}, and chance in the choice of items does not explain the difference; for this "
-            "metric it is not known "
-            "how other people would score{when}.",
+            "{scores}, and chance in the choice of items does not explain the difference; for this metric it is not "
+            "known how other people would score{when}.",
             scores=scores,
             when=when,
         )

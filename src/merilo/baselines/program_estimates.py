@@ -19,12 +19,7 @@ from merilo.baselines.estimates import Estimate, Estimates
 from merilo.errors import UsageError
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k, pass_score
 from merilo.people.decision import PoolVotes, counts_of, verdicts
-from merilo.people.uncertainty.annotator_accuracy import (
-    components,
-    drawn_answer,
-    individuals,
-    mean_variance,
-)
+from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer, individuals, mean_variance
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Votes
 from merilo.responses import Responses
@@ -39,9 +34,8 @@ def refuse_programs(responses: Responses, title: str) -> None:
     """
     if not responses.table["answer"].is_in([PASSED, FAILED]).all():
         raise UsageError(
-            f"answers to {title} are programs, which must be run: 'merilo study baseline' runs "
-            "those of a study in the sandbox, "
-            "and 'merilo code score' a JSONL file with task_id, completion and annotator"
+            f"answers to {title} are programs, which must be run: 'merilo study baseline' runs those of a study in the "
+            "sandbox, and 'merilo code score' a JSONL file with task_id, completion and annotator"
         )
 
 

@@ -222,11 +222,7 @@ def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, set
     )
     majority, low_agreement = without_majority(pool, settings, cleaned.items.height)
     return Decided(
-        consensus,
-        majority,
-        _ways(cleaned, pool, consensus),
-        low_agreement,
-        _votes_needed(pool, settings),
+        consensus, majority, _ways(cleaned, pool, consensus), low_agreement, _votes_needed(pool, settings)
     )
 
 

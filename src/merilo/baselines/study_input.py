@@ -148,10 +148,7 @@ def study_input(
     origin = given.origin if isinstance(given, StudyResponses) else None
     encoding = origin.encoding if origin else None
     gold_file, skills_file = _file(gold), _file(skills)
-    files = [
-        *(origin.files if origin else ()),
-        *(one for one in (gold_file, skills_file) if one),
-    ]
+    files = [*(origin.files if origin else ()), *(one for one in (gold_file, skills_file) if one)]
     return StudyInput(
         read,
         origin,

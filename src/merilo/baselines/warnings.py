@@ -102,9 +102,8 @@ def reasons_to_reject(
     if share <= settings.max_low_agreement:
         return ()
     text = Text(
-        "{low} of {items} items ({share:.0%}) have no majority ({rule}), more than the "
-        "{allowed:.0%} allowed: the estimate is "
-        "not valid and must not be used",
+        "{low} of {items} items ({share:.0%}) have no majority ({rule}), more than the {allowed:.0%} allowed: the "
+        "estimate is not valid and must not be used",
         low=low,
         items=items,
         share=share,
@@ -181,9 +180,8 @@ def _warnings_on_controls(
         yield BaselineWarning("no_controls", text)
     elif unjudged:
         text = Text(
-            "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} "
-            "control items}: they could not be judged and "
-            "were kept",
+            "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} control items}: they "
+            "could not be judged and were kept",
             n=unjudged,
             annotators=annotators.height,
             least=settings.min_controls,
@@ -251,9 +249,8 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> Iterato
 
 def _warning_on_unread(unread: Unread) -> BaselineWarning:
     text = Text(
-        "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in "
-        "{field} (the first is '{first}': {file}, "
-        "row {row}); it is treated as missing",
+        "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in {field} (the first is "
+        "'{first}': {file}, row {row}); it is treated as missing",
         n=unread.rows,
         what=unread.what,
         field=unread.field,
@@ -303,9 +300,8 @@ def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:
     yield from (BaselineWarning("gold", text) for text in gold.warnings)
     if gold.without_gold:
         text = Text(
-            "{n:# item of the pool has no gold answer and is|# items of the pool have no gold "
-            "answer and are} not scored "
-            "({n:item|items} {numbers})",
+            "{n:# item of the pool has no gold answer and is|# items of the pool have no gold answer and are} not "
+            "scored ({n:item|items} {numbers})",
             n=len(gold.without_gold),
             numbers=_first(gold.without_gold),
         )
@@ -328,11 +324,10 @@ def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
     """Return the warnings about control items and the annotators excluded by them."""
     if suspects := len(health.suspects):
         text = Text(
-            "{n} of {controls} control items may have a wrong known answer: most annotators who "
-            "are accurate on the other control items "
-            "agree on another answer; without {n:this control item|these control items}, the "
-            "decision to exclude would change for "
-            "{changed:# annotator|# annotators} of {annotators} (check the known answers)",
+            "{n} of {controls} control items may have a wrong known answer: most annotators who are accurate on the "
+            "other control items agree on another answer; without {n:this control item|these control items}, the "
+            "decision to exclude would change for {changed:# annotator|# annotators} of {annotators} (check the known "
+            "answers)",
             n=suspects,
             controls=len(health.controls),
             changed=health.judged_differently,
@@ -351,9 +346,8 @@ def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
         yield BaselineWarning("excluded_on_few_controls", text)
     if health.excluded > MOST_EXCLUDED * health.annotators:
         text = Text(
-            "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the "
-            "estimate describes only the remaining "
-            "annotators",
+            "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the estimate describes only "
+            "the remaining annotators",
             n=health.excluded,
             annotators=health.annotators,
             share=health.excluded / health.annotators,
@@ -379,9 +373,8 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> Iterator[Baselin
         yield BaselineWarning("adaptive_fewer", text)
     if collected.more:
         text = Text(
-            "{n:# item has|# items have} more answers than the adaptive overlap {start} to {limit} "
-            "gives: the answers were not collected "
-            "with this design",
+            "{n:# item has|# items have} more answers than the adaptive overlap {start} to {limit} gives: the answers "
+            "were not collected with this design",
             n=collected.more,
             start=overlap.start,
             limit=overlap.limit,
@@ -389,11 +382,9 @@ def warnings_on_adaptive_overlap(collected: CollectedDesign) -> Iterator[Baselin
         yield BaselineWarning("adaptive_more", text)
     if not overlap.decides_early:
         text = Text(
-            "{start} equal answers are not a majority of {limit}, so the consensus can differ from "
-            "that of {limit} people, and this is not "
-            "corrected; on the items with fixed overlap it differs on {changed} of the {checked:# "
-            "item|# items} on which the first {start} "
-            "people agree",
+            "{start} equal answers are not a majority of {limit}, so the consensus can differ from that of {limit} "
+            "people, and this is not corrected; on the items with fixed overlap it differs on {changed} of the "
+            "{checked:# item|# items} on which the first {start} people agree",
             changed=collected.changed,
             checked=collected.checked,
             start=overlap.start,
@@ -420,17 +411,15 @@ def warnings_on_variants(scorer: ConsensusScorer | None) -> Iterator[BaselineWar
 def _variant(variant: str, lacking: list[str]) -> Text:
     if lacking:
         return Text(
-            "variant {variant} has no item with a gold answer for {n:task|tasks} {names}: the "
-            "variant is incomplete and is not part of "
-            "grade_norm",
+            "variant {variant} has no item with a gold answer for {n:task|tasks} {names}: the variant is incomplete "
+            "and is not part of grade_norm",
             variant=variant,
             n=len(lacking),
             names=", ".join(lacking),
         )
     return Text(
-        "variant {variant} does not have {items} different tasks worth {points} points: the "
-        "variant is incomplete and is not part of "
-        "grade_norm",
+        "variant {variant} does not have {items} different tasks worth {points} points: the variant is incomplete and "
+        "is not part of grade_norm",
         variant=variant,
         items=VARIANT_ITEMS,
         points=VARIANT_POINTS,

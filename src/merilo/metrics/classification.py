@@ -131,11 +131,7 @@ def judge_equal(answer: str, gold: str, metric: str = "acc") -> Judgement:
 
 
 def f1_macro(
-    answers: Sequence[str],
-    gold: Sequence[str],
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    seed: int = 0,
+    answers: Sequence[str], gold: Sequence[str], clusters: Sequence[Hashable] | None = None, *, seed: int = 0
 ) -> Score:
     """Compute macro F1: the unweighted mean of F1 over all labels that occur in gold or answers.
 

@@ -101,11 +101,7 @@ def judge(toxic: str, rewritten: str, rater: Rater) -> Judgement:
 
 
 def _mean(
-    name: str,
-    column: FloatArray,
-    ids: Sequence[ItemId],
-    clusters: Sequence[Hashable] | None,
-    seed: int,
+    name: str, column: FloatArray, ids: Sequence[ItemId], clusters: Sequence[Hashable] | None, seed: int
 ) -> Score:
     value = float(column.mean()) if len(column) else 0.0
     per_item = dict(zip(ids, map(float, column), strict=True))

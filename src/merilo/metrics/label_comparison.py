@@ -94,10 +94,7 @@ class _Pairs:
 
     @staticmethod
     def of(
-        first: Sequence[str],
-        second: Sequence[str],
-        gold: Sequence[str],
-        clusters: NDArray[np.integer] | None,
+        first: Sequence[str], second: Sequence[str], gold: Sequence[str], clusters: NDArray[np.integer] | None
     ) -> tuple[_Pairs, NDArray[np.int64] | None]:
         """Return the triples; and their numbers in each cluster, shape (clusters, triples), if items form clusters."""
         codes: dict[str, int] = {}

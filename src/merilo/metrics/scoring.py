@@ -373,11 +373,7 @@ def groups(dataset: Dataset, items: Sequence[Item]) -> dict[str, list[int]]:
 
 
 def _group_scores(
-    dataset: Dataset,
-    sheet: _Sheet,
-    items: Sequence[Item],
-    answers: Mapping[ItemId, Given],
-    seed: int,
+    dataset: Dataset, sheet: _Sheet, items: Sequence[Item], answers: Mapping[ItemId, Given], seed: int
 ) -> dict[str, Score]:
     if dataset.extra is None:
         return {}

@@ -53,9 +53,8 @@ class StudyPlan:
     def __post_init__(self) -> None:
         if self.people is not None and self.people < max(self.overlap, 2):
             raise UsageError(
-                f"{self.people} annotators are too few for {self.overlap} answers per item and an "
-                "estimate of their spread: "
-                f"{argument('people')} takes a number of at least {max(self.overlap, 2)}"
+                f"{self.people} annotators are too few for {self.overlap} answers per item and an estimate of their "
+                f"spread: {argument('people')} takes a number of at least {max(self.overlap, 2)}"
             )
 
     @property
@@ -214,9 +213,8 @@ def items_for_half_width(plan: StudyPlan, half_width: float, *, level: float = 0
         raise DataError(
             f"a half-width of {half_width:g} needs more than {MOST_ITEMS} items"
             if plan.people is None
-            else f"{plan.people} annotators with a spread of {plan.spread:g} give a half-width of at "
-            f"least {most:.3g} with any number of "
-            f"items: {half_width:g} needs more annotators"
+            else f"{plan.people} annotators with a spread of {plan.spread:g} give a half-width of at least {most:.3g} "
+            f"with any number of items: {half_width:g} needs more annotators"
         )
     return precision(plan, items, level=level)
 
@@ -293,11 +291,7 @@ def controls(
     last_bad = max(set(range(1, MOST_CONTROLS + 1)) - set(good), default=0)
     mark = pass_mark(fewest, threshold)
     return ControlPlan(
-        fewest,
-        last_bad + 1,
-        mark,
-        at_most(mark - 1, fewest, chance),
-        at_least(mark, fewest, skilled),
+        fewest, last_bad + 1, mark, at_most(mark - 1, fewest, chance), at_least(mark, fewest, skilled)
     )
 
 
@@ -527,9 +521,8 @@ def _comparison_size(question: _Question, power: float, what: str, seen: str) ->
     if items is None:
         best = question.power(plan, MOST_ITEMS)
         raise DataError(
-            f"annotators, not items, are the limit: with {plan.people} annotators and any number "
-            f"of items {what} is {seen} with "
-            f"a probability of at most {best:.2f}; "
+            f"annotators, not items, are the limit: with {plan.people} annotators and any number of items {what} is "
+            f"{seen} with a probability of at most {best:.2f}; "
             + (
                 f"with {several} items at least {people} annotators are needed ({people - (plan.people or 0)} more)"
                 if people is not None

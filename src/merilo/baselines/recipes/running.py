@@ -113,9 +113,8 @@ def _read(recipe: Recipe, name: str, paths: Sequence[Path], encoding: str | None
     for one, column in fields.items():
         if not column:
             raise UsageError(
-                f"question '{name}' has no field '{called[one]}' (its fields: "
-                f"{listed(responses.fields)}); give its name in "
-                "the export in the recipe's 'columns'",
+                f"question '{name}' has no field '{called[one]}' (its fields: {listed(responses.fields)}); give its "
+                "name in the export in the recipe's 'columns'",
                 file=paths[0],
             )
     further = {
@@ -198,9 +197,8 @@ def _answered(recipe: Recipe, name: str, read: _Read, path: Path, repeats: Repea
     alike = answers.filter(differ)
     if alike.select(pl.struct(*both).is_duplicated().any()).item():
         raise DataError(
-            f"two items of question '{name}' have the same {', '.join(shown)} and different "
-            "answers: add distinguishing fields to "
-            "the question's 'shows', or ignore fields that do not belong to the item",
+            f"two items of question '{name}' have the same {', '.join(shown)} and different answers: add "
+            "distinguishing fields to the question's 'shows', or ignore fields that do not belong to the item",
             file=path,
         )
     table = answers.filter(~differ).select(*shown, name)
@@ -339,11 +337,9 @@ def _with_alike(table: pl.DataFrame, alike: pl.DataFrame, name: str, shown: Sequ
     fields = [one for one in alike.columns if one != name]
     if alike.join(table, on=fields, how="anti", nulls_equal=True).height:
         raise DataError(
-            f"two items of question '{name}' have the same {', '.join(shown)} and different "
-            "answers, and the other questions "
-            f"have no item with their {listed([one for one in fields if one not in shown])}: add "
-            "distinguishing fields to the "
-            "question's 'shows'"
+            f"two items of question '{name}' have the same {', '.join(shown)} and different answers, and the other "
+            f"questions have no item with their {listed([one for one in fields if one not in shown])}: add "
+            "distinguishing fields to the question's 'shows'"
         )
     alike = alike.rename({name: _ALIKE})
     joined = table.join(alike, on=fields, how="left", nulls_equal=True, maintain_order="left")
