@@ -21,6 +21,7 @@ from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import (
+    COLUMN,
     NONE_OF_THESE,
     Audit,
     Finding,
@@ -28,8 +29,9 @@ from merilo.people.audit.findings import (
     StudyAudit,
     agreement_in,
     audit_study,
+    read_revisions,
+    revise,
 )
-from merilo.people.audit.revision import COLUMN, read_revisions, revise
 from merilo.people.reading import Source, read_responses
 from merilo.records import rounded, save_result
 from merilo.responses import INPUT_MARK, Responses

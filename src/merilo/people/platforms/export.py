@@ -217,25 +217,18 @@ def text_columns(records: Sequence[Mapping[str, Json]]) -> pl.DataFrame:
     )
 
 
-#: The platforms' formats of times, most common first.
-_MOMENTS: Final = (
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%d %H:%M",
-    "%d.%m.%Y %H:%M:%S%.f",
-    "%d.%m.%Y %H:%M",
-    "%Y/%m/%d %H:%M:%S%.f",
-)
 #: If all times of an export have one of these formats, the other formats are not tried.
 _WITHOUT_ZONE: Final = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f")
-_ZONE: Final = r"(:\d\d(?:[.,]\d+)?)\s*(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$"
-_OFFSET: Final = r":\d\d(?:[.,]\d+)?\s*([+-])(\d\d):?(\d\d)?$"
-
-
-#: `Thu Oct 09 07:30:20 PDT 2025`, as Mechanical Turk writes times: month, day, time, zone, year.
-_WITH_ZONE_NAME: Final = r"^\w{3} (\w{3}) +(\d{1,2}) (\d\d:\d\d:\d\d) ([A-Z]{3,4}) (\d{4})$"
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+#: The platforms' formats of times, most common first; the offset from UTC follows.
+_MOMENTS: Final = (
+    "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S%.f", "%d.%m.%Y %H:%M", "%Y/%m/%d %H:%M:%S%.f",
+    "%Y %b %d %H:%M:%S",
+)  # fmt: skip
+_OFFSET: Final = r"(:\d\d(?:\.\d+)?)\s*([+-]\d\d(?::?\d\d)?)$"
+#: `Thu Oct 09 07:30:20 PDT 2025`, as Mechanical Turk writes times.
+_YEAR_AT_THE_END: Final = r"^\w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d [A-Z]{3,4}) (\d{4})$"
 _ZONES: Final = {
-    "UTC": "+0000", "GMT": "+0000", "PST": "-0800", "PDT": "-0700", "MST": "-0700", "MDT": "-0600",
+    "Z": "+0000", "UTC": "+0000", "GMT": "+0000", "PST": "-0800", "PDT": "-0700", "MST": "-0700", "MDT": "-0600",
     "CST": "-0600", "CDT": "-0500", "EST": "-0500", "EDT": "-0400",
 }  # fmt: skip
 
@@ -251,39 +244,33 @@ def moment(text: pl.Expr) -> pl.Expr:
     return text.map_batches(_moments, return_dtype=pl.Datetime("ms"), is_elementwise=True)
 
 
-def _without_zone_names(text: pl.Expr) -> pl.Expr:
-    """Convert `Thu Oct 09 07:30:20 PDT 2025` to `2025-10-09 07:30:20-0700`; other texts are kept."""
-    month, day, time, zone, year = (text.str.extract(_WITH_ZONE_NAME, group) for group in range(1, 6))
-    number_of = month.replace_strict(list(_MONTHS), [f"{place:02}" for place in range(1, 13)], default=None)
-    offset = zone.replace_strict(_ZONES, default=None)
-    return pl.coalesce(pl.format("{}-{}-{} {}{}", year, number_of, day.str.zfill(2), time, offset), text)
-
-
 def _moments(texts: pl.Series) -> pl.Series:
     for form in _WITHOUT_ZONE:
         found = texts.str.strip_chars().str.to_datetime(form, time_unit="ms", strict=False)
         if found.null_count() == texts.null_count():
             return found
-    written = _without_zone_names(pl.col("text").str.strip_chars())
-    sign = pl.when(written.str.extract(_OFFSET, 1) == "-").then(-1).otherwise(1)
-    hours, minutes = (written.str.extract(_OFFSET, group).cast(pl.Int64).fill_null(0) for group in (2, 3))
-    plain = (
-        written.str.replace(_ZONE, "${1}")
-        .str.replace("T", " ", literal=True)
-        .str.replace(r"^(\d{1,2}:\d\d)", "1970-01-01 $1")
-    )
-    table = (
+    text = pl.col("text")
+    zone = text.str.extract(r"\d\s*([A-Z]+)$").replace_strict(_ZONES, default="")
+    written = (
         texts.rename("text")
         .to_frame()
-        .select(plain, offset=pl.duration(minutes=sign * (hours * 60 + minutes)))
+        .select(text.str.strip_chars().str.replace(_YEAR_AT_THE_END, "$2 $1"))
+        .select(pl.when(zone != "").then(text.str.replace(r"\s*[A-Z]+$", "") + zone).otherwise(text))
+        .select(text.str.replace(r"(\d)T(\d)", "$1 $2").str.replace(r"^(\d{1,2}:\d\d)", "1970-01-01 $1"))
+        .select(
+            pl.when(text.str.contains(_OFFSET))
+            .then(text.str.replace(_OFFSET, "$1$2"))
+            .otherwise(text + "+0000")
+        )
+        .to_series()
     )
-    found = pl.Series("text", [None], dtype=pl.Datetime("ms")).new_from_index(0, len(texts))
+    found = pl.Series([None], dtype=pl.Datetime("ms", "UTC")).new_from_index(0, len(texts))
     # A format is tried only on rows that earlier formats did not parse, because most exports use a single format.
     for form in _MOMENTS:
-        if found.null_count() == table["text"].null_count():
+        if found.null_count() == texts.null_count():
             break
-        found = found.fill_null(table["text"].str.to_datetime(form, time_unit="ms", strict=False))
-    return found - table["offset"]
+        found = found.fill_null(written.str.to_datetime(f"{form}%#z", time_unit="ms", strict=False))
+    return found.dt.replace_time_zone(None)
 
 
 def number(text: pl.Expr) -> pl.Expr:
