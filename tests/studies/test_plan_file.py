@@ -171,3 +171,13 @@ def test_the_keys_of_optional_sections_are_known() -> None:
     assert keys_at(("controls",)) == ["file", "share", "every", "min_accuracy"]
     assert keys_at(("restrictions", 0)) == ["ru", "en"]
     assert "overlap" in keys_at(("arms", "any name"))
+
+
+def test_the_docs_name_every_key_of_the_plan() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    section = page.partition("## study.yaml")[2].partition("## ")[0]
+    sections = [(name,) for name in keys_at(()) if name not in {"baseline", "arms", "restrictions"}]
+    arm = ("arms", "people")
+    for path in [(), *sections, arm, (*arm, "pay"), (*arm, "adaptive"), ("restrictions", 0)]:
+        for key in keys_at(path):
+            assert f"`{key}`" in section, (path, key)

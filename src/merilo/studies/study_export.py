@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic_core import to_jsonable_python
 
-from merilo.atomic_write import new_folder
+from merilo.atomic_write import new_folder, write_files
 from merilo.errors import DataError, UsageError, argument
 from merilo.files import sha256
 from merilo.people.platforms import NAMES, Platform
@@ -142,41 +142,20 @@ def export_study(
     tasks = study_tasks(folder, author_field=field, domain_field=group.domain)
     everybody = _outgoing(folder, name, tasks, language, media_url)
     _refuse_unfit(everybody, platform)
-    sheets = _sheets(everybody, experts, domains, known=field is not None)
-    written = [
-        (_subfolder(number, sheet), sheet, PLATFORM_FILES[platform](sheet.outgoing))
-        for number, sheet in enumerate(sheets, 1)
-    ]
-    made = ExportedStudy(
-        platform,
-        name,
-        group.overlap,
-        0 if everybody.dialogue else len(tasks.controls),
-        len(tasks.training),
-        tuple(
-            ExportedSheet(
-                place,
-                sheet.outgoing.respondent,
-                len(sheet.outgoing.tests),
-                sheet.own,
-                sheet.domains,
-                tuple(files),
-            )
-            for place, sheet, files in written
-        ),
-        field,
-    )
+    sheets: list[ExportedSheet] = []
+    texts: dict[str, bytes] = {}
+    cut = _cut(everybody, experts, domains, known=field is not None)
+    for number, (outgoing, chosen, left_out) in enumerate(cut, start=1):
+        place = _subfolder(number, outgoing.respondent or "-".join(chosen))
+        files = PLATFORM_FILES[platform](outgoing)
+        texts |= {Path(place, file).as_posix(): text.encode() for file, text in files.items()}
+        whose, tests = outgoing.respondent, len(outgoing.tests)
+        sheets.append(ExportedSheet(place, whose, tests, left_out, chosen, tuple(files)))
+    controls = 0 if everybody.dialogue else len(tasks.controls)
+    made = ExportedStudy(platform, name, group.overlap, controls, len(tasks.training), tuple(sheets), field)
+    described = {"study": everybody.study, "plan_sha256": sha256(plan_path(folder.path)), **made.to_dict()}
     with new_folder(out, force=force) as hidden:
-        for place, _, files in written:
-            (hidden / place).mkdir(exist_ok=True)
-            for file, text in files.items():
-                (hidden / place / file).write_text(text, encoding="utf-8", newline="")
-        described = {
-            "study": everybody.study,
-            "plan_sha256": sha256(plan_path(folder.path)),
-            **made.to_dict(),
-        }
-        (hidden / EXPORT_FILE).write_text(indented(described) + "\n", encoding="utf-8")
+        write_files(hidden, {**texts, EXPORT_FILE: (indented(described) + "\n").encode()})
     return made
 
 
@@ -229,52 +208,35 @@ def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Sheet:
-    """The tasks of one expert, of one domain, or of everybody, with the number of own items that were left out."""
-
-    outgoing: Outgoing
-    domains: tuple[str, ...] = ()
-    own: int = 0
-
-
-def _sheets(
+def _cut(
     everybody: Outgoing, experts: Sequence[str], domains: Sequence[str], *, known: bool
-) -> list[_Sheet]:
-    """One sheet for each expert without the expert's own items, else one for each domain, else one for everybody."""
+) -> list[tuple[Outgoing, tuple[str, ...], int]]:
+    """Return the tasks of each expert without their own items, else those of each domain, else all.
+
+    With their domains, and the number of items that were left out.
+    """
     there = tuple(sorted({task.domain for task in everybody.tests} - {""}))
     if strange := [name for name in domains if name not in there]:
         why = f"choose from: {listed(there)}" if there else "the plan names no field of domains"
         raise UsageError(f"there is no domain '{strange[0]}' ({why})", field=argument("domain"))
     authors = sorted({author for task in everybody.tests for author in task.authors})
-    names = list(dict.fromkeys(experts)) or (authors if known else [])
     sheets = []
-    for name in names:
+    for name in dict.fromkeys(experts) or (authors if known else []):
         wrote = {task.domain for task in everybody.tests if name in task.authors} & {*there}
-        chosen = tuple(one for one in there if one in (domains or wrote or there))
+        chosen = tuple(domain for domain in there if domain in (domains or wrote or there))
         scope = [task for task in everybody.tests if not chosen or task.domain in chosen]
         tests = tuple(task for task in scope if name not in task.authors)
         if tests:
-            sheets.append(
-                _Sheet(replace(everybody, tests=tests, respondent=name), chosen, len(scope) - len(tests))
-            )
+            sheets.append((replace(everybody, tests=tests, respondent=name), chosen, len(scope) - len(tests)))
         elif scope and (not domains or experts):
             raise DataError(f"the expert '{name}' wrote all items of the study: no item is left to answer")
-    if sheets or not there:
-        return sheets or [_Sheet(everybody)]
-    return [
-        _Sheet(
-            replace(everybody, tests=tuple(task for task in everybody.tests if task.domain == domain)),
-            (domain,),
-        )
-        for domain in domains or there
-    ]
+    for domain in () if sheets else domains or there:
+        tests = tuple(task for task in everybody.tests if task.domain == domain)
+        sheets.append((replace(everybody, tests=tests), (domain,), 0))
+    return sheets or [(everybody, (), 0)]
 
 
-def _subfolder(number: int, sheet: _Sheet) -> str:
+def _subfolder(number: int, whose: str) -> str:
     """The folder of a sheet; a name of a person or a domain keeps only letters and digits."""
-    whose = sheet.outgoing.respondent or "-".join(sheet.domains)
-    if not whose:
-        return ""
     name = re.sub(r"[^\w]+", "-", whose).strip("-")[:40]
-    return f"{number:02d}-{name or 'expert'}"
+    return f"{number:02d}-{name or 'expert'}" if whose else ""

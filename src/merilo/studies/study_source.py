@@ -8,7 +8,7 @@ offends nobody; the recipe `rudetox` keeps the pairs that all three accept. 1 ac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -151,7 +151,10 @@ def _shots(file: Path, name: str, splits: Mapping[str, Split], wanted: str) -> t
 
 
 def _audience(declared: Dataset, meta: Mapping[str, Json] | None) -> tuple[Audience, str]:
-    for skills, where in ((_skills(meta), f"of {_META}"), (declared.skills, "of the dataset's declaration")):
+    for skills, where in (
+        (_texts((meta or {}).get("skills")), f"of {_META}"),
+        (declared.skills, "of the dataset's declaration"),
+    ):
         known = {skill.casefold(): skill for skill in (*BASIC_SKILLS, EXPERT_SKILL)}
         found = [known[skill.casefold()] for skill in skills if skill.casefold() in known]
         if EXPERT_SKILL in found:
@@ -164,22 +167,13 @@ def _audience(declared: Dataset, meta: Mapping[str, Json] | None) -> tuple[Audie
     )
 
 
-def _skills(meta: Mapping[str, Json] | None) -> list[str]:
-    """Return the skills of the metadata; they may be grouped by category."""
-    found: list[str] = []
-
-    def collect(value: Json) -> None:
-        if isinstance(value, str):
-            found.append(value.strip())
-        elif isinstance(value, list):
-            for one in value:
-                collect(one)
-        elif isinstance(value, dict):
-            for one in value.values():
-                collect(one)
-
-    collect(meta.get("skills") if meta else None)
-    return found
+def _texts(value: Json) -> Iterator[str]:
+    """Yield the texts of a value, such as skills that are grouped by category."""
+    if isinstance(value, str):
+        yield value.strip()
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
 
 
 def _with_prompts(declared: Dataset, meta: Mapping[str, Json] | None, folder: Path) -> Dataset:
@@ -232,15 +226,6 @@ NEUTRAL: Final = "neutral_comment"
 _LEAST_WORDS: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A toxic sentence, its neutral version, and what the dataset says of the item."""
-
-    item: Item
-    toxic: str
-    neutral: str
-
-
 def judging_sources(source: StudySource) -> dict[str, StudySource]:
     """Return what people are asked in each of the three projects.
 
@@ -252,7 +237,7 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
     Raises:
         DataError: an item has no rewritten sentence.
     """
-    tests = _pairs(source.split.items)
+    tests = _rewritten(source.split.items)
     if len(tests) < len(source.split.items):
         missing = len(source.split.items) - len(tests)
         raise DataError(
@@ -265,10 +250,13 @@ def judging_sources(source: StudySource) -> dict[str, StudySource]:
     for project in PROJECTS:
         path = Path(str(files("merilo.studies") / "judging" / f"{project}.yaml"))
         declared = dataset(str(path))
-        items = _once([_asked(one, declared.fields) for one in tests])
+        asked = [_asked(item, declared.fields) for item in tests]
+        once: dict[str, Item] = {}
+        for text, item in zip(comparable(asked), asked, strict=True):
+            once.setdefault(text, item)
         found[project] = replace(
             source,
-            split=replace(source.split, items=tuple(items)),
+            split=replace(source.split, items=tuple(once.values())),
             shots=known_judgements(source.shots, project),
             declared=declared,
             declaration_file=path,
@@ -292,43 +280,29 @@ def known_judgements(solved: Sequence[Item], project: str) -> tuple[Item, ...]:
         >>> [(one.inputs["neutral_comment"], one.outputs) for one in known_judgements([pair], "fluent")]
         [('Помолчи и послушай нас', '1'), ('нас послушай и Помолчи', '0')]
     """
-    pairs = _pairs(solved)
+    pairs = _rewritten(solved)
     fields = (TOXIC, NEUTRAL) if project == "meaning" else (NEUTRAL,)
     found = []
-    for place, one in enumerate(pairs):
-        found.append(_asked(one, fields, "1"))
-        bad = None
+    for place, item in enumerate(pairs):
+        found.append(_asked(item, fields, "1"))
         if project == "meaning":
-            other = pairs[(place + 1) % len(pairs)].neutral
-            bad = other if other != one.neutral else None
+            bad = str(pairs[(place + 1) % len(pairs)].outputs)
         elif project == "fluent":
-            words = one.neutral.split()
-            bad = " ".join(reversed(words)) if len(words) >= _LEAST_WORDS else None
+            words = str(item.outputs).split()
+            bad = " ".join(reversed(words)) if len(words) >= _LEAST_WORDS else item.outputs
         else:
-            bad = one.toxic
-        if bad is not None:
-            rejected = _asked(replace(one, neutral=bad), fields, "0")
-            identity = f"{one.item.id}-rejected"
-            found.append(replace(rejected, id=identity, meta={**rejected.meta, "id": identity}))
+            bad = str(item.inputs)
+        if bad != item.outputs:
+            identity = f"{item.id}-rejected"
+            rejected = replace(item, id=identity, outputs=bad, meta={**item.meta, "id": identity})
+            found.append(_asked(rejected, fields, "0"))
     return tuple(found)
 
 
-def _pairs(items: Sequence[Item]) -> list[_Pair]:
-    return [
-        _Pair(item, str(item.inputs), item.outputs)
-        for item in items
-        if isinstance(item.outputs, str) and item.outputs.strip()
-    ]
+def _rewritten(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if isinstance(item.outputs, str) and item.outputs.strip()]
 
 
-def _asked(pair: _Pair, fields: Sequence[str], known: str | None = None) -> Item:
-    inputs: Mapping[str, Json] = {TOXIC: pair.toxic, NEUTRAL: pair.neutral}
-    return replace(pair.item, instruction=0, inputs={name: inputs[name] for name in fields}, outputs=known)
-
-
-def _once(items: Sequence[Item]) -> list[Item]:
-    """Leave out items that show the same text as an earlier one."""
-    kept: dict[str, Item] = {}
-    for text, item in zip(comparable(items), items, strict=True):
-        kept.setdefault(text, item)
-    return list(kept.values())
+def _asked(item: Item, fields: Sequence[str], known: str | None = None) -> Item:
+    inputs: Mapping[str, Json] = {TOXIC: str(item.inputs), NEUTRAL: item.outputs}
+    return replace(item, instruction=0, inputs={name: inputs[name] for name in fields}, outputs=known)

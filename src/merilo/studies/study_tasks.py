@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
@@ -149,12 +149,7 @@ def study_tasks(
     ids = TaskIds(folder.plan.study, folder.plan.seed, tuple(one.item for one in items))
     return StudyTasks(
         ids,
-        tuple(
-            replace(task, domain=domain_of(one.item, domain_field))
-            for task, one in zip(
-                tasks_of(items, "test", declared, ids, author_field=author_field), items, strict=True
-            )
-        ),
+        tuple(tasks_of(items, "test", declared, ids, author_field=author_field, domain_field=domain_field)),
         tuple(tasks_of(folder.controls(), "control", declared, ids)),
         tuple(tasks_of(folder.training(), "training", declared, ids)),
     )
@@ -167,6 +162,7 @@ def tasks_of(
     ids: TaskIds,
     *,
     author_field: str | None = None,
+    domain_field: str | None = None,
 ) -> list[StudyTask]:
     """Make the tasks of items, in the order of the items.
 
@@ -176,6 +172,7 @@ def tasks_of(
         declared: the dataset.
         ids: the ids of the study's tasks.
         author_field: the field of `meta` that names the authors of an item.
+        domain_field: the field that holds the domain of an item.
 
     Raises:
         DataError: an item has no file for a picture or sound, or a control or training item has no known answer.
@@ -188,31 +185,30 @@ def tasks_of(
         >>> task.prompt, task.form, task.labels, task.known
         ('Balanced: ( )?', 'labels', ('0', '1'), None)
     """
-    return [_task(one, kind, declared, ids, author_field) for one in items]
-
-
-def _task(
-    shown: StudyItem, kind: TaskKind, declared: Dataset, ids: TaskIds, author_field: str | None
-) -> StudyTask:
-    item = shown.item
-    media = [piece for piece in parts(item, declared) if isinstance(piece, Media)] if declared.media else []
-    dialogue, turn = item.meta.get("dialog_id"), item.meta.get("question_id")
-    hint = item.meta.get("hint")
-    return StudyTask(
-        id=ids.of(kind, item),
-        item=item.id,
-        kind=kind,
-        prompt=shown.prompt,
-        media=tuple(dict.fromkeys(media)),
-        form=form_of(item, declared),
-        labels=declared.answer.labels,
-        known=None if kind == "test" else known_answer_of(item, kind),
-        alternatives=None if kind == "test" else alternatives_of(item, declared),
-        hint=hint if isinstance(hint, str) and kind == "training" else None,
-        dialogue=dialogue + 1 if isinstance(dialogue, int) else 0,
-        turn=turn + 1 if isinstance(turn, int) else 0,
-        authors=authors_of(item, author_field),
-    )
+    tasks = []
+    for shown in items:
+        item = shown.item
+        media = [part for part in parts(item, declared) if isinstance(part, Media)] if declared.media else []
+        dialogue, turn = item.meta.get("dialog_id"), item.meta.get("question_id")
+        hint = item.meta.get("hint")
+        task = StudyTask(
+            id=ids.of(kind, item),
+            item=item.id,
+            kind=kind,
+            prompt=shown.prompt,
+            media=tuple(dict.fromkeys(media)),
+            form=form_of(item, declared),
+            labels=declared.answer.labels,
+            known=None if kind == "test" else known_answer_of(item, kind),
+            alternatives=None if kind == "test" else alternatives_of(item, declared),
+            hint=hint if isinstance(hint, str) and kind == "training" else None,
+            dialogue=dialogue + 1 if isinstance(dialogue, int) else 0,
+            turn=turn + 1 if isinstance(turn, int) else 0,
+            authors=authors_of(item, author_field),
+            domain=domain_of(item, domain_field),
+        )
+        tasks.append(task)
+    return tasks
 
 
 def form_of(item: Item, declared: Dataset) -> AnswerForm:
