@@ -288,8 +288,9 @@ def known_judgements(solved: Sequence[Item], project: str) -> tuple[Item, ...]:
         if project == "meaning":
             bad = str(pairs[(place + 1) % len(pairs)].outputs)
         elif project == "fluent":
-            words = str(item.outputs).split()
-            bad = " ".join(reversed(words)) if len(words) >= _LEAST_WORDS else item.outputs
+            bad = str(item.outputs)
+            if len(bad.split()) >= _LEAST_WORDS:
+                bad = " ".join(reversed(bad.split()))
         else:
             bad = str(item.inputs)
         if bad != item.outputs:
