@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from merilo.items import Item
-from merilo.models.answer_rules import boxed, json_answer, plain, statements
+from merilo.models.answer_rules import AnswerReader, boxed, json_answer, plain, statements
 
 #: Cyrillic letters and the Latin letters that look the same.
 _LOOK_ALIKES: Final = dict(zip("АВЕЅКМНОРСТХавеѕкорсх", "ABESKMHOPCTXabeskopcx", strict=True))
@@ -99,7 +99,7 @@ _ALTERNATIVE: Final = re.compile(r"\b(?:или|либо|ли|or)\s+[«\"*]*$", r
 _WINDOW: Final = 60
 
 
-class LabelReader:
+class LabelReader(AnswerReader):
     """Reads labels of a choice.
 
     A Cyrillic letter counts as the Latin letter that looks the same, and the reverse, if the labels have only
@@ -355,7 +355,7 @@ _MOST_DIGITS: Final = 400
 UNFINISHED: Final = re.compile(r"(?:\d|[,;]|\sи)\s*$")
 
 
-class IntegerReader:
+class IntegerReader(AnswerReader):
     """Reads integers.
 
     Example:
@@ -385,16 +385,6 @@ class IntegerReader:
             return value
         found = self.only(text)
         return found[0] if len(found) == 1 and found[0][-1].isdigit() else None
-
-    def leading(self, piece: str) -> str | None:
-        """An integer at the beginning of a whole reply decides nothing: it may number a list or open an expression."""
-        del piece
-        return None
-
-    def called_right(self, text: str) -> list[str]:
-        """Numbers are not called right or wrong."""
-        del text
-        return []
 
     def only(self, text: str) -> list[str]:
         """Return the distinct numbers of a text, in their order; a number that is no integer counts as one more."""
@@ -456,7 +446,7 @@ _AFTER_LIST: Final = re.compile(
 _OPTION_START: Final = 25
 
 
-class NumberListReader:
+class NumberListReader(AnswerReader):
     r"""Reads the numbers of a task; the answer has them divided by commas.
 
     Digits without a separator ("13") are single numbers if the item has no number 13, and one number if it has.
@@ -497,20 +487,15 @@ class NumberListReader:
         found = self.only(piece)
         return found[0] if len(found) == 1 else None
 
-    def leading(self, text: str) -> str | None:
+    def leading(self, piece: str) -> str | None:
         """Return the numbers of a reply that repeats the options that it chooses, one a line."""
         chosen = []
-        for line in filter(str.strip, text.splitlines()):
+        for line in filter(str.strip, piece.splitlines()):
             match = _OPTION.match(line)
             if match is None or not self._is_option(match[1], match[2]):
                 return None
             chosen.append(match[1])
         return ",".join(chosen) if chosen and len(chosen) < len(self._options) else None
-
-    def called_right(self, text: str) -> list[str]:
-        """Return nothing: an answer of several numbers is not called right number by number."""
-        del text
-        return []
 
     def only(self, text: str) -> list[str]:
         """Return the distinct answers in a text, in their order."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from merilo.strict_json import Json
 
@@ -164,40 +166,30 @@ def json_answer(text: str) -> tuple[Json, str] | None:
         >>> json_answer('```json\n{"reason": "...", "answer": "B"}\n```')
         ('B', '{"reason": "...", "answer": "B"}')
     """
-    for piece in _json_pieces(text):
-        try:
-            held = json.loads(piece)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(held, dict) and held:
-            keys = {str(key).strip().lower().replace(" ", "_"): key for key in held}
-            named = next((keys[key] for key in _KEYS if key in keys), None)
-            if named is not None:
-                return held[named], piece
-            if len(held) == 1:
-                return next(iter(held.values())), piece
+    for held, piece in _json_objects(text):
+        keys = {str(key).strip().lower().replace(" ", "_"): key for key in held}
+        named = next((keys[key] for key in _KEYS if key in keys), None)
+        if named is None and len(held) == 1:
+            named = next(iter(held))
+        if named is not None:
+            return held[named], piece
     return None
 
 
 def json_object(text: str) -> dict[str, Json] | None:
     """Return the last JSON object of the text."""
-    for piece in _json_pieces(text):
-        try:
-            held = json.loads(piece)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(held, dict):
-            return held
-    return None
+    return next((held for held, _ in _json_objects(text)), None)
 
 
-def _json_pieces(text: str) -> Iterator[str]:
-    """Find what may be JSON: the whole text, the blocks in fences, the last object without inner objects."""
-    if "{" not in text:
-        return
-    yield text.strip()
-    yield from (block.strip() for block in reversed(_FENCED.findall(text)))
-    yield from reversed(_FLAT_OBJECT.findall(text))
+def _json_objects(text: str) -> Iterator[tuple[dict[str, Json], str]]:
+    """Yield the JSON objects: the whole text, the blocks in fences, the last object without inner objects."""
+    pieces = (
+        [text, *reversed(_FENCED.findall(text)), *reversed(_FLAT_OBJECT.findall(text))] if "{" in text else ()
+    )
+    for piece in map(str.strip, pieces):
+        with suppress(ValueError, RecursionError):
+            if isinstance(held := json.loads(piece), dict):
+                yield held, piece
 
 
 def statements(text: str) -> list[AnswerStatement]:
@@ -354,23 +346,28 @@ _TAKEN_BACK: Final = re.compile(
 )
 
 
-class AnswerReader(Protocol):
+class AnswerReader(ABC):
     """Reads an answer of one form from a piece of text."""
 
+    @abstractmethod
     def alone(self, piece: str) -> str | None:
         """Return the answer if the piece is nothing else."""
 
+    @abstractmethod
     def stated(self, piece: str) -> str | None:
         """Return the answer in a piece that is said to be the answer."""
 
+    @abstractmethod
+    def only(self, text: str) -> list[str]:
+        """Return the distinct possible answers in a text."""
+
     def leading(self, piece: str) -> str | None:
-        """Return the answer with which a reply begins, if its beginning decides."""
+        """Return the answer with which a reply begins, if its beginning decides; a number may number a list."""
+        return None
 
     def called_right(self, text: str) -> list[str]:
         """Return the distinct answers that the text calls right."""
-
-    def only(self, text: str) -> list[str]:
-        """Return the distinct possible answers in a text."""
+        return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def test_states_of_another_form_are_refused(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text('{"adapter_spec": {}, "request_states": 1}')
     assert "has no list 'request_states'" in refused(tmp_path / "s.json")
     state = helm_state("parus", items_of("parus")[0], "1", reference_index=7)
-    assert "names a reference" in refused(helm_log(tmp_path / "t.json", [state]))
+    assert "asks for each reference apart" in refused(helm_log(tmp_path / "t.json", [state]))
     assert "has no instance" in refused(helm_log(tmp_path / "u.json", [{"request": {}}]))
 
 

@@ -133,23 +133,6 @@ def test_letters_of_helm_stand_for_the_options_that_they_name(tmp_path: Path) ->
     assert found.answers.matched.given == {1: "2"}
 
 
-def test_references_that_helm_asked_for_separately_are_compared_per_token(tmp_path: Path) -> None:
-    item = items_of("parus")[0]
-    states = []
-    for mode, values in (("original", (-4.0, -6.0)), ("calibration", (-1.0, -5.5))):
-        for place, value in enumerate(values):
-            text = item.inputs[f"choice{place + 1}"]
-            state = helm_state("parus", item, "", reference_index=place, request_mode=mode)
-            state["instance"]["references"] = [
-                {"output": {"text": item.inputs[f"choice{at}"]}, "tags": []} for at in (1, 2)
-            ]
-            tokens = [{"text": "Вопрос ", "logprob": -99.0}, {"text": text, "logprob": value}]
-            state["result"]["completions"] = [{"text": "", "logprob": value, "tokens": tokens}]
-            states.append(state)
-    assert scored(helm_log(tmp_path / "s.json", states[:2])).answers.matched.given == {1: "1"}
-    assert scored(helm_log(tmp_path / "s.json", states)).answers.matched.given == {1: "2"}
-
-
 def test_perturbed_instances_and_failed_requests_of_helm_are_left_out(tmp_path: Path) -> None:
     items = items_of("parus")
     states = [helm_state("parus", item, str(item.outputs)) for item in items[:3]]

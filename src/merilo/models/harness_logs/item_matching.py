@@ -92,34 +92,36 @@ class ItemFinder:
 
     def find(self, row: LogRow) -> FoundItem:
         """Find the item of a row."""
-        shown = _Shown.of(row.texts)
+        # All texts of the row without white space; empty if it has none.
+        shown = "\0".join(map(squeezed, row.texts)) if any(map(str.strip, row.texts)) else ""
         named = False
         for field, value in row.ids:
             if (place := self._place.get(value)) is not None:
-                if shown is None or not self._values[place] or shown.holds(self._values[place]):
+                if not shown or self._is_held(place, shown):
                     return FoundItem(place, field)
                 named = True
-        if shown is not None:
-            found = self._by_texts(shown, row.prompt)
+        if shown:
+            found = self._by_texts(row, shown)
             if len(found) == 1:
                 return FoundItem(found[0], BY_INPUTS)
             reason: Mismatch = "other inputs" if named else "unknown id"
             return FoundItem(None, "several items" if found else reason)
         return self._by_composed_id(row)
 
-    def _by_texts(self, shown: _Shown, prompt: str | None) -> list[int]:
+    def _is_held(self, place: int, shown: str) -> bool:
+        return all(value in shown for value in self._values[place])
+
+    def _by_texts(self, row: LogRow, shown: str) -> list[int]:
         candidates: set[int] = set()
-        for key in shown.looked_up():
+        for key in _keys_in(row.texts, shown):
             holders = self._holders.get(key, ())
             if len(holders) <= _MOST_SHARED:
                 candidates.update(holders)
-        held = [
-            place for place in sorted(candidates) if self._values[place] and shown.holds(self._values[place])
-        ]
+        held = [place for place in sorted(candidates) if self._values[place] and self._is_held(place, shown)]
         if len(held) < 2:
             return held
         # Items with equal inputs differ in their instruction.
-        asked = squeezed(prompt or "") + shown.joined
+        asked = squeezed(row.prompt or "") + shown
         rendered = {place: _rendered(self._items[place].item, self._declared) for place in held}
         return [place for place, text in rendered.items() if text and text in asked] or held
 
@@ -140,31 +142,10 @@ class ItemFinder:
         return FoundItem(None, "unknown id")
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The texts of a row.
-
-    Attributes:
-        texts: the texts.
-        joined: all texts without white space, divided by zero characters.
-    """
-
-    texts: Sequence[str]
-    joined: str
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> _Shown | None:
-        return cls(texts, "\0".join(map(squeezed, texts))) if any(map(str.strip, texts)) else None
-
-    def looked_up(self) -> set[str]:
-        """Return the keys (`_keys`) of all texts that the row may hold."""
-        joined = self.joined
-        pieces = {squeezed(piece) for text in self.texts for piece in _pieces(text)}
-        return {joined[at : at + _GRAM] for at in range(len(joined) - _GRAM + 1)} | pieces
-
-    def holds(self, values: Sequence[str]) -> bool:
-        """Check whether all texts of an item, without white space, are among those of the row."""
-        return all(value in self.joined for value in values)
+def _keys_in(texts: Sequence[str], joined: str) -> set[str]:
+    """Return the keys (`_keys`) of all texts that a row may hold."""
+    pieces = {squeezed(piece) for text in texts for piece in _pieces(text)}
+    return {joined[start : start + _GRAM] for start in range(len(joined) - _GRAM + 1)} | pieces
 
 
 def squeezed(text: str) -> str:

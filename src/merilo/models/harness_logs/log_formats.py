@@ -296,24 +296,21 @@ def _helm_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
         raise InputError("has no list 'request_states'", file=path)
     mapping.model = text_at(spec, "model") or text_at(spec, "model_deployment") or None
     perturbed = 0
-    separate: dict[tuple[str, str], list[tuple[int, Row]]] = defaultdict(list)
     completions: dict[str, int] = defaultdict(int)
     for number, state in enumerate(map(dict_at, states), start=1):
         instance = dict_at(state, "instance")
         if not instance:
             raise InputError("has no instance", file=path, row=number, field="request_states")
-        name = text_at(instance, "id") or text_at(instance, "input", "text")
+        if state.get("reference_index") is not None:
+            apart = "asks for each reference apart, which is not read: run HELM with joint multiple choice"
+            raise InputError(apart, file=path, row=number, field="reference_index")
         if instance.get("perturbation"):
             perturbed += 1
-        elif state.get("reference_index") is not None:
-            separate[name, str(state.get("train_trial_index"))].append((number, state))
-        else:
-            for reply in _helm_replies(state):
-                completions[name] += 1
-                yield _helm_row(number, state, reply, completions[name])
-    for (name, _), asked in separate.items():
-        completions[name] += 1
-        yield _of_references(asked, completions[name], path)
+            continue
+        name = text_at(instance, "id") or text_at(instance, "input", "text")
+        for reply in _helm_replies(state):
+            completions[name] += 1
+            yield _helm_row(number, state, reply, completions[name])
     if perturbed:
         mapping.notes.append(
             Text(
@@ -323,9 +320,7 @@ def _helm_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
         )
 
 
-def _helm_row(
-    number: int, state: Row, reply: ModelReply, sample: int, choices: tuple[str, ...] = ()
-) -> LogRow:
+def _helm_row(number: int, state: Row, reply: ModelReply, sample: int) -> LogRow:
     instance, extra = dict_at(state, "instance"), dict_at(state, "instance", "extra_data")
     asked = [text_at(message, "content") for message in list_at(state, "request", "messages")]
     return LogRow(
@@ -334,7 +329,6 @@ def _helm_row(
         texts=tuple(texts_of([instance.get(name) for name in ("input", "references", "extra_data")])),
         prompt=text_at(state, "request", "prompt") or "\n".join(asked) or None,
         reply=reply,
-        choices=choices,
         letters=tuple((name, text_at(text)) for name, text in dict_at(state, "output_mapping").items()),
         sample=sample,
     )
@@ -354,37 +348,6 @@ def _helm_replies(state: Row) -> list[ModelReply]:
         )
         for one in completions
     ]
-
-
-def _of_references(asked: Sequence[tuple[int, Row]], sample: int, path: Path) -> LogRow:
-    """Build the row of an instance whose references were asked for separately."""
-    number, first = asked[0]
-    references = [text_at(one, "output", "text") for one in list_at(first, "instance", "references")]
-    scores: dict[tuple[int, str], float] = {}
-    for row, state in asked:
-        place = state.get("reference_index")
-        if not isinstance(place, int) or not 0 <= place < len(references):
-            unknown = "names a reference that the instance does not have"
-            raise InputError(unknown, file=path, row=row, field="reference_index")
-        scores[place, text_at(state, "request_mode") or "original"] = _per_token(state, references[place])
-    values = tuple(
-        scores.get((place, "original"), float("-inf")) - scores.get((place, "calibration"), 0.0)
-        for place in range(len(references))
-    )
-    return _helm_row(number, first, ModelReply(loglikelihoods=values), sample, tuple(references))
-
-
-def _per_token(state: Row, reference: str) -> float:
-    """Return the mean log-likelihood of the tokens at the end of the completion that hold the reference."""
-    text, total = "", 0.0
-    tokens = reversed(dicts_at(state, "result", "completions", 0, "tokens"))
-    for count, token in enumerate(tokens, start=1):
-        value = token.get("logprob")
-        text = text_at(token, "text") + text
-        total += value if isinstance(value, int | float) else 0.0
-        if len(text.lstrip()) >= len(reference.strip()):
-            return total / count
-    return float("-inf")
 
 
 def _is_batch_row(row: Row) -> bool:

@@ -65,7 +65,7 @@ class ExportedTask:
         """Return the values of an item, as lm-eval asks for them.
 
         Metrics that are means over items have a number; the others have the item and its answer, of which
-        `aggregated` makes a value.
+        `aggregation` makes a value.
         """
         item = document["id"]
         found = self.answer(item, results[0])
@@ -82,19 +82,17 @@ class ExportedTask:
         return cast("Given", found.answer)
 
     def aggregation(self, metric: str) -> Callable[[Sequence[object]], float]:
-        """Return the function that makes a metric's value of the values of all items."""
-        return lambda values: self.aggregated(metric, values)
+        """Return the function that makes a metric's value of the values of all items.
 
-    def aggregated(self, metric: str, values: Sequence[object]) -> float:
-        """Return a metric's value over items.
-
-        Args:
-            metric: the metric's name.
-            values: numbers, or pairs of an item's id and its answer as JSON.
+        They are numbers, or pairs of an item's id and its answer as JSON.
         """
-        if metric in _MEANS:
-            return sum(cast("Sequence[float]", values)) / len(values)
-        return self.value(metric, cast("Sequence[tuple[str, str]]", values))
+
+        def aggregated(values: Sequence[object]) -> float:
+            if metric in _MEANS:
+                return sum(cast("Sequence[float]", values)) / len(values)
+            return self.value(metric, cast("Sequence[tuple[str, str]]", values))
+
+        return aggregated
 
     def value(self, metric: str, pairs: Sequence[tuple[str, str]]) -> float:
         """Return a metric's value over items; not a number if it cannot be computed.
