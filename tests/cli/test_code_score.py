@@ -6,7 +6,6 @@ import platform
 import re
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -95,15 +94,7 @@ def test_people_get_a_table(tmp_path, data):
     assert "without code" not in done.out
 
 
-def test_answers_without_code_are_counted_for_people(tmp_path, data):
-    rows = [completion(1, "I cannot do that."), completion(1, RIGHT), completion(2, "")]
-    done = score(write_lines(tmp_path / "c.jsonl", *rows), data)
-    assert (
-        " ".join(done.out.replace("│", "").split("without code")[1].split()[:6]) == "2; only the stub was run"
-    )
-
-
-@pytest.mark.parametrize("name", ["[/red]", "[bold]x", "\x1b[31mx\x07", ":smile:", "x\ny"])
+@pytest.mark.parametrize("name", ["[/red]", "\x1b[31mx\x07", "x\ny"])
 def test_names_that_a_file_or_a_program_gives_are_shown_as_they_are_and_steer_no_terminal(tmp_path, name):
     data = write_lines(tmp_path / "problems.jsonl", check_row(name), check_row("other"))
     raising = f"    raise type({name!r}, (Exception,), {{}})()\n"
@@ -138,9 +129,10 @@ def test_a_k_that_is_no_whole_number_is_refused(tmp_path, data, k):
     assert "-k: must be whole numbers of at least 1" in done.complaint
 
 
-@pytest.mark.parametrize("words", [["-k", "1,5"], ["-k", "1", "-k", "5"], ["--k", "1,5,1"]])
-def test_a_k_may_be_given_in_any_of_the_usual_ways(tmp_path, data, words):
-    done = score(write_lines(tmp_path / "c.jsonl", *generations(3, 10)), data, *words, "--json", "-")
+def test_a_k_may_be_given_several_times_and_in_lists(tmp_path, data):
+    done = score(
+        write_lines(tmp_path / "c.jsonl", *generations(3, 10)), data, "-k", "1,5", "--k", "5", "--json", "-"
+    )
     assert list(done.json["metrics"]) == ["pass@1", "pass@5"]
     assert done.json["provenance"]["parameters"]["k"] == "1,5"
 
@@ -217,12 +209,6 @@ def test_a_job_that_goes_on_draws_the_random_tests_of_its_beginning(tmp_path, dr
 def test_a_seed_that_not_every_file_can_hold_is_refused(tmp_path, drawn, seed):
     done = score(write_lines(tmp_path / "c.jsonl", *doubles()), drawn, "--judge-seed", seed)
     assert (done.status, "--judge-seed: must be 1 to 100 ASCII characters" in done.complaint) == (2, True)
-
-
-def test_a_seed_for_checks_is_refused_where_there_are_none(tmp_path, data):
-    done = score(write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1)), data, "--judge-seed", "1")
-    assert done.status == 2
-    assert done.complaint == "merilo: --judge-seed: no problem has a check(candidate) that draws tests"
 
 
 def test_long_wrong_answers_take_no_room_unless_they_are_asked_for(tmp_path, data):
@@ -307,12 +293,6 @@ def test_many_people_fit_on_the_terminal_and_all_stand_in_the_json(tmp_path, dat
     shown = score(path, data).out
     assert (shown.count("[red]p"), "3 more in the JSON" in shown) == (20, True)
     assert len(score(path, data, "--json", "-").json["annotators"]["people"]) == 23
-
-
-def test_a_models_programs_have_no_people(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    assert "annotators" not in score(path, data, "--json", "-").json
-    assert "single person" not in score(path, data).out
 
 
 @pytest.mark.parametrize(("rows", "sentence"), [
@@ -514,12 +494,8 @@ def finished_job(folder: Path) -> Path:
 
 @pytest.mark.parametrize(("change", "words"), [
     ("completions", []),
-    ("data", []),
     ("wall_seconds", ["--timeout", 2]),
-    ("memory_bytes", ["--memory", 300]),
-    ("retries", ["--retries", 1]),
     ("python", []),
-    ("packages", ["--packages", "@PACKAGES@"]),
     ("jail", ["--unsafe-no-sandbox"]),
 ])  # fmt: skip
 def test_a_folder_of_another_job_is_refused(tmp_path, change, words):
@@ -527,19 +503,14 @@ def test_a_folder_of_another_job_is_refused(tmp_path, change, words):
     path, data = tmp_path / "c.jsonl", tmp_path / "problems.json"
     if change == "completions":
         write_lines(path, *generations(0, 1, 1))
-    if change == "data":
-        write_items(data, item(1), item(2, outputs=("3", "ab")))
     if change == "python":
         verdicts = out / "verdicts.jsonl"
         ours, older = f'"{platform.python_version()}"', '"3.9.1"'
         verdicts.write_text(verdicts.read_text().replace(ours, older, 1))
-    packages = tmp_path / "packages"
-    packages.mkdir()
     before = (out / "verdicts.jsonl").read_bytes()
-    done = score(path, data, "--out", out, *[packages if word == "@PACKAGES@" else word for word in words])
+    done = score(path, data, "--out", out, *words)
     assert done.status == 2
-    files = change in {"completions", "data"}
-    what = f"the {change} have changed since; choose" if files else f"{change} was"
+    what = "the completions have changed since; choose" if change == "completions" else f"{change} was"
     assert f"verdicts.jsonl: holds the verdicts of another job: {what}" in done.complaint
     assert (out / "verdicts.jsonl").read_bytes() == before
 
@@ -553,13 +524,6 @@ def test_what_is_read_is_never_replaced(tmp_path, data, option):
         assert done.status == 2
         assert "would be overwritten together with the input file" in done.complaint
         assert needed.read_bytes() == before
-
-
-def test_the_folder_may_be_the_one_that_holds_the_completions(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    assert score(path, data, "--out", tmp_path).status == 0
-    done = score(tmp_path / "generations.jsonl", data, "--out", tmp_path)
-    assert (done.status, "would be overwritten together with the input file" in done.complaint) == (2, True)
 
 
 def test_one_result_is_never_written_over_another(tmp_path, data):
@@ -578,17 +542,13 @@ def test_one_result_is_never_written_over_another(tmp_path, data):
     assert score(path, data, "--out", out, "--json", out / "score.json").status == 0
 
 
-@pytest.mark.parametrize("name", ["generations.jsonl", "score.json"])
-def test_a_file_that_this_command_did_not_write_is_not_replaced(tmp_path, data, name):
+def test_a_file_that_this_command_did_not_write_is_not_replaced(tmp_path, data):
     path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    theirs = tmp_path / name
+    theirs = tmp_path / "score.json"
     theirs.write_text("theirs")
     done = score(path, data, "--out", tmp_path)
     assert done.status == 2
-    assert (
-        f"{name}: exists already, and without a verdicts.jsonl beside it cannot be overwritten"
-        in done.complaint
-    )
+    assert "score.json: exists already, and without a verdicts.jsonl beside it" in done.complaint
     assert theirs.read_text() == "theirs"
 
 
@@ -614,19 +574,6 @@ def test_a_result_is_no_folder(tmp_path, data):
 def test_standard_input_is_refused_for_what_it_is(data):
     done = score(Path("-"), data)
     assert (done.status, "standard input cannot be used" in done.complaint) == (2, True)
-
-
-def test_a_python_may_be_named_as_it_stands_on_the_path(tmp_path, data):
-    path = write_lines(tmp_path / "c.jsonl", *generations(1, 1, 1))
-    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    # A version manager may put a name on PATH that starts nothing.
-    if (
-        shutil.which(name) is None
-        or subprocess.run([name, "--version"], capture_output=True, check=False).returncode
-    ):
-        pytest.skip(f"there is no {name} on PATH that runs")
-    done = score(path, data, "--python", name, "--json", "-")
-    assert done.json["metrics"]["pass@1"]["value"] == 1.0
 
 
 def test_a_result_names_the_jail_and_the_python_that_were_found_for_what_was_asked(tmp_path, data):

@@ -120,7 +120,13 @@ CARDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize(
+    "pool",
+    [
+        *("bps", "lcs", "rudetox"),
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in ("rwsd", "ruworldtree", "rutie")),
+    ],
+)
 def test_a_real_pool_end_to_end(pool: str, pools: Path, tmp_path: Path) -> None:
     dataset, pattern, keys, value = POOLS[pool]
     skills = pools / pool / "workerSkills.csv"

@@ -47,7 +47,10 @@ def test_every_command_is_there_and_explains_itself(name: str) -> None:
         ("datasets show lcs", ["поля вопроса", "Опубликованные оценки человека", "кого спрашивать"]),
         ("recipe list", ["вопросы: "]),
         ("experts plan", ["часов на эксперта", "Предположения: 30 вопросов в час"]),
-        ("run --model gold --datasets lcs --out run", ["95%-й интервал по вопросам", "1,0000", "все с ответом"]),
+        (
+            "run --model gold --datasets lcs --out run",
+            ["95%-й интервал по вопросам", "1,0000", "все с ответом"],
+        ),
     ],
 )
 def test_results_are_told_in_the_language_of_the_terminal(

@@ -87,7 +87,7 @@ def validate(
 def _show_report(path: Path, report: ValidationReport) -> None:
     from merilo.datasets.validation.folder import grouped  # noqa: PLC0415 - the other commands need no rules
 
-    show(*(f"note: {note}" for note in grouped(report.notes)), *grouped(report.problems))
+    show(*(Text("note: {text}", text=one) for one in grouped(report.notes)), *grouped(report.problems))
     counts = [Text("{n} in {split}", n=n, split=split) for split, n in report.items.items()]
     show(
         Text(

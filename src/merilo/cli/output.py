@@ -168,12 +168,16 @@ def reading(files: Sequence[Path]) -> Iterator[Progress | None]:
     if size < LONG_INPUT_BYTES or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - quick commands draw nothing
-    from rich.progress import Progress as Bars  # noqa: PLC0415
+    done = 0
+    with bars() as move:
 
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(str(Text("Reading")), total=size)
-        yield lambda step: bars.advance(task, step)
+        def tell(step: int) -> None:
+            nonlocal done
+            done += step
+            if move is not None:
+                move(Text("Reading"), size, done, "")
+
+        yield tell
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def create(
         made = create_studies(data, out, settings, force=force)
     for project, study in made.items():
         for warning in study.warnings:
-            say(f"warning: {project}: {warning}" if project else f"warning: {warning}")
+            say(Text("warning: {text}", text=f"{project}: {warning}" if project else warning))
     content = {project: study.to_dict() for project, study in made.items()}
 
     def shown() -> None:
@@ -129,7 +129,7 @@ def freeze(
     with working(Text("Freezing the plan")):
         frozen, check = freeze_study(study, day=date, force=force)
     for warning in check.warnings:
-        say(f"warning: {warning}")
+        say(Text("warning: {text}", text=warning))
     told = Text(
         "{study}: the plan is frozen on {date}; {n:# file|# files}, hash {hash}",
         study=study,

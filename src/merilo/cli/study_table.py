@@ -90,7 +90,7 @@ def show_check(check: StudyCheck, folder: Path) -> None:
     """Print the computed plan of a valid study, and the problems of another one."""
     if check.valid and check.study is not None and check.figures is not None:
         show_plan_figures(check.study.plan, check.figures)
-    show(*(f"warning: {warning}" for warning in check.warnings), *check.problems)
+    show(*(Text("warning: {text}", text=one) for one in check.warnings), *check.problems)
     verdict = Text("invalid: {n:# problem|# problems}", n=len(check.problems))
     show(f"{folder}: {Text('valid', context='files') if check.valid else verdict}")
 
