@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.decision_rule import vote_weights
-from merilo.baselines.item_clusters import ItemClusters, fields_of, find_clusters
+from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import BASELINE_FILE, read_record
 from merilo.datasets.declaration import Dataset
@@ -199,10 +199,9 @@ def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> Sto
     """
     clusters = baseline.clusters
     if cluster is not None:
-        known = baseline.gold.fields if baseline.gold else None
-        fields = [baseline.cleaned.items, *([known] if known is not None else [])]
-        clusters = find_clusters(cluster, None, baseline.cleaned.items["item"].to_list(), fields)
-    items = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
+        items = baseline.cleaned.items
+        clusters = find_clusters(cluster, None, items["item"].to_list(), field_tables(items, baseline.gold))
+    scored = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
     tables = _Tables(
         "this baseline",
         baseline.consensus,
@@ -214,7 +213,7 @@ def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> Sto
         (len(baseline.whole.population.of), baseline.whole.population.items) if baseline.whole else None,
     )
     _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
-    return _crowd(tables, items, baseline.declaration, baseline.settings)
+    return _crowd(tables, scored, baseline.declaration, baseline.settings)
 
 
 def responses_with_fate(baseline: Baseline) -> pl.DataFrame:

@@ -9,6 +9,7 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import DecisionRule, two_ways
+from merilo.baselines.item_clusters import column_of, field_tables, unknown_field
 from merilo.errors import UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.aggregation import Consensus
@@ -18,7 +19,6 @@ from merilo.people.gold import Gold
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Level
 from merilo.statistics.intervals import Interval
-from merilo.wording import choices
 
 #: A field with more values than this identifies single items and does not define groups.
 MOST_GROUPS = 1000
@@ -132,12 +132,8 @@ def field_values(name: str, items: pl.DataFrame, gold: Gold | None) -> pl.DataFr
     Raises:
         UsageError: there is no such field.
     """
-    for table in (items, *((gold.fields,) if gold and gold.fields is not None else ())):
-        for column in (name, f"meta.{name}"):
-            if column in table.columns and column != "item":
-                values: pl.DataFrame = table.select("item", pl.col(column).alias("value"))
-                return values.join(items.select("item"), on="item", how="semi")
-    known = [column for column in items.columns if column != "item"]
-    if gold and gold.fields is not None:
-        known += [column for column in gold.fields.columns if column != "item"]
-    raise UsageError(f"{argument('by')}: there is no field '{name}' ({choices(name, known)})")
+    tables = field_tables(items, gold)
+    column = column_of(name, tables)
+    if column is None:
+        raise unknown_field("by", name, tables)
+    return column.join(items.select("item"), on="item", how="semi")

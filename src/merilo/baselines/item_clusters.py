@@ -14,6 +14,7 @@ from merilo.baselines.warnings import BaselineWarning
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, ItemId
 from merilo.people.decision import PoolVotes
+from merilo.people.gold import Gold
 from merilo.text import Text
 from merilo.wording import choices
 
@@ -135,8 +136,7 @@ def find_clusters(
     if all(one is None for one in value.values()):
         if chosen is None:
             return ItemClusters(name, declared=True, items=n, clusters=0)
-        known = dict.fromkeys(one for table in tables for one in table.columns if one != "item")
-        raise UsageError(f"{argument('cluster')}: there is no field '{name}' ({choices(name, [*known])})")
+        raise unknown_field("cluster", name, tables)
     code: dict[str | None, int] = {}
     codes = {
         number: code.setdefault(text, len(code)) if text is not None else _alone(number)
@@ -164,12 +164,23 @@ def _alone(number: int) -> int:
     return -number - 1
 
 
+def unknown_field(option: str, name: str, tables: Sequence[pl.DataFrame]) -> UsageError:
+    """Return the error that names the fields of the tables, because none is called `name`."""
+    known = dict.fromkeys(one for table in tables for one in table.columns if one != "item")
+    return UsageError(f"{argument(option)}: there is no field '{name}' ({choices(name, [*known])})")
+
+
+def field_tables(items: pl.DataFrame, gold: Gold | None) -> list[pl.DataFrame]:
+    """Return the tables of the items' fields: what annotators saw, and the other columns of the gold answers."""
+    return [items, *([gold.fields] if gold and gold.fields is not None else [])]
+
+
 def column_of(name: str, tables: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
     """Return `item` and the values of a field as text from the first table that has it; `None` if no table has it."""
     for table in tables:
         for column in (name, f"{_META}{name}"):
             if column in table.columns and column != "item":
-                return table.select("item", pl.col(column).cast(pl.String))
+                return table.select("item", pl.col(column).cast(pl.String).alias("value"))
     return None
 
 

@@ -13,7 +13,7 @@ from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.decision_rule import decision_rule
 from merilo.baselines.declared import question_types
 from merilo.baselines.groups import Group, groups_by
-from merilo.baselines.item_clusters import ItemClusters, find_clusters, with_clusters
+from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters
 from merilo.baselines.warnings import (
     BaselineWarning,
     Status,
@@ -158,8 +158,7 @@ def clean(
         raise DataError(
             f"all {responses.table.height} responses are to control items: there are no test items"
         )
-    fields = [items, *([gold.fields] if gold and gold.fields is not None else [])]
-    clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), fields)
+    clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), field_tables(items, gold))
     return Cleaned(responses, gold, normalisation, items, clusters)
 
 
