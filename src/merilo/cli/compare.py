@@ -162,7 +162,7 @@ def _remarks(result: DatasetComparisons) -> Iterator[object]:
 
     for one in result.results.values():
         yield from baseline_warnings(one.baseline)
-    yield from result.warnings
+    yield from result.limits()
     for key, compared in result.results.items():
         for model in compared.models:
             name = f"{key}, {model.tests.model}" if len(result.results) > 1 else model.tests.model

@@ -31,6 +31,7 @@ from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
 from merilo.studies.freezing import read_frozen
 from merilo.studies.plan_types import FROZEN_FILE
+from merilo.text import Text, joined
 from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ Answers: TypeAlias = str | Path | Frame | Mapping[str, str | Sequence[str]]
 
 #: Names of the two sides of each kind of comparison.
 KINDS: Final = {
-    "consensus": ("the people's consensus", "the model's answers"),
-    "single": ("a single person", "a single answer"),
-    "majority": ("the majority of people", "the majority of as many answers"),
+    "consensus": (Text("the people's consensus"), Text("the model's answers")),
+    "single": (Text("a single person"), Text("a single answer")),
+    "majority": (Text("the majority of people"), Text("the majority of as many answers")),
 }
 
 
@@ -88,7 +89,7 @@ class Comparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what limits the comparisons, a sentence each."""
-        return tuple(comparison_warnings({"": self}))
+        return tuple(one.en for one in comparison_warnings({"": self}))
 
     def to_dict(self) -> dict[str, Json]:
         """Return the comparison as JSON, as `merilo compare --json` prints it."""
@@ -101,7 +102,7 @@ class Comparison:
             "annotators": len(crowd.annotators),
             "clusters": clusters.to_json() if clusters else None,
             "forced": self.settings.force,
-            "warnings": [*baseline_warnings(crowd)],
+            "warnings": [one.en for one in baseline_warnings(crowd)],
             "correction": f"Holm over {counted(len(self.models), 'model')}, each kind of comparison by itself",
             "seed": self.settings.seed,
             "models": [_model_json(one) for one in self.models],
@@ -354,13 +355,13 @@ def compared(
     return Comparison(people, metric or people.metric_name, settings, tuple(models))
 
 
-def comparison_warnings(results: Mapping[str, Comparison]) -> list[str]:
+def comparison_warnings(results: Mapping[str, Comparison]) -> list[Text]:
     """Return what limits comparisons, each sentence once, with the models and datasets that it is about.
 
     Args:
         results: mapping from dataset to its comparison.
     """
-    about: dict[str, list[tuple[str, str]]] = {}
+    about: dict[Text, list[tuple[str, str]]] = {}
     for key, one in results.items():
         for name, comparison in one.comparisons.items():
             for sentence in sentences(comparison):
@@ -368,55 +369,70 @@ def comparison_warnings(results: Mapping[str, Comparison]) -> list[str]:
     told = []
     for sentence, pairs in about.items():
         datasets, models = (list(dict.fromkeys(part)) for part in zip(*pairs, strict=True))
-        who = models[0] if len(models) == 1 else counted(len(models), "model")
-        where = f"{listed(datasets)}, " if len(datasets) < len(results) else ""
-        told.append(f"{where}{who}: {sentence}")
+        who = models[0] if len(models) == 1 else Text("{n:# model|# models}", n=len(models))
+        where = Text("{datasets}, ", datasets=datasets) if len(datasets) < len(results) else ""
+        told.append(Text("{where}{who}: {sentence}", where=where, who=who, sentence=sentence))
     return told
 
 
-def baseline_warnings(crowd: StoredBaseline) -> list[str]:
+def baseline_warnings(crowd: StoredBaseline) -> list[Text]:
     """Return the warnings about the baseline with which models are compared."""
     found = []
     if crowd.status == "rejected":
-        reasons = "; ".join(crowd.reasons) or "its summary gives no reason"
-        found.append(f"{crowd.folder} is rejected, so a comparison with it is not valid: {reasons}")
+        reasons = "; ".join(crowd.reasons) or Text("its summary gives no reason")
+        found.append(
+            Text(
+                "{folder} is rejected, so a comparison with it is not valid: {reasons}",
+                folder=crowd.folder,
+                reasons=reasons,
+            )
+        )
     if crowd.sampled and crowd.sampled[0] < crowd.sampled[1]:
         found.append(
-            f"the comparison is on a sample, {crowd.sampled[0]} of "
-            f"{counted(crowd.sampled[1], 'item')} of the dataset: its scores and "
-            "differences are not weighted to the whole dataset"
+            Text(
+                "the comparison is on a sample, {sampled} of {n:# item|# items} of the dataset: its scores and "
+                "differences are not weighted to the whole dataset",
+                sampled=crowd.sampled[0],
+                n=crowd.sampled[1],
+            )
         )
     if crowd.clusters and not crowd.clusters.declared:
-        found += [warning.en for warning in crowd.clusters.warnings()]
+        found += [warning.text for warning in crowd.clusters.warnings()]
     return found
 
 
-def sentences(comparison: ModelComparison) -> list[str]:
+def sentences(comparison: ModelComparison) -> list[Text]:
     """Return the warnings about a comparison, and how a log of another harness was read."""
-    found = [*comparison.log.sentences()] if comparison.log else []
-    if comparison.people_only:
-        found.append(
-            f"{counted(len(comparison.people_only), 'item')} of the baseline without an answer of {comparison.model}: "
-            "left out"
-        )
-    if comparison.model_only:
-        found.append(
-            f"{counted(len(comparison.model_only), 'answer')} of {comparison.model} to other items: left out"
-        )
-    if comparison.undecided:
-        found.append(
-            f"{counted(comparison.undecided, 'item')} without a consensus of the people: left out "
-            "of the comparison with the "
-            "consensus"
-        )
+    counted_out = (
+        (
+            Text("{n:# item|# items} of the baseline without an answer of {model}: left out"),
+            len(comparison.people_only),
+        ),
+        (Text("{n:# answer|# answers} of {model} to other items: left out"), len(comparison.model_only)),
+        (
+            Text(
+                "{n:# item|# items} without a consensus of the people: left out of the comparison with the consensus"
+            ),
+            comparison.undecided,
+        ),
+    )
+    found = [joined([one]) for one in comparison.log.sentences()] if comparison.log else []
+    found += [Text(text.english, n=n, model=comparison.model) for text, n in counted_out if n]
     found += [
-        f"{KINDS[kind][0]} and {KINDS[kind][1]} are not compared: {why}"
+        Text(
+            "{people} and {model} are not compared: {why}",
+            people=KINDS[kind][0],
+            model=KINDS[kind][1],
+            why=why,
+        )
         for kind, why in comparison.missing.items()
     ]
     if any(match.kind == "consensus" and not match.like for match in comparison.matches):
         found.append(
-            "the first comparison sets a consensus of several people beside single answers of the "
-            "model, which favours the people"
+            Text(
+                "the first comparison sets a consensus of several people beside single answers of the "
+                "model, which favours the people"
+            )
         )
     return found
 
@@ -444,7 +460,7 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
             "people": comparison.people,
         },
         "log": comparison.log.to_json() if comparison.log else None,
-        "warnings": [*sentences(comparison)],
+        "warnings": [one.en for one in sentences(comparison)],
         "disagreement": _disagreement_json(one.disagreement),
         "disagreement_reason": one.disagreement.reason or None,
     }

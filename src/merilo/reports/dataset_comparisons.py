@@ -81,8 +81,20 @@ class DatasetComparisons:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what limits the comparisons, a sentence each."""
-        skipped = (f"{one.dataset}: {one.model} is not compared: {one.reason.en}" for one in self.skipped)
-        return (*comparison_warnings(self.results), *skipped)
+        return tuple(one.en for one in self.limits())
+
+    def limits(self) -> list[Text]:
+        """Return what limits the comparisons as texts of the catalogue."""
+        skipped = (
+            Text(
+                "{dataset}: {model} is not compared: {reason}",
+                dataset=one.dataset,
+                model=one.model,
+                reason=one.reason,
+            )
+            for one in self.skipped
+        )
+        return [*comparison_warnings(self.results), *skipped]
 
     def item_rows(self) -> list[dict[str, Json]]:
         """Return a row for each item on which one side is right and the other wrong."""
