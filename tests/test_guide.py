@@ -333,8 +333,8 @@ _POOLS = "baselines/test_real_pools.py::test_people_items_and_majorities_are_tho
 _ROAD = "test_roads.py::test_a_dataset_goes_from_its_file_to_the_comparison_with_a_model"
 _SOURCES = "datasets/test_catalogue.py::test_every_dataset_says_where_its_human_figure_comes_from"
 _FIGURES = "datasets/test_catalogue.py::test_the_published_figures_are_in_the_catalogue"
-_ITEMS = "datasets/test_bundled_content.py::test_an_item_has_four_parts_and_the_fields_of_its_dataset"
-_USE = "datasets/test_bundled_content.py::test_a_use_variant_is_complete"
+_ITEMS = "datasets/validation/test_validation.py::test_items_of_a_known_dataset_are_as_it_declares"
+_USE = "datasets/validation/test_validation.py::test_the_rules_of_the_exam"
 _POINTS = "metrics/test_exam.py::test_"
 _PASS = "metrics/test_pass_at_k.py::test_"
 _PAIRS = "baselines/recipes/test_recipes.py::test_the_published_files_keep_the_published_number_of_pairs"
@@ -357,7 +357,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "000.12": ("the consensus is scored against the gold answers by the dataset's metric", _ROAD),
     "000.13": ("test_guide.py::test_the_notebook_runs_from_its_first_cell_to_its_last",),
     "000.14": ("reports/hb/test_withheld_gold.py::test_no_byte_of_the_folder_has_a_gold_answer_that_nobody_gave",
-               "reports/hb/test_withheld_gold.py::test_open_gold_is_published"),
+               "reports/hb/test_withheld_gold.py::test_with_gold_everything_is_there_and_recomputed"),
     "000.15": (_TABLE,),
     "000.16": (_TABLE,),
     "000.17": (_TABLE,),
@@ -371,9 +371,9 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
                "metrics/test_detox.py::test_batches_give_what_each_sentence_gives_alone"),
     "000.44": ("studies/test_ethics_road.py::test_the_fifteen_correlations_are_in_every_result", _ROAD),
     "000.45": ("datasets/test_catalogue.py::test_ruethics_has_its_fifteen_correlations",),
-    "000.46": (_FIGURES, "cli/test_code_score.py::test_a_k_may_be_given_in_any_of_the_usual_ways"),
+    "000.46": (_FIGURES, "cli/test_code_score.py::test_a_k_may_be_given_several_times_and_in_lists"),
     "000.47": (_SOURCES, _FIGURES),
-    "000.48": (_POINTS + "the_official_statistics_are_a_value_of_this_metric",),
+    "000.48": ("cli/test_score_command.py::test_the_official_figure_of_people_is_points_of_34",),
 
     "002.1": ("the plan was fixed before the answers", "datasets/validation/test_validation.py::test_each_fault_is_found_at_its_place"),
     "002.2": ("the knowledge skills decide between a basic and an expert test",),
@@ -454,19 +454,19 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "003.9": (_PASS + "a_program_is_right_when_every_test_is", "sandbox/test_verdicts.py::test_a_program_passes_exactly_when_every_answer_is_the_gold"),
     "003.10": (_FIGURES,),
 
-    "004.1": ("datasets/test_bundled_content.py::test_use_items_have_the_type_and_the_points_of_their_task",),
+    "004.1": ("datasets/validation/test_validation.py::test_the_rules_of_the_exam",),
     "004.2": (_USE,),
     "004.3": ("datasets/test_bundled_content.py::test_use_golds_have_the_form_of_their_type",),
-    "004.4": (_ITEMS, "datasets/test_bundled_content.py::test_use_items_leave_empty_what_their_kind_does_not_show"),
-    "004.5": ("datasets/test_catalogue.py::test_the_exam_has_the_dev_split_under_the_name_of_the_hub",),
-    "004.6": ("datasets/test_rendering.py::test_every_dataset_has_ten_prompts_a_group",),
+    "004.4": (_ITEMS, "datasets/validation/test_validation.py::test_the_rules_of_the_exam"),
+    "004.5": ("datasets/validation/test_validation.py::test_variants_of_the_dev_split_must_be_whole_under_either_of_its_names",),
+    "004.6": ("datasets/test_bundled_content.py::test_a_group_has_ten_prompts_that_differ_in_more_than_punctuation",),
     "004.7": ("datasets/test_bundled_content.py::test_a_use_answer_of_two_words_is_right_in_either_order", _POINTS + "text_compares_letters_only"),
     "004.8": (_POINTS + "other_choices_are_all_or_nothing", _POINTS + "text_compares_letters_only"),
     "004.9": (_POINTS + "task_16_is_the_enumeration_of_its_rule",),
     "004.10": (_POINTS + "matching_counts_positions",),
     "004.11": (_POINTS + "a_complete_variant_is_thirty_items_and_34_points", _POINTS + "the_norm_is_the_mean_over_variants"),
     "004.12": (_POINTS + "incomplete_variants_and_those_nobody_sat_do_not_count",),
-    "004.13": (_POINTS + "the_official_statistics_are_a_value_of_this_metric",),
+    "004.13": ("cli/test_score_command.py::test_the_official_figure_of_people_is_points_of_34",),
 }
 # fmt: on
 
