@@ -93,8 +93,6 @@ def finish(
         compared: whether it is compared with models.
         json_to: where the JSON goes.
     """
-    from merilo.reports.comparison import sentences  # noqa: PLC0415 - slow
-
     # Without a folder, to_dict compares the models.
     with working(Text("Checking annotators and writing results")):
         content = made.save(out, force=force) if out else made.to_dict() if json_to or compared else {}
@@ -106,17 +104,26 @@ def finish(
     if json_to != "-":
         from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
 
-        from merilo.cli.compare_table import show_tests  # noqa: PLC0415
         from merilo.errors import for_command_line  # noqa: PLC0415
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
         Console(highlight=False).print(table(made.without_quality, for_command_line, details=details))
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
-        show_tests(made.comparisons, result.declaration.metrics[0])
-    if made.comparisons and result.status == "rejected":
+    if made.comparisons:
+        _finish_models(made, printed=json_to != "-")
+    return 1 if result.status == "rejected" else 0
+
+
+def _finish_models(made: BaselineResult, *, printed: bool) -> None:
+    """Print the comparisons with models and their warnings; without models, their slow modules are not imported."""
+    from merilo.cli.compare_table import show_tests  # noqa: PLC0415
+    from merilo.reports.comparison import sentences  # noqa: PLC0415
+
+    if printed:
+        show_tests(made.comparisons, made.details.declaration.metrics[0])
+    if made.status == "rejected":
         say(Text("the baseline is rejected, so the comparison with models is not valid"))
     for comparison in made.comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
-    return 1 if result.status == "rejected" else 0
