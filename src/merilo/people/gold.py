@@ -574,7 +574,9 @@ class _Join:
         for names in ([_GOLD], unseen):
             varied = pl.any_horizontal(False, *(pl.col(name).n_unique().over(_KEY) > 1 for name in names))
             if (two := doubled.filter(varied)).height:
-                two = two.filter(pl.col(_KEY) == two[_KEY][0]).unique(names, maintain_order=True)[:2]
+                two = two.filter(pl.col(_KEY) == two[_KEY][0]).unique(
+                    names, keep="first", maintain_order=True
+                )[:2]
                 (one, other), (first, second) = two[_GOLD], two["row"]
                 what = (
                     f"another gold answer ('{shortened(other)}', not '{shortened(one)}')"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -144,12 +143,9 @@ def _of_records(path: Path, found: Sequence[tuple[int, Json | Mapping[str, Json]
 
 def _turns(dialogues: Sequence[str | None]) -> list[str | None]:
     """Number each item within its dialogue, from 1, as pools of whole dialogues do."""
-    places: Counter[str | None] = Counter()
-    found: list[str | None] = []
-    for dialogue in dialogues:
-        places[dialogue] += 1
-        found.append(None if dialogue is None else str(places[dialogue]))
-    return found
+    place = pl.int_range(1, pl.len() + 1).over("dialogue")
+    known = pl.when(pl.col("dialogue").is_not_null()).then(place)
+    return pl.DataFrame({"dialogue": dialogues}).select(known.cast(pl.String)).to_series().to_list()
 
 
 def _json_records(path: Path) -> list[tuple[int, Json]]:
