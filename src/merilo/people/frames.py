@@ -53,19 +53,12 @@ def polars_of(frame: Frame) -> pl.DataFrame:
     if not is_pandas(frame):
         raise UsageError(f"takes a table of pandas or Polars, not {type(frame).__name__}")
     columns: Any = frame
+    # As objects, missing values of every type can be None.
+    values = {name: columns[name].astype(object) for name in columns.columns}
     return pl.DataFrame(
         [
-            pl.Series(
-                str(name),
-                [
-                    None if missing else value
-                    for value, missing in zip(
-                        columns[name].tolist(), columns[name].isna().tolist(), strict=True
-                    )
-                ],
-                strict=False,
-            )
-            for name in columns.columns
+            pl.Series(str(name), column.where(column.notna(), None).tolist(), strict=False)
+            for name, column in values.items()
         ]
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, modelled
-from merilo.people.votes import IntArray, Votes, sorting_order
+from merilo.people.votes import IntArray, Votes, run_starts, sorting_order
 from merilo.statistics.arrays import FloatArray
 
 #: With more items x labels than this, only the consensus labels are computed and not the table of probabilities.
@@ -76,22 +76,21 @@ class Candidates:
         code = votes.item.astype(np.int64) * votes.labels + votes.label
         order = sorting_order(code)
         code = code[order]
-        begins = np.r_[True, code[1:] != code[:-1]][: code.size]
-        first_answer = np.flatnonzero(begins)
+        first_answer = run_starts(code)
         cell_item, cell_label = np.divmod(code[first_answer], max(votes.labels, 1))
-        opens = np.r_[True, cell_item[1:] != cell_item[:-1]][: cell_item.size]
-        first_cell = np.flatnonzero(opens)
+        first_cell = run_starts(cell_item)
         group_item = cell_item[first_cell]
-        cell_group = np.cumsum(opens) - 1
+        cell_answers = np.diff(first_answer, append=code.size)
+        group_cells = np.diff(first_cell, append=cell_item.size)
+        cell_group = np.repeat(np.arange(group_item.size), group_cells)
         anchor = anchors[cell_item].astype(np.int64)
         anchored = anchors[group_item] != NO_LABEL
-        left = votes.labels - np.diff(first_cell, append=cell_item.size)
         met = np.bincount(cell_group[anchor == cell_label], minlength=group_item.size)
         return cls(
             annotator=votes.annotator[order].astype(np.intp),
-            cell=np.cumsum(begins) - 1,
+            cell=np.repeat(np.arange(cell_item.size), cell_answers),
             first_answer=first_answer,
-            cell_answers=np.diff(first_answer, append=code.size),
+            cell_answers=cell_answers,
             cell_label=cell_label,
             cell_group=cell_group,
             first_cell=first_cell,
@@ -100,7 +99,7 @@ class Candidates:
             group_item=group_item,
             ruled_out=(anchor != NO_LABEL) & (anchor != cell_label),
             group_anchored=anchored,
-            others=np.where(anchored, 1.0 - met, left),
+            others=np.where(anchored, 1.0 - met, votes.labels - group_cells),
             wrong_answers=float(max(votes.labels - 1, 1)),
             open_answers=open_answers,
             annotators=votes.annotators,
