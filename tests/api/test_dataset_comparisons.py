@@ -268,7 +268,7 @@ def test_the_table_is_markdown_and_latex_with_every_number_of_items(
 ) -> None:
     model = answers(tmp_path, "bps", tmp_path / "under_score%.bps.jsonl")
     text = merilo("compare", *people, model, "--format", "markdown").out
-    assert text.startswith("| | BPS<br>acc | LCS<br>acc | total |")
+    assert text.startswith("|  | BPS<br>acc | LCS<br>acc | total |")
     assert "n = 40" in text
     assert "under\\_score%" in text
     latex = merilo("compare", *people, model, "--format", "latex").out

@@ -116,23 +116,6 @@ def test_items_that_changed_since_are_refused(tmp_path: Path) -> None:
         merilo.run(LocalBackend(lambda request: "1"), "lcs", out=tmp_path / "run", data=data, shots=0)
 
 
-def test_every_outcome_is_counted_and_none_is_silently_wrong(tmp_path: Path) -> None:
-    replies = {
-        "1": "7", "2": "", "3": ModelReply(text="", finish="length"), "4": "как сказать", "5": ModelReply(finish="too_long", error="9000 tokens"),
-        "6": ModelReply(finish="refusal"), "7": ModelReply(finish="failed", error="HTTP 500"),
-    }  # fmt: skip
-    ids = list(golds("lcs"))[:7]
-    given = dict(zip(ids, replies.values(), strict=True))
-    result = merilo.run(LocalBackend(lambda request: given[str(request.item)]), "lcs", out=tmp_path, limit=7)
-    found = result.datasets["lcs"]
-    assert found.outcomes.counts == {
-        "answered": 1, "empty": 1, "truncated": 1, "unreadable": 1, "too_long": 1, "refused": 1, "failed": 1,
-    }  # fmt: skip
-    assert str(found.outcomes) == "1 refused, 1 empty, 1 truncated, 1 unreadable, 1 too long, 1 failed"
-    assert found.metrics["acc"].n == 6
-    assert not result.is_complete
-
-
 def test_a_run_says_why_requests_failed_and_which_items_are_too_long_by_how_much(tmp_path: Path) -> None:
     given = {
         "1": ModelReply(finish="failed", error="HTTP 500"),
@@ -153,20 +136,6 @@ def test_a_run_says_why_requests_failed_and_which_items_are_too_long_by_how_much
     assert {one["item"]: one["outcome"] for one in found} == {  # type: ignore[index,call-overload,union-attr]
         "1": "failed", "2": "too_long", "3": "failed", "4": "failed"
     }  # fmt: skip
-
-
-def test_requests_that_failed_are_asked_again_and_count_once(tmp_path: Path) -> None:
-    merilo.run(
-        LocalBackend(lambda request: ModelReply(finish="failed", error="HTTP 500")),
-        "lcs",
-        out=tmp_path,
-        limit=3,
-    )
-    backend = LocalBackend(right("lcs"))
-    result = merilo.run(backend, "lcs", out=tmp_path, limit=3)
-    assert len(backend.asked) == 3
-    assert result.is_complete
-    assert result.datasets["lcs"].metrics["acc"].value == 1.0
 
 
 def test_a_dialogue_is_asked_turn_by_turn_with_the_models_own_answers(tmp_path: Path) -> None:
@@ -235,13 +204,6 @@ def test_j_is_computed_where_the_classifiers_are_given(tmp_path: Path) -> None:
         LocalBackend(lambda request: "вежливо"), "rudetox", out=tmp_path / "rated", rudetox_models=Rater()
     )
     assert rated.datasets["rudetox"].metrics["j"].value == 0.5
-
-
-def test_a_backend_without_likelihoods_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    backend = LocalBackend()
-    with pytest.raises(UsageError, match="has no log-likelihoods: ask BPS with mode='generate'"):
-        merilo.run(backend, "bps", out=tmp_path / "run", mode="loglikelihood")
-    assert not (tmp_path / "run").exists()
 
 
 def test_choices_are_compared_by_likelihood(tmp_path: Path) -> None:

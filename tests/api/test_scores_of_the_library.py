@@ -55,12 +55,6 @@ def test_the_judgement_of_an_answer_is_explained(data: Path) -> None:
         scored.explain("4")
 
 
-def test_the_items_of_another_dataset_are_refused(tmp_path: Path) -> None:
-    lcs = [{"instruction": "{inputs}", "inputs": {"premise": "a"}, "outputs": "1", "meta": {"id": 1}}]
-    with pytest.raises(merilo.InputError, match="is it a file of another dataset"):
-        merilo.score({"1": "1"}, dataset="rwsd", data=write_items(tmp_path / "lcs.json", lcs))
-
-
 class HalfRater:
     """Gives every sentence one half for each part of J."""
 

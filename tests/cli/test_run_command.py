@@ -193,15 +193,6 @@ def test_the_budget_stops_the_run_before_it_is_passed_and_a_higher_one_resumes_i
     assert done.json["usd"] == pytest.approx(100 * 1050 / 1e6)
 
 
-def test_a_budget_without_a_price_is_refused(tmp_path: Path) -> None:
-    done = merilo("run", "--model", "gold", "--datasets", "lcs", "--max-usd", "1", "--out", tmp_path / "run")
-    assert done.status == 2
-    assert (
-        done.complaint == "merilo: --max-usd: needs the price of a million tokens: --price-in and --price-out"
-    )
-    assert not (tmp_path / "run").exists()
-
-
 @every(
     ("words", "told"),
     [
@@ -218,6 +209,7 @@ def test_a_budget_without_a_price_is_refused(tmp_path: Path) -> None:
         (["--model", "gold", "--datasets", "lcs", "--as-people", "--shots", "1"], "people saw no shots"),
         (["--model", "gold", "--datasets", "lcs", "--samples", "3"], "would be equal at temperature 0: give --temperature T above 0"),
         (["--model", "gold", "--datasets", "lcs", "--price-in", "1"], "--price-in and --price-out need each other"),
+        (["--model", "gold", "--datasets", "lcs", "--max-usd", "1"], "--max-usd: needs the price of a million tokens: --price-in and --price-out"),
         (["--model", "gold", "--datasets", "lcs", "--data", "nowhere"], "nowhere: there is no such folder of items"),
     ],
 )  # fmt: skip

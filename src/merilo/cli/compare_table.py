@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Final
+from typing import Final, TypeAlias
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,7 +19,6 @@ from merilo.cli.output import interval, number, show, show_table
 from merilo.people.disagreement import MEASURES, Disagreement
 from merilo.reports.comparison_table import (
     ComparisonTable,
-    ModelCell,
     PeopleValue,
     TableColumn,
     TableTotal,
@@ -73,116 +72,80 @@ def overview(table: ComparisonTable) -> str:
     width = shutil.get_terminal_size().columns
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False)
-    columns = [_Column(table, one) for one in table.columns]
-    kinds = [kind for kind in ("consensus", "single") if any(one.has(kind) for one in columns)]
-    rows = [*_people_rows(table, columns), *_model_rows(table, columns, kinds)]
-    titles = [one.head() for one in columns] + (
-        [str(Text("total", context="score"))] if table.with_total else []
-    )
+    held = [cell for cells in table.models.values() for cell in cells.values()]
+    kinds = [kind for kind in ("consensus", "single") if any(cell.match(kind) for cell in held)]
+    majorities = {
+        model: {cell.k for cell in cells.values() if cell.match("majority")}
+        for model, cells in table.models.items()
+    }
+    columns = [_dataset_column(table, one, kinds, majorities) for one in table.columns]
+    names = {_CONSENSUS: Text("people, consensus"), _SINGLE: Text("people, single person")}
+    names |= {_MAJORITY: Text("people, majority")}
+    if table.with_total:
+        totals = {_CONSENSUS: _total(table.people_total())}
+        totals |= {(model, ""): _total(table.model_total(model)) for model in table.models}
+        columns.append((str(Text("total", context="score")), totals))
+    wanted = [*names, *((model, kind) for model in table.models for kind in ("", "maj"))]
+    rows = [row for row in wanted if any(row in cells for _, cells in columns)]
     fitting = max(1, (width - _NAMES) // _COLUMN)
-    if table.with_total and width - _NAMES - (len(titles) - 1) * _COLUMN >= _TOTAL:
-        fitting = len(titles)
-    for start in range(0, len(titles), fitting):
-        part = slice(start, start + fitting)
+    if table.with_total and width - _NAMES - (len(columns) - 1) * _COLUMN >= _TOTAL:
+        fitting = len(columns)
+    for start in range(0, len(columns), fitting):
+        part = columns[start : start + fitting]
         title = None if start else str(Text("People and models"))
         drawn = Table(title=title, title_justify="left", title_style="bold")
         drawn.add_column("", overflow="fold")
-        for name in titles[part]:
-            drawn.add_column(escape(name), justify="right", no_wrap=True)
-        for name, cells in rows:
-            drawn.add_row(escape(name), *map(escape, cells[part]))
+        for head, _ in part:
+            drawn.add_column(escape(head), justify="right", no_wrap=True)
+        for row in rows:
+            model, kind = row
+            sizes = majorities.get(model, set())
+            name = f"{model}, maj@{next(iter(sizes)) if len(sizes) == 1 else 'k'}" if kind == "maj" else model
+            drawn.add_row(
+                escape(str(names.get(row, name))), *(escape(cells.get(row, "")) for _, cells in part)
+            )
         console.print(drawn)
     console.print("\n".join(map(str, _remarks(table, kinds))), markup=False)
     return stream.getvalue()
 
 
-class _Column:
-    """One dataset of the table: its number of items stands in the head if it is that of every value."""
-
-    def __init__(self, table: ComparisonTable, column: TableColumn) -> None:
-        self._column = column
-        self.people = column.people
-        self.majority = table.people_majority(column.key)
-        self._cells = {name: cells[column.key] for name, cells in table.models.items() if column.key in cells}
-        values = [self.people, *self._cells.values()]
-        counts = {one.n for one in values if one and one.n is not None}
-        if self.people and self.people.single:
-            counts.add(self.people.single[1])
-        if self.majority:
-            counts.add(self.majority.n)
-        self._n = counts.pop() if len(counts) == 1 else None
-
-    def head(self) -> str:
-        """Return the title, the metric and the number of items."""
-        items = [] if self._n is None else [f"n = {self._n}"]
-        return "\n".join([self._column.title, ", ".join([*filter(None, [self._column.metric]), *items])])
-
-    def has(self, kind: str) -> bool:
-        """Whether a model is compared with people in this way."""
-        return any(cell.match(kind) for cell in self._cells.values())
-
-    def cell(self, model: str) -> ModelCell | None:
-        """Return a model's results."""
-        return self._cells.get(model)
-
-    def value(self, value: float, n: int | None, *more: str) -> str:
-        """Format a value with what belongs to it, and with its number of items if the head has none."""
-        items = [] if n is None or n == self._n else [f"n = {n}"]
-        return " ".join([number(value, ".3f"), *filter(None, [*more, *items])])
+#: A row: the model, which is empty for people, and what is shown of it.
+_Row: TypeAlias = tuple[str, str]
+_CONSENSUS, _SINGLE, _MAJORITY = ("", "consensus"), ("", "single"), ("", "majority")
 
 
-def _people_rows(table: ComparisonTable, columns: Sequence[_Column]) -> Iterator[tuple[str, list[str]]]:
-    total, filler = table.people_total(), [""] if table.with_total else []
-    last = [_total(total)] if table.with_total else []
-    cells = [
-        one.value(one.people.value, one.people.n, _interval(one.people)) if one.people else "—"
-        for one in columns
-    ]
-    yield str(Text("people, consensus")), [*cells, *last]
-    if any(one.people and one.people.single for one in columns):
-        singles = [
-            one.value(*one.people.single) if one.people and one.people.single else "—" for one in columns
-        ]
-        yield str(Text("people, single person")), [*singles, *filler]
-    if table.has_majority():
-        majorities = [
-            one.value(one.majority.first, one.majority.n) if one.majority else "—" for one in columns
-        ]
-        yield str(Text("people, majority")), [*majorities, *filler]
+def _dataset_column(
+    table: ComparisonTable, column: TableColumn, kinds: Sequence[str], majorities: Mapping[str, set[str]]
+) -> tuple[str, dict[_Row, str]]:
+    """Return the head and the cells of a dataset.
 
-
-def _model_rows(
-    table: ComparisonTable, columns: Sequence[_Column], kinds: Sequence[str]
-) -> Iterator[tuple[str, list[str]]]:
-    for model in table.models:
-        held = [(one, one.cell(model)) for one in columns]
-        last = [_total(table.model_total(model))] if table.with_total else []
-        yield model, [*(_answers(one, cell, kinds) for one, cell in held), *last]
-        majorities = [
-            (one, cell, cell.match("majority")) if cell else (one, cell, None) for one, cell in held
-        ]
-        if any(match for _, _, match in majorities):
-            sizes = {cell.k for _, cell, match in majorities if cell and match}
-            told = [
-                one.value(
-                    match.difference.second,
-                    match.difference.n,
-                    mark_of(match),
-                    f"k = {cell.k}" if len(sizes) > 1 else "",
-                )
-                if cell and match
-                else ""
-                for one, cell, match in majorities
-            ]
-            name = f"{model}, maj@{sizes.pop() if len(sizes) == 1 else 'k'}"
-            yield name, [*told, *([""] if table.with_total else [])]
-
-
-def _answers(column: _Column, cell: ModelCell | None, kinds: Sequence[str]) -> str:
-    if cell is None or cell.value is None:
-        return "—" if cell is None else str(Text("no score"))
-    marks = [mark_of(cell.match(kind)) or "·" for kind in kinds] if cell.comparison else []
-    return column.value(cell.value, cell.n, *marks)
+    The number of items stands in the head if it is that of every value, else in the cells.
+    """
+    values: dict[_Row, tuple[float, int | None, list[str]]] = {}
+    cells = dict.fromkeys([_CONSENSUS, *((model, "") for model in table.models)], "—")
+    if people := column.people:
+        values[_CONSENSUS] = people.value, people.n, [_interval(people)]
+        if people.single:
+            values[_SINGLE] = *people.single, []
+    if both := table.people_majority(column.key):
+        values[_MAJORITY] = both.first, both.n, []
+    for model, held in table.models.items():
+        if (cell := held.get(column.key)) is None:
+            continue
+        if cell.value is None:
+            cells[model, ""] = str(Text("no score"))
+        else:
+            marks = [mark_of(cell.match(kind)) or "·" for kind in kinds] if cell.comparison else []
+            values[model, ""] = cell.value, cell.n, marks
+        if match := cell.match("majority"):
+            size = [f"k = {cell.k}"] if len(majorities[model]) > 1 else []
+            values[model, "maj"] = match.difference.second, match.difference.n, [mark_of(match), *size]
+    counts = {n for _, n, _ in values.values() if n is not None}
+    items = [f"n = {next(iter(counts))}"] if len(counts) == 1 else []
+    for row, (value, n, more) in values.items():
+        own = [f"n = {n}"] if n is not None and not items else []
+        cells[row] = " ".join([number(value, ".3f"), *filter(None, [*more, *own])])
+    return "\n".join([column.title, ", ".join([*filter(None, [column.metric]), *items])]), cells
 
 
 def _interval(people: PeopleValue) -> str:
