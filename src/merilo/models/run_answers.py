@@ -88,11 +88,10 @@ class Outcomes:
         return {**{name: self.counts.get(name, 0) for name in OUTCOMES}, "not_asked": self.missing}
 
     def __str__(self) -> str:
-        told = [
-            f"{self.counts[name]} {name.replace('_', ' ')}" for name in OUTCOMES[1:] if self.counts.get(name)
-        ]
-        told += [f"{self.missing} not asked"] if self.missing > 0 else []
-        return ", ".join(told)
+        counted = [(name.replace("_", " "), self.counts.get(name, 0)) for name in OUTCOMES[1:]]
+        return ", ".join(
+            f"{count} {name}" for name, count in (*counted, ("not asked", self.missing)) if count > 0
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +133,8 @@ class RunAnswers:
             sentences.append(f"{title}: {len(items)} failed: {shortened(reason, 200)} (items: {named})")
         if long := [one for one in self.unanswered if one.outcome == "too_long"]:
             told = [f"{one.item} ({shortened(one.reason, 200)})" if one.reason else one.item for one in long]
-            sentences.append(
-                f"{title}: {len(long)} too long for the model's context: items {listed(told, most)}"
-            )
+            named = listed(told, most)
+            sentences.append(f"{title}: {len(long)} too long for the model's context: items {named}")
         return sentences
 
 
@@ -153,9 +151,8 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
         InputError: the log cannot be read.
     """
     path = log_path(run, declared.name)
-    table = read_log(
-        path, (*_COLUMNS, "model", "cost", "prompt_tokens", "completion_tokens", "thought_tokens")
-    )
+    tokens = ("prompt_tokens", "completion_tokens", "thought_tokens")
+    table = read_log(path, (*_COLUMNS, "model", "cost", *tokens))
     answers: list[RunAnswer] = []
     counts: Counter[ExtractionOutcome] = Counter()
     for name, sample, extracted in _extractions(table, declared, items):
@@ -163,7 +160,7 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
         if extracted.outcome != "failed":
             answer = "" if extracted.answer is None else extracted.answer
             answers.append(RunAnswer(name, sample, answer, extracted.outcome))
-    sums = [int(table[f"{kind}_tokens"].sum() or 0) for kind in ("prompt", "completion", "thought")]
+    sums = [int(table[name].sum() or 0) for name in tokens]
     return RunAnswers(
         declared,
         answers,
@@ -200,11 +197,8 @@ def write_answers(run: Path, found: RunAnswers) -> Path:
     path = run / f"{found.declared.name}.{'completions.' if programs else ''}jsonl"
     lines = []
     for one in found.answers:
-        record: dict[str, Json] = (
-            {"task_id": one.item, "completion": one.answer}
-            if programs
-            else {"id": one.item, "answer": one.answer}
-        )
+        item, answer = ("task_id", "completion") if programs else ("id", "answer")
+        record: dict[str, Json] = {item: one.item, answer: one.answer}
         record |= {"sample": one.sample, "outcome": one.outcome}
         lines.append(json.dumps(record, ensure_ascii=False) + "\n")
     write_text(path, "".join(lines))

@@ -150,11 +150,8 @@ class RunRecord:
 
     def _fixed(self) -> dict[str, Json]:
         """Return the parameters that must not change."""
-        args: dict[str, Json] = {
-            name: value
-            for name, value in self.model.args.items()
-            if name not in _OF_SPEED and value != _HIDDEN
-        }
+        shown = {name: value for name, value in self.model.args.items() if value != _HIDDEN}
+        args: dict[str, Json] = {name: value for name, value in shown.items() if name not in _OF_SPEED}
         model: dict[str, Json] = {"backend": self.model.backend, "name": self.model.name, "args": args}
         return {"model": model, **self.settings.of_requests()}
 
@@ -242,19 +239,13 @@ def refuse_other_items(record: DatasetRecord, items: Sequence[Item], file: objec
         InputError: an item of the run is missing in the file, or its text differs.
     """
     found = item_hashes(items)
-    missing = [name for name in record.hashes if name not in found]
-    if missing:
-        raise InputError(
-            f"has not all items of the run: {len(missing)} of {len(record.hashes)} are missing ({listed(missing, 5)})",
-            file=file,
-        )
-    other = [name for name, known in record.hashes.items() if found[name] != known]
-    if other:
-        raise InputError(
-            f"its items are not those that were asked: {len(other)} of {len(record.hashes)} differ "
-            f"({listed(other, 5)})",
-            file=file,
-        )
+    asked = len(record.hashes)
+    if missing := [name for name in record.hashes if name not in found]:
+        told = f"{len(missing)} of {asked} are missing ({listed(missing, 5)})"
+        raise InputError(f"has not all items of the run: {told}", file=file)
+    if other := [name for name, known in record.hashes.items() if found[name] != known]:
+        told = f"{len(other)} of {asked} differ ({listed(other, 5)})"
+        raise InputError(f"its items are not those that were asked: {told}", file=file)
 
 
 def _without_password(value: str) -> str:
@@ -269,20 +260,17 @@ def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> D
     before, now = (
         {key: value for key, value in asdict(one).items() if key not in free} for one in (old, new)
     )
-    _refuse([f"{name}: {told}" for told in _differences(before, now)], run)
+    found = _differences(before, now)
     if new.samples < old.samples:
-        _refuse([f"{name}: samples was {old.samples} and is now {new.samples}, but can only be raised"], run)
-    changed = [one for one, known in old.hashes.items() if new.hashes.get(one, known) != known]
-    if changed:
-        _refuse([f"{name}: {len(changed)} items have changed since ({listed(changed, 5)})"], run)
+        found.append(f"samples was {old.samples} and is now {new.samples}, but can only be raised")
+    if changed := [one for one, known in old.hashes.items() if new.hashes.get(one, known) != known]:
+        found.append(f"{len(changed)} items have changed since ({listed(changed, 5)})")
     gone = [one for one in old.hashes if one not in new.hashes]
     if gone and new.limit is not None and (old.limit is None or new.limit < old.limit):
-        _refuse(
-            [f"{name}: limit was {old.limit or 'not given'} and is now {new.limit}, but can only be raised"],
-            run,
-        )
-    if gone:
-        _refuse([f"{name}: {len(gone)} items are not among the items now ({listed(gone, 5)})"], run)
+        found.append(f"limit was {old.limit or 'not given'} and is now {new.limit}, but can only be raised")
+    elif gone:
+        found.append(f"{len(gone)} items are not among the items now ({listed(gone, 5)})")
+    _refuse([f"{name}: {told}" for told in found], run)
     return new
 
 
@@ -304,11 +292,8 @@ def _told(value: Json) -> str:
 
 def _refuse(differences: Sequence[str], run: Path) -> None:
     if differences:
-        raise UsageError(
-            f"holds another run: {listed(differences, 4)}; choose another folder, or start this "
-            f"one again with {argument('force', given=True)}",
-            file=run,
-        )
+        what = f"choose another folder, or start this one again with {argument('force', given=True)}"
+        raise UsageError(f"holds another run: {listed(differences, 4)}; {what}", file=run)
 
 
 #: The folder of the sandbox's verdicts in a run's folder.
@@ -346,16 +331,12 @@ class RunFolder:
         held = list(self.record.datasets)
         if name and name.lower() in held:
             return name.lower()
-        if name:
-            raise UsageError(
-                f"the run has no answers to {name}, only to {listed(held)}", field=str(self.path)
-            )
-        if len(held) == 1:
+        if not name and len(held) == 1:
             return held[0]
-        raise UsageError(
-            f"the run has answers to {listed(held)}; name one file, such as {self.path / held[0]}.jsonl",
-            field=str(self.path),
-        )
+        told = f"the run has answers to {listed(held)}; name one file, such as {self.path / held[0]}.jsonl"
+        if name:
+            told = f"the run has no answers to {name}, only to {listed(held)}"
+        raise UsageError(told, field=str(self.path))
 
 
 def read_run(path: Path) -> RunFolder:
@@ -420,6 +401,5 @@ def _clear(path: Path) -> None:
             shutil.rmtree(path / SANDBOX_FOLDER)
         (path / RECORD_FILE).unlink()
     except OSError as error:
-        raise OutputError(
-            f"cannot be cleared for {argument('force', given=True)} ({error.strerror})", file=path
-        ) from error
+        cleared = f"cannot be cleared for {argument('force', given=True)} ({error.strerror})"
+        raise OutputError(cleared, file=path) from error

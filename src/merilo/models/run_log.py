@@ -214,12 +214,9 @@ class RunLog:
         self._sizes[dataset] = whole
 
     def _refusal(self, dataset: str, error: OSError) -> OutputError:
-        reason = error.strerror or str(error)
-        return OutputError(
-            f"the log cannot be written ({reason}); the replies before it are kept, and the same "
-            "command resumes the run",
-            file=log_path(self._run, dataset),
-        )
+        kept = "the replies before it are kept, and the same command resumes the run"
+        reason = f"the log cannot be written ({error.strerror or error}); {kept}"
+        return OutputError(reason, file=log_path(self._run, dataset))
 
 
 @contextmanager
@@ -242,9 +239,8 @@ def open_log(run: Path) -> Iterator[RunLog]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(
-                "another process is writing this run; wait until it ends, or choose another folder", file=run
-            ) from None
+            busy = "another process is writing this run; wait until it ends, or choose another folder"
+            raise OutputError(busy, file=run) from None
         log = RunLog(run)
         try:
             yield log
@@ -267,12 +263,8 @@ def encoded(request: Request, reply: ModelReply, cost: float | None) -> bytes:
         "cost": cost,
         "when": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
-    text = _ENCODER.encode(record) + "\n"
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # Unpaired surrogates cannot be stored as UTF-8.
-        return text.encode("utf-8", "replace")
+    # Unpaired surrogates cannot be stored as UTF-8.
+    return (_ENCODER.encode(record) + "\n").encode("utf-8", "replace")
 
 
 def reply_of(row: Mapping[str, object]) -> ModelReply:
@@ -349,19 +341,15 @@ def _schema() -> dict[str, pl.DataType | type[pl.DataType]]:
     """Return the columns of a log with their types."""
     import polars as pl  # noqa: PLC0415 - takes half a second
 
-    texts = dict.fromkeys(("text", "thought", "finish"), pl.String)
-    tokens = dict.fromkeys(("prompt_tokens", "completion_tokens", "thought_tokens"), pl.Int64)
     return {
         "item": pl.String,
         "sample": pl.Int64,
-        "request": pl.String,
-        **texts,
+        **dict.fromkeys(("request", "text", "thought", "finish"), pl.String),
         "loglikelihoods": pl.List(pl.Float64),
-        **tokens,
+        **dict.fromkeys(("prompt_tokens", "completion_tokens", "thought_tokens"), pl.Int64),
         "seconds": pl.Float64,
         "attempts": pl.Int64,
-        "error": pl.String,
-        "model": pl.String,
+        **dict.fromkeys(("error", "model"), pl.String),
         "cost": pl.Float64,
         "when": pl.String,
     }

@@ -76,12 +76,9 @@ async def self_check(backend: ModelBackend) -> None:
         _refuse_impossible(backend, scores)
     worst = max(found.values(), key=lambda scores: scores.difference / scores.tolerance)
     if worst.difference > worst.tolerance:
-        _refuse(
-            backend,
-            "the log-likelihood of two words is not the sum of the first word's and the second's "
-            "after it (it differs by "
-            f"{worst.difference:.3g}); servers that shift log-probabilities by one token do this",
-        )
+        law = "the log-likelihood of two words is not the sum of the first word's and the second's after it"
+        shift = "servers that shift log-probabilities by one token do this"
+        _refuse(backend, f"{law} (it differs by {worst.difference:.3g}); {shift}")
     greedy = await _greedy(backend, found)
     if greedy and sum(not holds for holds in greedy) * 2 > len(greedy):
         _refuse(
