@@ -18,46 +18,25 @@ import merilo.datasets
 
 BUNDLED = Path(merilo.datasets.__file__).parent
 
-CHOICES = {"option_a", "option_b", "option_c", "option_d"}
-CODE = {"function"}
 
-#: The input fields that a prompt shows, by dataset or by group of a dataset.
-FIELDS: dict[str, set[str]] = {
-    "bps": {"inputs"},
-    "lcs": {"inputs"},
-    "mathlogicqa": {"text", *CHOICES},
-    "parus/cause": {"premise", "choice1", "choice2"},
-    "parus/effect": {"premise", "choice1", "choice2"},
-    "rcb": {"premise", "hypothesis"},
-    "rwsd": {"text", "span1_index", "span1_text", "span2_index", "span2_text"},
-    "rudetox": {"toxic_comment"},
-    "ruethics/correct": {"text", "actant_1", "actant_2"},
-    "ruethics/good": {"text", "actant_1", "actant_2"},
-    "ruethics/ethical": {"text", "actant_1", "actant_2"},
-    "ruhatespeech": {"target_group", "replica", "reply_1", "reply_2"},
-    "ruhhh/honest": {"query", "reply_1", "reply_2"},
-    "ruhhh/helpful": {"query", "reply_1", "reply_2"},
-    "ruhhh/harmless": {"query", "reply_1", "reply_2"},
-    "ruhumaneval": CODE,
-    "rucodeeval": CODE,
-    "rummlu": {"text", "subject", *CHOICES},
-    "mamuramu": {"text", "subject", *CHOICES},
-    "rumodar": {"inputs"},
-    "rumultiar": {"inputs"},
-    "rutie": {"question", "choice1", "choice2"},
-    "simplear": {"inputs"},
-    "chegeka": {"text", "topic"},
-    "multiq": {"text", "support_text", "question"},
-    "ruworldtree": {"question", *CHOICES},
-    "ruopenbookqa": {"question", *CHOICES},
-    "use/text": {"task", "text"},
-    "use/matching": {"task", "text", "choices", "additional_text"},
-    "use/multiple_choice_based_on_text": {"task", "text", "choices"},
-    "use/multiple_choice_options_within_text": {"task", "text"},
-    "use/multiple_choice_independent_options": {"task", "choices"},
+#: The input fields that each type of the exam's items shows.
+EXAM = {
+    "text": {"task", "text"},
+    "matching": {"task", "text", "choices", "additional_text"},
+    "multiple_choice_based_on_text": {"task", "text", "choices"},
+    "multiple_choice_options_within_text": {"task", "text"},
+    "multiple_choice_independent_options": {"task", "choices"},
 }
 
-NAMES = sorted({name.split("/")[0] for name in FIELDS})
+
+def fields_of(group: str) -> set[str]:
+    """The input fields that a prompt of a group shows."""
+    name, _, kind = group.partition("/")
+    declared = merilo.datasets.dataset(name)
+    return EXAM[kind] if name == "use" else {*declared.fields} - {"tests"} or {declared.placeholder}
+
+
+NAMES = sorted(merilo.datasets.names())
 
 LETTERS = r"A.*B.*C.*D|A–D|от A до D"
 CODE_ONLY = r"только.*код|строки|тел[оа]|продолжение|недостающ|ничего, кроме кода|один лишь код"
@@ -96,12 +75,6 @@ def words(prompt: str) -> set[str]:
     return set(re.findall(r"\w+", re.sub(r"\{\w+\}", "", prompt).lower()))
 
 
-def test_every_dataset_has_its_groups_and_no_others() -> None:
-    assert {group for name in NAMES for group in prompts_of(name)} == set(FIELDS)
-    assert {path.stem for path in (BUNDLED / "prompts").glob("*.yaml")} == set(NAMES)
-    assert len(NAMES) == 23
-
-
 @every("name", NAMES)
 def test_a_group_has_ten_prompts_that_differ_in_more_than_punctuation(name: str) -> None:
     for group, texts in prompts_of(name).items():
@@ -118,7 +91,7 @@ def test_a_prompt_shows_each_field_once_names_the_form_of_the_answer_and_is_set_
     for group, texts in prompts_of(name).items():
         form = FORMS.get(group) or FORMS[name]
         for prompt in texts:
-            assert sorted(placeholders(prompt)) == sorted(FIELDS[group]), prompt
+            assert sorted(placeholders(prompt)) == sorted(fields_of(group)), prompt
             rest = re.sub(r"\{\w+\}", "", prompt)
             assert not set("{}") & set(re.sub(r"[\[({})\]]", "", rest) if name == "bps" else rest), prompt
             assert re.search(form, LABELLED_CHOICE.sub("", prompt), flags=re.DOTALL), prompt
@@ -146,10 +119,7 @@ def test_a_prompt_supposes_nothing_that_an_item_of_its_group_lacks() -> None:
 
 # The bundled items.
 
-STRING_INPUTS = {"bps", "lcs", "rudetox", "rumodar", "rumultiar", "simplear"}
-GROUPED_BY = {"parus": "task", "ruethics": "question", "ruhhh": "criteria", "use": "type"}
 CODE_SETS = {"ruhumaneval", "rucodeeval"}
-USE_FIELDS = {"task", "text", "choices", "additional_text"}
 EXAMPLES = sorted(path.stem for path in (BUNDLED / "examples").glob("*.json"))
 
 
@@ -164,10 +134,6 @@ def items_of(name: str) -> list[dict[str, Any]]:
     """Test and shots in the order of the file; a dialogue's turns one after another."""
     items: list[Any] = split_of(name, "test") + split_of(name, "shots")
     return [turn for dialogue in items for turn in dialogue] if name == "rutie" else items
-
-
-def group_of(name: str, item: dict[str, Any]) -> str:
-    return f"{name}/{item['meta'][GROUPED_BY[name]]}" if name in GROUPED_BY else name
 
 
 def texts_of(value: Any) -> list[str]:
@@ -378,17 +344,9 @@ def test_computable_inputs_keep_to_the_methodology() -> None:
 # Labels, domains, criteria.
 
 LABELS = {
-    "bps": "01",
-    "mathlogicqa": "ABCD",
-    "parus": "12",
-    "rcb": "123",
-    "rwsd": ("Да", "Нет"),
-    "ruhatespeech": "12",
-    "ruhhh": "12",
-    "rummlu": "ABCD",
-    "mamuramu": "ABCD",
-    "ruworldtree": "ABCD",
-    "ruopenbookqa": "ABCD",
+    name: declared.answer.labels
+    for name, declared in merilo.datasets.CATALOGUE.items()
+    if declared.answer.kind == "choice" and name not in {"lcs", "rutie"}
 }
 
 
@@ -483,15 +441,3 @@ def test_turns_offer_two_answers_and_both_are_right_about_equally_often() -> Non
 
 
 # The page about all this.
-
-
-def test_the_page_counts_what_is_there() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "bundled-items.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| .+ \|$", page, flags=re.MULTILINE)
-
-    def turns(name: str, split: str) -> int:
-        return sum(len(item) if isinstance(item, list) else 1 for item in split_of(name, split))
-
-    assert {name.lower(): (int(test), int(shots)) for name, test, shots in rows} == {
-        name: (turns(name, "test"), turns(name, "shots")) for name in NAMES
-    }

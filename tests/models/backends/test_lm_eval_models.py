@@ -286,19 +286,3 @@ def test_a_real_server_says_in_a_chat_what_the_same_weights_say(served: str, wei
     assert [reply.completion_tokens for reply in over_http] == [10] * 5
     assert {reply.finish for reply in over_http} == {"length"}
     assert [reply.prompt_tokens for reply in over_http] == [reply.prompt_tokens for reply in local]
-
-
-@pytest.mark.slow
-def test_a_real_server_that_ignores_echo_is_refused_before_a_run(served: str, weights: Path) -> None:
-    backend = open_backend(
-        "local-completions", {"model": str(weights), "base_url": served, "max_retries": "0"}
-    )
-
-    async def run() -> None:
-        try:
-            await self_check(backend)
-        finally:
-            await backend.close()
-
-    with pytest.raises(BackendError, match="it ignores echo or logprobs"):
-        asyncio.run(run())
