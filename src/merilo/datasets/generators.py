@@ -298,7 +298,7 @@ def _expression(depth: int, random: Random) -> _Term | None:
     """
     count = random.choice(_TERMS)
     deepest = random.randrange(count)
-    done, sign, product = 0, 1, _Term("", 0)
+    done, sign, product = 0, 1, 0
     text = ""
     for place in range(count):
         term = _term(depth - 1 if place == deepest else random.randrange(depth), random)
@@ -307,15 +307,14 @@ def _expression(depth: int, random: Random) -> _Term | None:
         operation = random.choice("+-*/") if place else ""
         text += f" {operation} {term.text}" if place else term.text
         if operation == "*":
-            product = _Term("", product.value * term.value)
+            product *= term.value
         elif operation == "/":
-            if term.value == 0 or product.value % term.value:
+            if term.value == 0 or product % term.value:
                 return None
-            product = _Term("", product.value // term.value)
+            product //= term.value
         else:
-            done += sign * product.value
-            sign, product = (-1 if operation == "-" else 1), term
-    return _Term(text, done + sign * product.value)
+            done, sign, product = done + sign * product, -1 if operation == "-" else 1, term.value
+    return _Term(text, done + sign * product)
 
 
 def _term(depth: int, random: Random) -> _Term | None:

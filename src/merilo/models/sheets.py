@@ -73,11 +73,8 @@ def read_sheet(path: Path, *, first_sample: bool = False) -> Sheet:
         if first_sample and record.sample not in {None, "1"}:
             continue
         if record.id in sheet.answers:
-            raise InputError(
-                f"item {record.id[:60]!r} is answered twice, here and in row {sheet.rows[record.id]}",
-                file=path,
-                row=record.row,
-            )
+            twice = f"item {record.id[:60]!r} is answered twice, here and in row {sheet.rows[record.id]}"
+            raise InputError(twice, file=path, row=record.row)
         sheet.answers[record.id], sheet.rows[record.id] = record.answer, record.row
     return sheet
 
@@ -97,21 +94,17 @@ def read_sheet_or_log(path: Path, declared: Dataset, items: Sequence[Item]) -> S
     if not is_harness_log(path):
         return read_sheet(path)
     if declared.answer.kind == "program":
-        raise DataError(
-            "holds programs, which must be run before they are scored: write them as JSON Lines for merilo code score",
-            file=path,
-        )
+        first = "which must be run before they are scored: write them as JSON Lines for merilo code score"
+        raise DataError(f"holds programs, {first}", file=path)
     read = read_harness_log(path, declared, [NamedItem(str(item.id), item) for item in items])
-    sheet = Sheet(str(path), {}, {}, read.mapping)
-    for record in sorted(read.records, key=lambda record: int(record.sample or 1)):
-        if record.id in sheet.answers:
-            continue
-        sheet.answers[record.id], sheet.rows[record.id] = record.answer, record.row
-    if more := len(read.records) - len({record.id for record in read.records}):
-        read.mapping.notes.append(
-            f"items have several samples: the first of each is scored, {more} are left out"
-        )
-    return sheet
+    # The first sample of an item stands last, so that it is the one that is kept.
+    records = sorted(read.records, key=lambda record: int(record.sample or 1), reverse=True)
+    answers = {record.id: record.answer for record in records}
+    rows = {record.id: record.row for record in records}
+    if more := len(records) - len(answers):
+        first = f"items have several samples: the first of each is scored, {more} are left out"
+        read.mapping.notes.append(first)
+    return Sheet(str(path), answers, rows, read.mapping)
 
 
 def match(sheet: Sheet, items: Sequence[Item], form: Answer) -> Matched:
@@ -142,9 +135,8 @@ def match(sheet: Sheet, items: Sequence[Item], form: Answer) -> Matched:
         try:
             given[ids[name]] = read_answer(form, _of_form(form, answer))
         except (AnswerTypeError, AnswerContentError, InputError) as error:
-            raise InputError(
-                f"the answer to item {name[:60]!r}: {error}", file=sheet.file, row=sheet.rows[name]
-            ) from error
+            wrong = f"the answer to item {name[:60]!r}: {error}"
+            raise InputError(wrong, file=sheet.file, row=sheet.rows[name]) from error
     return Matched(given, tuple(item.id for item in items if item.id not in given), tuple(unknown))
 
 

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from every import every
 
-from merilo.errors import UsageError
 from merilo.models.backends.servers import RateLimiter, RateLimits
 
 
@@ -75,9 +74,3 @@ def test_a_pause_holds_every_request_until_it_ends() -> None:
 
     asyncio.run(run())
     assert clock.now == 1030.0
-
-
-@every("value", [0, -1, float("nan")])
-def test_a_limit_is_positive(value: float) -> None:
-    with pytest.raises(UsageError, match="tokens_per_minute: takes a positive number"):
-        RateLimits(tokens_per_minute=value)

@@ -42,19 +42,10 @@ class RateLimits:
     Attributes:
         requests_per_minute: requests, repeated ones included; `None` for no limit.
         tokens_per_minute: tokens of requests and replies together; `None` for no limit.
-
-    Raises:
-        UsageError: a limit is not positive.
     """
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("requests_per_minute", "tokens_per_minute"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError("takes a positive number", field=argument(name))
 
 
 @dataclass(slots=True)
