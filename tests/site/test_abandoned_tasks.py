@@ -8,9 +8,8 @@ from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, 
 from sqlalchemy import select
 
 from merilo.site.assignment import Allocation
-from merilo.site.database import writing
+from merilo.site.database import ServerClock, writing
 from merilo.site.schema import ANSWERED, RESPONSE, TASK
-from merilo.site.server_clock import ServerClock
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 

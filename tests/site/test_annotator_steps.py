@@ -22,11 +22,10 @@ from merilo.site.annotator_steps import (
     save_answer,
     training_answer,
 )
-from merilo.site.database import cookie_key
+from merilo.site.database import ServerClock, cookie_key, latest_time
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation, platform_id
 from merilo.site.schema import INVITATION, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy, load_study, register
-from merilo.site.server_clock import ServerClock, latest_time
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

@@ -20,10 +20,9 @@ from hypothesis.stateful import (
 from sqlalchemy import Connection, Engine, func, select
 
 from merilo.settings import AdaptiveOverlap
-from merilo.site.assignment import Allocation, GivenTask, below_threshold
+from merilo.site.assignment import Allocation, GivenTask, StudyRules, below_threshold
 from merilo.site.database import writing
 from merilo.site.schema import ANSWERED, RESPONSE, TASK
-from merilo.site.study_rules import StudyRules
 
 
 def vote_key(_: int, answer: str) -> str | None:

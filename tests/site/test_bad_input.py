@@ -20,9 +20,8 @@ from site_in_process import hidden, opened_site, to_first_task, visiting
 from site_process import running_site, served_site
 from sqlalchemy import Engine, event, select, text
 
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.database import ServerClock, database_url, open_database, writing
 from merilo.site.schema import PERSON, RESPONSE
-from merilo.site.server_clock import ServerClock
 from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 

@@ -10,7 +10,7 @@ from merilo.datasets import dataset
 from merilo.items import Item
 from merilo.people.reading import read_responses
 from merilo.settings import Settings
-from merilo.site.study_rules import vote_keys
+from merilo.site.served_study import vote_keys
 from merilo.studies.instruction import SKIP_OWN
 
 NUMBERS = ["7", "007", "7.0", " 7", "+7", "8", "1 000", "1000", "-7", "1,5", "1.5"]

@@ -11,10 +11,9 @@ from interleaving import every_order, run_interleaved
 from postgres_server import PostgresServer
 from sqlalchemy import Connection, Engine, func, select, text
 
-from merilo.site.assignment import Allocation, GivenTask
+from merilo.site.assignment import Allocation, GivenTask, StudyRules
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import OPEN, RESPONSE
-from merilo.site.study_rules import StudyRules
 
 Step = Callable[[Connection, StudyRules], object]
 

@@ -10,9 +10,8 @@ from site_in_process import hidden, opened_site, to_first_task, visiting
 from sqlalchemy import event
 
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.assignment import Allocation
+from merilo.site.assignment import Allocation, StudyRules
 from merilo.site.database import database_url, open_database
-from merilo.site.study_rules import StudyRules
 from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]

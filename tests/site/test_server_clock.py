@@ -3,7 +3,7 @@
 from every import every
 from sqlalchemy import Connection
 
-from merilo.site.server_clock import SET_BACK, ServerClock, follow_database, site_clock
+from merilo.site.database import SET_BACK, ServerClock, follow_database, site_clock
 
 AT = 4_102_444_800_000
 
@@ -13,7 +13,7 @@ class Computer:
 
     def __init__(self, monkeypatch) -> None:
         self.nanoseconds = 0
-        monkeypatch.setattr("merilo.site.server_clock.time.monotonic_ns", lambda: self.nanoseconds)
+        monkeypatch.setattr("merilo.site.database.time.monotonic_ns", lambda: self.nanoseconds)
 
     def passes(self, milliseconds: int) -> None:
         self.nanoseconds += milliseconds * 1_000_000

@@ -4,9 +4,8 @@ import random
 
 from sqlalchemy import Connection, func, insert, select
 
-from merilo.site.assignment import RANKS, tasks_of_rules
+from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
 from merilo.site.schema import PERSON, RESPONSE, STUDY, TASK
-from merilo.site.study_rules import StudyRules
 
 
 def begin(

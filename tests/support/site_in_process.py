@@ -10,9 +10,8 @@ from sqlalchemy import event
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
-from merilo.site.database import cookie_key, database_url, open_database, writing
+from merilo.site.database import ServerClock, cookie_key, database_url, open_database, writing
 from merilo.site.served_study import load_study, register
-from merilo.site.server_clock import ServerClock
 from merilo.studies.study_folder import StudyFolder
 
 

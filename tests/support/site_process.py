@@ -16,8 +16,7 @@ from ended_process import ended_process
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
 from merilo.site.bounded_http import BoundedHttp
-from merilo.site.database import cookie_key, writing
-from merilo.site.server_clock import site_clock
+from merilo.site.database import cookie_key, site_clock, writing
 from merilo.site.serving import opened_studies
 
 

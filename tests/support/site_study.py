@@ -7,9 +7,8 @@ from study_people import study_of
 
 from merilo.items import Item
 from merilo.site.annotator_steps import ShownTask, consent, next_task, person_of, read_instruction
-from merilo.site.database import cookie_key, writing
+from merilo.site.database import ServerClock, cookie_key, latest_time, writing
 from merilo.site.people_access import admit_from_platform
-from merilo.site.server_clock import ServerClock, latest_time
 from merilo.site.serving import opened_studies
 from merilo.site.site_requests import VisitorCookies
 from merilo.studies.freezing import freeze_plan

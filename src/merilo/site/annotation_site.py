@@ -18,11 +18,10 @@ from markupsafe import Markup
 from sqlalchemy import Connection, Engine
 
 from merilo.site.annotator_steps import Participant
-from merilo.site.database import Writer, snapshot
+from merilo.site.database import ServerClock, Writer, snapshot
 from merilo.site.live_events import LiveFigures
 from merilo.site.people_access import NewPeople
 from merilo.site.served_study import ServedStudy
-from merilo.site.server_clock import ServerClock
 from merilo.site.site_requests import (
     LIFETIME,
     Refusal,

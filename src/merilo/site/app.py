@@ -27,8 +27,7 @@ from merilo.site.author_pages import (
 )
 from merilo.site.author_session import HOME, AuthorViews, SignInNeededError, author_entry_routes
 from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
-from merilo.site.database import Writer
-from merilo.site.server_clock import follow_database
+from merilo.site.database import Writer, follow_database
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.visitor_limits import WaitingBodies
 

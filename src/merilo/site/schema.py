@@ -131,7 +131,7 @@ RESPONSE: Final = Table(
         sqlite_where=text("state = 'open'"),
         postgresql_where=text("state = 'open'"),
     ),
-    Index("ix_response_task", "study", "task"),
+    Index("ix_response_task", "task", "study"),  # not by study: SQLite would take it for open tasks too
 )
 
 #: Links and codes that let somebody in: only their hashes are kept.

@@ -23,11 +23,10 @@ from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.squad import alternatives, f1_points
 from merilo.people.platforms.export import json_text
-from merilo.people.spelling import canonical, key_of, rules_of
+from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.settings import AdaptiveDesign
-from merilo.site.assignment import RANKS, tasks_of_rules
+from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
 from merilo.site.schema import FOREIGN, OWN, STUDY, TASK
-from merilo.site.study_rules import StudyRules, vote_keys
 from merilo.studies.freezing import changes_since_freeze, read_frozen
 from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
@@ -282,6 +281,44 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
         lengths=tuple(map(_length, (*items, *controls))),
         types={number: kind for number, kind in enumerate(types) if kind is not None},
     )  # fmt: skip
+
+
+_SKIPS: Final = frozenset(SKIP_OWN.values())
+
+
+def vote_keys(
+    dataset: Dataset, normalise: Sequence[str], items: Sequence[Item]
+) -> Callable[[int, str], str | None]:
+    """Return a function of a task's number and an answer that makes equal texts of equal votes.
+
+    The baseline counts votes in the same way.
+
+    It returns `None` for a skip, which is no answer.
+
+    Args:
+        dataset: the dataset's declaration.
+        normalise: names of normalisation rules, as the plan has them.
+        items: the items of the test, by the numbers of their tasks.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> key = vote_keys(dataset("multiq"), (), [])
+        >>> key(0, " The  House. ") == key(0, "house")
+        True
+    """
+    rules, metric = rules_of(normalise), key_of(dataset)
+    kinds = tuple(str(item.meta.get("type") or "") for item in items)
+
+    def key(task: int, answer: str) -> str | None:
+        text = " ".join(answer.split())
+        if not text or text in _SKIPS:
+            return None
+        if not dataset.answers_as_typed:
+            text = unify([text], dataset.answer.labels)[text]
+        text = canonical(text, rules)
+        return text if metric is None else metric(text, kinds[task] if task < len(kinds) else "")
+
+    return key
 
 
 def _length(item: Item) -> int:

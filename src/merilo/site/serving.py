@@ -35,11 +35,11 @@ from merilo.site.database import (
     keep_setting,
     last_address,
     open_database,
+    site_clock,
     snapshot,
     writing,
 )
 from merilo.site.served_study import ServedStudy, load_study, register
-from merilo.site.server_clock import site_clock
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
 from merilo.wording import listed, shortened

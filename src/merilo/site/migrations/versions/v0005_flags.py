@@ -9,5 +9,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Drop the column."""
+    """Drop the column, and turn an index round that must not be taken for the one of open tasks."""
     op.drop_column("person", "flagged")
+    op.drop_index("ix_response_task", "response")
+    op.create_index("ix_response_task", "response", ["task", "study"])

@@ -1,1 +1,0 @@
-"""Migrations of the site's tables, run by Alembic."""
