@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -484,16 +485,18 @@ def backend(
     folder = packages.resolve() if packages else None
     if unsafe_no_sandbox:
         return NoJail(interpreter(python), folder)
-    if name == "bubblewrap":
-        return Bubblewrap(interpreter(python), folder)
-    if name == "docker":
-        return Docker(image_of(python), folder)
+    kinds: dict[str, Callable[[], Backend]] = {
+        "bubblewrap": lambda: Bubblewrap(interpreter(python), folder),
+        "docker": lambda: Docker(image_of(python), folder),
+    }
+    if name in kinds:
+        return kinds[name]()
     if name != "auto":
         raise UsageError(
             f"there is no backend '{name}' (choose from: bubblewrap, docker, auto)", field=argument("backend")
         )
     reasons: list[MissingPartError] = []
-    for make in (lambda: Bubblewrap(interpreter(python), folder), lambda: Docker(image_of(python), folder)):
+    for make in kinds.values():
         try:
             return make()
         except MissingPartError as error:

@@ -8,7 +8,7 @@ the text as Python (see `merilo.sandbox.layout`): the jail finds out whether the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -63,16 +63,14 @@ def without_reasoning(completion: str) -> str:
 
 
 def _without_last_marks(text: str) -> str:
-    end = len(text)
-    while (bare := _end_without_blanks(text, end)) and text.endswith(_LAST_MARKS, 0, bare):
-        end = text.rindex("<", 0, bare)
+    end = bare = len(text)
+    while bare:
+        while bare and text[bare - 1].isspace():
+            bare -= 1
+        if not text.endswith(_LAST_MARKS, 0, bare):
+            break
+        end = bare = text.rindex("<", 0, bare)
     return text[:end]
-
-
-def _end_without_blanks(text: str, end: int) -> int:
-    while end and text[end - 1].isspace():
-        end -= 1
-    return end
 
 
 def _without_thoughts(text: str, opening: str, closing: str) -> str:
@@ -278,6 +276,8 @@ Form = Literal["body", "body, shifted", "function", "module", "nothing"]
 #: The form of an answer in which no code was found.
 NOTHING: Final = "nothing"
 
+_FUTURE: Final = re.compile(r"^from __future__ import .*$", re.MULTILINE)
+
 #: Statements of a stub's body: its docstring, and placeholders for the missing code.
 _HOLLOW: Final = re.compile(r"[rRuU]?[\"']|\.\.\.|pass\b|raise NotImplementedError\b")
 
@@ -389,10 +389,14 @@ def extract(completion: str, stub: Stub) -> Extraction:
                 return _complete(outside, stub, _Code("between prose"))
         if block is not None and not (begun and not _defines(block, stub)):
             place: Place = "fenced" if block.closed else "unclosed fence"
+            # A model may write imports and helper functions in separate blocks.
             others = [
-                other for other in marked.blocks if other is not block and not _is_other_language(other)
+                read_layout(other.code)
+                for other in marked.blocks
+                if other is not block and (other.is_python or not other.language)
             ]
-            return _complete(read_layout(block.code), stub, _Code(place, block.closed, _definitions(others)))
+            elsewhere = [found for layout in others for found in _definitions(layout, layout.segments)]
+            return _complete(read_layout(block.code), stub, _Code(place, block.closed, elsewhere))
         if before.segments:
             return _complete(before, stub, _Code("before a fence"))
     layout = read_layout(text)
@@ -410,16 +414,9 @@ def _is_plain_body(text: str, stub: Stub) -> bool:
     return re.match(rf"[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(stub.entry_point)}\b", first) is None
 
 
-def _is_other_language(block: Block) -> bool:
-    return bool(block.language) and not block.is_python
-
-
-def _definitions(blocks: list[Block]) -> list[Definition]:
-    """Return the definitions in blocks: a model may write imports and helper functions in separate blocks."""
-    layouts = [read_layout(block.code) for block in blocks]
-    return [
-        one for layout in layouts for segment in layout.segments for one in read_definitions(layout, segment)
-    ]
+def _definitions(layout: Layout, segments: Iterable[list[Statement]]) -> list[Definition]:
+    """Return the definitions in segments of a text."""
+    return [found for segment in segments for found in read_definitions(layout, segment)]
 
 
 def _choose(blocks: list[Block], stub: Stub) -> Block | None:
@@ -490,7 +487,8 @@ def _complete(layout: Layout, stub: Stub, code: _Code) -> Extraction:
         return _function(layout, segment, stub, code)
     segment = layout.segments[0]
     if not segment[0].indent and _lost_indent(segment) is None and not _is_body(segment):
-        text = layout.cut(0, len(layout.lines)) if code.whole else _text(layout, segment)
+        begin, end = (0, len(layout.lines)) if code.whole else (segment[0].first, segment[-1].last)
+        text = layout.cut(begin, end, "" if code.whole else segment[0].indent)
         return _with_preamble(text, stub, code.place, "module")
     return _body(layout, segment, stub, code)
 
@@ -503,31 +501,16 @@ def _function(layout: Layout, segment: list[Statement], stub: Stub, code: _Code)
         source = layout.cut(segment[0].first, segment[-1].last, base)
     else:
         end = end_of_block(segment, _definition(segment, stub.entry_point) or 0)
-        kept, below = segment[:end], _below(layout, segment, end)
+        later = layout.segments[layout.segments.index(segment) + 1 :]
+        kept, below = segment[:end], _definitions(layout, [segment[end:], *later])
         source = "".join(layout.cut(statement.first, statement.last, base) for statement in kept)
     bound = {statement.bound for statement in kept if statement.indent == base} - {None}
     below_text = needed(source, below, [stub.entry_point])
-    others = [*_above(layout, segment), *code.elsewhere]
+    earlier = layout.segments[: layout.segments.index(segment)]
+    others = [*_definitions(layout, earlier), *code.elsewhere]
     above = needed(source + below_text, others, [stub.entry_point, *filter(None, bound)])
     alone = sum(statement.indent == base for statement in kept) == 1 and not below_text and not above
     return _with_preamble(above + source + below_text, stub, code.place, "function" if alone else "module")
-
-
-def _above(layout: Layout, segment: list[Statement]) -> list[Definition]:
-    """Return the definitions in the segments before the given one."""
-    return [
-        one
-        for other in layout.segments[: layout.segments.index(segment)]
-        for one in read_definitions(layout, other)
-    ]
-
-
-def _below(layout: Layout, segment: list[Statement], end: int) -> list[Definition]:
-    """Return the definitions after the first `end` statements of a segment."""
-    found = read_definitions(layout, segment[end:])
-    for other in layout.segments[layout.segments.index(segment) + 1 :]:
-        found += read_definitions(layout, other)
-    return found
 
 
 def _is_body(segment: list[Statement]) -> bool:
@@ -552,7 +535,8 @@ def _body(layout: Layout, segment: list[Statement], stub: Stub, code: _Code) -> 
     first = segment[0]
     lost = _lost_indent(segment)
     base = first.indent if lost is None else lost
-    end = _end_of_body(segment, base) if base else len(segment)
+    lower = (number for number, statement in enumerate(segment) if len(statement.indent) < len(base))
+    end = next((number for number in lower if number), len(segment))
     if lost is None:
         text = layout.cut(first.first, segment[end - 1].last, base, stub.indent)
     else:
@@ -562,14 +546,6 @@ def _body(layout: Layout, segment: list[Statement], stub: Stub, code: _Code) -> 
     above = needed(text + below, code.elsewhere, [stub.entry_point])
     form: Form = "body" if first.indent == stub.indent else "body, shifted"
     return _program(above + stub.prompt + text + below, code.place, form)
-
-
-def _end_of_body(segment: list[Statement], indent: str) -> int:
-    """Return the index of the first statement that is indented less than the body."""
-    for number, statement in enumerate(segment[1:], 1):
-        if len(statement.indent) < len(indent):
-            return number
-    return len(segment)
 
 
 def _lost_indent(segment: list[Statement]) -> str | None:
@@ -588,17 +564,11 @@ def _lost_indent(segment: list[Statement]) -> str | None:
     return None
 
 
-def _text(layout: Layout, segment: list[Statement]) -> str:
-    return layout.cut(segment[0].first, segment[-1].last, segment[0].indent)
-
-
 def _with_preamble(source: str, stub: Stub, place: Place, form: Form) -> Extraction:
     """Put the stub's imports and given functions before the source, but after its `__future__` imports."""
-    future = re.findall(r"^from __future__ import .*$", source, re.MULTILINE)
-    if future:
-        source = re.sub(r"^from __future__ import .*$", "", source, flags=re.MULTILINE)
+    future = _FUTURE.findall(source)
     head = "".join(f"{line}\n" for line in future)
-    return _program(head + stub.preamble + source, place, form)
+    return _program(head + stub.preamble + (_FUTURE.sub("", source) if future else source), place, form)
 
 
 def _program(source: str, place: Place, form: Form) -> Extraction:

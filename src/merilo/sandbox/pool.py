@@ -52,6 +52,13 @@ _FALSE_STARTS: Final = 3
 _AHEAD: Final = 2
 
 
+#: The answers of programs whose worker, or whose check's process, was lost each time.
+_WORKER_LOST: Final = CallResult(Outcome.EXITED, error="worker lost", message="its worker was lost each time")
+_JUDGE_LOST: Final = CallResult(
+    Outcome.EXITED, error="judge lost", message="the process of its check was lost each time"
+)
+
+
 class Pool:
     """Jailed workers, started when first needed and ended by `close` or at the end of a `with` block.
 
@@ -262,35 +269,24 @@ class _Run:
         for message in messages:
             self._report(worker.finished(), message)
         if not alive:
-            self._lose(
-                worker,
-                CallResult(Outcome.EXITED, error="worker lost", message="its worker was lost each time"),
-            )
+            self._lose(worker, _WORKER_LOST)
 
     def _report(self, job: QueuedProgram, message: bytes) -> None:
         report = report_of(message)
         if lost_its_judge(report, job.program):
-            self._try_again(
-                job,
-                CallResult(
-                    Outcome.EXITED, error="judge lost", message="the process of its check was lost each time"
-                ),
-            )
+            self._try_again(job, _JUDGE_LOST)
         else:
             self._done.append(execution_of(report, job.program, self._pool.limits, job.attempts))
 
     def _watch(self) -> None:
         """Kill workers that are stuck: a worker should have killed its program long before this deadline."""
-        now = time.monotonic()
+        now, limit = time.monotonic(), self._pool.limits.wall_seconds
         start = _START.get(self._pool.backend.name, _START["bubblewrap"])
         for worker in list(self._workers):
-            patience = self._pool.limits.wall_seconds + GRACE + (start if worker.greeting is None else 0.0)
+            patience = limit + GRACE + (start if worker.greeting is None else 0.0)
             if worker.jobs and now - worker.since > patience:
-                limit = self._pool.limits.wall_seconds
-                self._lose(
-                    worker,
-                    CallResult(Outcome.TIMEOUT, message=f"more than {limit:g} s, and the worker was stuck"),
-                )
+                message = f"more than {limit:g} s, and the worker was stuck"
+                self._lose(worker, CallResult(Outcome.TIMEOUT, message=message))
 
     def _lose(self, worker: WorkerProcess, verdict: CallResult) -> None:
         """Remove a lost worker: the program that it was running counts as tried once more.
@@ -315,13 +311,5 @@ class _Run:
             self._again.appendleft(job)
             return
         answers = () if isinstance(job.program.tests, Check) else (verdict,) * len(job.program.tests)
-        self._done.append(
-            Execution(
-                job.program.id,
-                verdict.outcome,
-                answers,
-                verdict.error,
-                verdict.message,
-                attempts=job.attempts,
-            )
-        )
+        end = verdict.outcome, answers, verdict.error, verdict.message
+        self._done.append(Execution(job.program.id, *end, attempts=job.attempts))

@@ -41,10 +41,6 @@ class Probe:
     sign: Sign | frozenset[Outcome]
 
 
-def _ends(*outcomes: Outcome) -> frozenset[Outcome]:
-    return frozenset(outcomes)
-
-
 #: Helper for probes: `tried` calls the C library and returns the call's name if it succeeded.
 _C: Final = """
 import ctypes, os
@@ -170,7 +166,7 @@ def probe():
 import os, sys
 def probe():
     os.execv(sys.executable, [sys.executable, "-c", ""])
-""", _ends(Outcome.FORBIDDEN)),
+""", frozenset({Outcome.FORBIDDEN})),
 )  # fmt: skip
 
 _PRIVILEGES: Final = (
@@ -214,7 +210,7 @@ _LIMITS: Final = (
     Probe("limits", "memory is limited", """
 def probe():
     kept = [bytes(2 ** 26) for _ in range(32)]
-""", _ends(Outcome.MEMORY)),
+""", frozenset({Outcome.MEMORY})),
     Probe("limits", "no memory outlives its mapping", """
 import mmap
 def probe():
@@ -231,34 +227,34 @@ def probe():
                 pass
         except BaseException:
             pass
-""", _ends(Outcome.TIMEOUT)),
+""", frozenset({Outcome.TIMEOUT})),
     Probe("limits", "output is limited", """
 def probe():
     return "x" * 10 ** 8
-""", _ends(Outcome.OUTPUT)),
+""", frozenset({Outcome.OUTPUT})),
     Probe("limits", "the number of threads is limited", """
 import threading, time
 def probe():
     for _ in range(300):
         threading.Thread(target=time.sleep, args=(1,)).start()
-""", _ends(Outcome.EXCEPTION, Outcome.MEMORY)),
+""", frozenset({Outcome.EXCEPTION, Outcome.MEMORY})),
     Probe("limits", "the number of descriptors is limited", """
 def probe():
     kept = [open("/dev/null") for _ in range(900)]
-""", _ends(Outcome.EXCEPTION)),
+""", frozenset({Outcome.EXCEPTION})),
     Probe("limits", "the size of a file is limited", """
 def probe():
     with open("f", "wb", buffering=0) as file:
         for _ in range(256):
             file.write(bytes(2 ** 20))
-""", _ends(Outcome.EXCEPTION, Outcome.EXITED)),
+""", frozenset({Outcome.EXCEPTION, Outcome.EXITED})),
     Probe("limits", "the size of the scratch folder is limited", """
 def probe():
     for number in range(256):
         open(str(number), "wb").write(bytes(2 ** 20))
-""", _ends(Outcome.EXCEPTION)),
+""", frozenset({Outcome.EXCEPTION})),
     Probe("limits", "a source that crashes the parser affects nothing else",
-          "x = " + "-(" * 50_000 + ")" * 50_000, _ends(Outcome.SYNTAX_ERROR, Outcome.MEMORY, Outcome.EXITED)),
+          "x = " + "-(" * 50_000 + ")" * 50_000, frozenset({Outcome.SYNTAX_ERROR, Outcome.MEMORY, Outcome.EXITED})),
 )  # fmt: skip
 
 PROBES: Final = _FILES + _NETWORK + _PROCESSES + _PRIVILEGES + _LIMITS
