@@ -164,10 +164,6 @@ def test_the_text_of_a_string_is_never_moved():
     assert '"""\n  two\nnone\n"""' in source
 
 
-def test_the_stubs_imports_stand_before_a_repeated_signature():
-    assert answers("def total(numbers: List[int]):\n    return math.floor(sum(numbers))\n") == 6
-
-
 def test_functions_that_the_stub_gives_stay_available():
     stub = stub_of('def one(x):\n    return x\n\n\ndef total(numbers):\n    """Add up."""\n')
     assert answers("```python\ndef total(numbers):\n    return sum(map(one, numbers))\n```", stub) == 6
@@ -184,16 +180,6 @@ def test_functions_that_the_stub_gives_stay_available():
 @every("wrap", ["{}", "```python\n{}```", "Here you are:\n\n{}\n\nIt is simple.", "```\n{}"])
 def test_a_whole_module_is_taken_whole(module, wrap):
     assert answers(wrap.format(module)) == 6
-
-
-def test_helpers_below_the_body_are_kept_when_it_uses_them():
-    completion = "    return add(numbers)\n\n\ndef add(numbers):\n    return start() + sum(numbers)\n\n\ndef start():\n    return 0\n\n\ndef junk(:\n"
-    assert answers(completion) == 6
-
-
-def test_a_second_definition_by_a_model_that_repeats_itself_is_cut():
-    assert answers("    return sum(numbers)\n\n\ndef total(numbers):\n    retu") == 6
-    assert answers(SIGNATURE + "    return sum(numbers)\n\n\ndef total(numbers):\n    retu") == 6
 
 
 def test_the_last_block_that_defines_the_function_is_the_models_last_word():
@@ -238,37 +224,48 @@ def test_a_helper_that_the_chosen_block_defines_is_not_taken_from_a_draft():
     assert "return 0" not in extract(f"{draft}\nBetter:\n{final}", STUB).source
 
 
-def test_a_block_of_python_goes_before_one_of_another_language():
-    assert answers("```bash\nls\n```\n```python\nreturn sum(numbers)\n```\n") == 6
-
-
 def test_code_whose_fence_was_opened_in_the_prompt_ends_at_the_closing_fence():
     assert answers("    return sum(numbers)\n```\n\nThis adds up.\n```python\nprint(total([1]))\n```") == 6
     assert extract("    return sum(numbers)\n```", STUB).rule == "before a fence: body"
 
 
-def test_a_fence_may_open_behind_prose_and_inside_a_list():
-    assert answers("Here: ```python\ndef total(numbers):\n    return sum(numbers)\n```") == 6
-    assert (
-        answers(
-            "1. Write:\n   ```python\n   def total(numbers):\n       return sum(numbers)\n   ```\n2. Done"
-        )
-        == 6
-    )
-    assert answers("```return sum(numbers)```") == 6
-    assert answers("    return sum(numbers)```") == 6
-    assert answers("```python\nreturn sum(numbers)```\nUse it as `total([1])`.") == 6
-
-
-def test_what_the_model_thought_aloud_is_no_answer():
-    assert (
-        answers("<think>\n```python\ndef total(numbers): return 0\n```\n</think>\n    return sum(numbers)")
-        == 6
-    )
-
-
 WHOLE = SIGNATURE + "    return sum(numbers)\n"
 DRAFT = SIGNATURE + "    return 0\n"
+
+FENCED = f"```python\n{WHOLE}```"
+MARKED = WHOLE.replace("\n", "  # ```python\n", 1)
+HELPER = "def one(x):\n    return x\n"
+USES_HELPER = SIGNATURE + "    return sum(map(one, numbers))\n"
+
+#: What is special about an answer -> answers from which the right program must be taken.
+COMPLETIONS = {
+    "the stub's imports stand before a repeated signature": ["def total(numbers: List[int]):\n    return math.floor(sum(numbers))\n"],
+    "helpers below the body are kept when it uses them": ["    return add(numbers)\n\n\ndef add(numbers):\n    return start() + sum(numbers)\n\n\ndef start():\n    return 0\n\n\ndef junk(:\n"],
+    "a second definition by a model that repeats itself is cut": [f"{start}    return sum(numbers)\n\n\ndef total(numbers):\n    retu" for start in ("", SIGNATURE)],
+    "a block of Python goes before one of another language": ["```bash\nls\n```\n```python\nreturn sum(numbers)\n```\n"],
+    "a fence opens behind prose": ["Here: ```python\ndef total(numbers):\n    return sum(numbers)\n```"],
+    "a fence opens inside a list": ["1. Write:\n   ```python\n   def total(numbers):\n       return sum(numbers)\n   ```\n2. Done"],
+    "a fence opens or closes on a line of code": ["```return sum(numbers)```", "    return sum(numbers)```", "```python\nreturn sum(numbers)```\nUse it as `total([1])`."],
+    "what the model thought aloud is no answer": ["<think>\n```python\ndef total(numbers): return 0\n```\n</think>\n    return sum(numbers)"],
+    "what stands behind the last thought goes before the rest": [f"<think>so</think>{DRAFT}<think>or so</think>{WHOLE}", f"{DRAFT}</think>\n{WHOLE}"],
+    "an answer that stands in a fence as a whole is read inside": [f"````markdown\nHere it is:\n{FENCED}\n````", f"~~~\n{FENCED}\n~~~", f"```md\n{FENCED}\n```"],
+    "a fence of one kind may hold marks of the other": [f"~~~python\n{MARKED}~~~\nThat is all.", f"```python\n{MARKED.replace('```', '~~~')}```\nThat is all."],
+    "a session is read as what was typed": ["```pycon\n>>> " + WHOLE.replace("\n    ", "\n...     ") + "...\n>>> total([1, 2])\n3\n```"],
+    "what cannot be Python at the head of a block is left out": [f"```python\n!pip install numpy\n%matplotlib inline\n\n{WHOLE}```"],
+    "helpers between prose are found above as below": [f"First a helper:\n\n{HELPER}\nNow the function:\n\n{USES_HELPER}", f"First the function:\n\n{USES_HELPER}\nNow a helper:\n\n{HELPER}"],
+    "a label may stand on the line where the code begins": [f"Ответ: {WHOLE}", "Answer: return sum(numbers)", "    try: return sum(numbers)\n    finally: pass\n"],
+    "code quoted in a sentence's manner is code": ["`return sum(numbers)`", f"``\n{WHOLE}``\n"],
+    "a fence in a comment is none": ["```python\ndef total(numbers):\n    # ```\n    return sum(numbers)\n```"],
+    "a block by indentation is moved to the margin": ["Answer:\n\n    import math\n    def total(numbers):\n        return sum(numbers)\n\nBye."],
+    "line ends and byte-order marks are read as Python reads them": ["\ufeff    return sum(\r\n        numbers)\r\n", "    x = 1\r    return sum(numbers)\r"],
+    "a bare except at the margin is code and no label": [f"Here you are:\n\ntry:\n    import no_such_module\nexcept:\n    extra = 0\n\n{SIGNATURE}    return sum(numbers) + extra\n"],
+}  # fmt: skip
+
+
+@every("what", COMPLETIONS)
+def test_the_program_is_taken_from_an_answer_in_which(what):
+    for completion in COMPLETIONS[what]:
+        assert answers(completion) == 6, completion
 
 
 @every("thought", ["<think>\nIs it so?\n</think>", f"<thinking>\n{DRAFT}</thinking>"])
@@ -277,57 +274,12 @@ def test_a_thought_behind_the_answer_does_not_take_it_away(thought):
     assert answers(f"{thought}{WHOLE}{thought}\nThat is all.") == 6
 
 
-def test_what_stands_behind_the_last_thought_goes_before_what_stands_in_front_of_it():
-    assert answers(f"<think>so</think>{DRAFT}<think>or so</think>{WHOLE}") == 6
-    assert answers(f"{DRAFT}</think>\n{WHOLE}") == 6
-
-
-def test_an_answer_that_stands_in_a_fence_as_a_whole_is_read_inside():
-    inner = f"```python\n{WHOLE}```"
-    assert answers(f"````markdown\nHere it is:\n{inner}\n````") == 6
-    assert answers(f"~~~\n{inner}\n~~~") == 6
-    assert answers(f"```md\n{inner}\n```") == 6
-
-
-def test_a_fence_of_one_kind_may_hold_marks_of_the_other():
-    marked = WHOLE.replace("\n", "  # ```python\n", 1)
-    assert answers(f"~~~python\n{marked}~~~\nThat is all.") == 6
-    assert answers(f"```python\n{marked.replace('```', '~~~')}```\nThat is all.") == 6
-
-
-def test_a_session_is_read_as_what_was_typed():
-    typed = WHOLE.replace("\n    ", "\n...     ")
-    assert answers(f"```pycon\n>>> {typed}...\n>>> total([1, 2])\n3\n```") == 6
-
-
-def test_what_cannot_be_python_at_the_head_of_a_block_is_left_out():
-    assert answers(f"```python\n!pip install numpy\n%matplotlib inline\n\n{WHOLE}```") == 6
-
-
-def test_helpers_between_prose_are_found_above_as_below():
-    helper = "def one(x):\n    return x\n"
-    main = SIGNATURE + "    return sum(map(one, numbers))\n"
-    assert answers(f"First a helper:\n\n{helper}\nNow the function:\n\n{main}") == 6
-    assert answers(f"First the function:\n\n{main}\nNow a helper:\n\n{helper}") == 6
-
-
 @every(
     "word", ["Готово", "готово", "Да, конечно", "Sure, here:", "\\begin{code}", "\\boxed{", "* * *", "- - -"]
 )
 def test_words_alone_are_no_code(word):
     assert answers(f"{word}\n{WHOLE}") == 6
     assert answers(f"{word}\n\n    return sum(numbers)\n") == 6
-
-
-def test_a_label_may_stand_on_the_line_where_the_code_begins():
-    assert answers(f"Ответ: {WHOLE}") == 6
-    assert answers("Answer: return sum(numbers)") == 6
-    assert answers("    try: return sum(numbers)\n    finally: pass\n") == 6
-
-
-def test_code_quoted_in_a_sentences_manner_is_code():
-    assert answers("`return sum(numbers)`") == 6
-    assert answers(f"``\n{WHOLE}``\n") == 6
 
 
 @every("before", ["", "    # note\n"])
@@ -355,17 +307,6 @@ def test_an_answer_beside_a_fence_that_holds_only_an_example_is_found(example):
     assert extract(f"An example:\n{example}\n{WHOLE}", STUB).place == "between prose"
 
 
-def test_a_fence_in_a_comment_is_none():
-    assert answers("```python\ndef total(numbers):\n    # ```\n    return sum(numbers)\n```") == 6
-
-
-def test_a_markdown_block_by_indentation_is_moved_to_the_margin():
-    assert (
-        answers("Answer:\n\n    import math\n    def total(numbers):\n        return sum(numbers)\n\nBye.")
-        == 6
-    )
-
-
 def test_another_function_is_no_body():
     found = extract("def other(numbers):\n    return sum(numbers)\n", STUB)
     assert found.rule == "bare: module"
@@ -378,11 +319,6 @@ def test_an_answer_without_code_leaves_the_stub_empty(completion):
     found = extract(completion, STUB)
     assert found.form == "nothing"
     assert found.source == PROMPT
-
-
-def test_line_ends_and_byte_order_marks_are_read_as_python_reads_them():
-    assert answers("\ufeff    return sum(\r\n        numbers)\r\n") == 6
-    assert answers("    x = 1\r    return sum(numbers)\r") == 6
 
 
 def test_a_prompt_without_the_function_is_no_stub():
@@ -530,8 +466,3 @@ def test_real_solutions_survive_every_wrapping(wrap):
         assert function_of(found.source, stub.entry_point) == function_of(
             stub.prompt + body, stub.entry_point
         ), (problem.id, found)
-
-
-def test_a_bare_except_at_the_margin_is_code_and_no_label() -> None:
-    guarded = "try:\n    import no_such_module\nexcept:\n    extra = 0\n"
-    assert answers(f"Here you are:\n\n{guarded}\n{SIGNATURE}    return sum(numbers) + extra\n") == 6
