@@ -326,18 +326,6 @@ MOST_ITEMS_LISTED: Final = 50
 _LONGEST_TEXT: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class _ListedItem:
-    """An item on which one side alone is right."""
-
-    name: str
-    group: str
-    text: str
-    consensus: str
-    gold: str
-    answers: str
-
-
 def comparison_page(found: DatasetComparisons) -> str:
     """Render the page in English and Russian, without scripts and links to anything outside itself."""
     table = found.table
@@ -370,7 +358,7 @@ def comparison_page(found: DatasetComparisons) -> str:
     return for_command_line(rendered)
 
 
-def _listed(result: Comparison, model: ComparedModel, side: Side) -> list[_ListedItem]:
+def _listed(result: Comparison, model: ComparedModel, side: Side) -> list[dict[str, str]]:
     """Return the first items on which only this side is right."""
     opposites, crowd = model.opposites, result.baseline
     if opposites is None:
@@ -379,17 +367,16 @@ def _listed(result: Comparison, model: ComparedModel, side: Side) -> list[_Liste
     place = {name: row for row, name in enumerate(crowd.names)}
     found = []
     for name in names[:MOST_ITEMS_LISTED]:
-        row = place[name]
-        inputs = crowd.items[row].inputs
+        inputs = crowd.items[row := place[name]].inputs
         text = " │ ".join(map(str, inputs.values())) if isinstance(inputs, Mapping) else inputs
         found.append(
-            _ListedItem(
-                name,
-                opposites.group_of.get(name, ""),
-                shortened(text, _LONGEST_TEXT),
-                shortened(crowd.consensus[row] or ""),
-                shortened(crowd.gold[row]),
-                shortened(" | ".join(model.samples.answers[name]), 120),
-            )
+            {
+                "name": name,
+                "group": opposites.group_of.get(name, ""),
+                "text": shortened(text, _LONGEST_TEXT),
+                "consensus": shortened(crowd.consensus[row] or ""),
+                "gold": shortened(crowd.gold[row]),
+                "answers": shortened(" | ".join(model.samples.answers[name]), 120),
+            }
         )
     return found

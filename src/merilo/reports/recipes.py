@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import polars as pl
 from merilo.atomic_write import guarded
 from merilo.baselines.expert_baseline import difference_summary
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.provenance import Provenance, provenance
+from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.baselines.recipes.recipe import Recipe, names
 from merilo.baselines.recipes.recipe import recipe as find_recipe
 from merilo.baselines.recipes.running import RecipeResult
@@ -140,9 +139,13 @@ def run_recipe(
         "encoding": encoding,
         "seed": seed,
         "repeats": repeats,
-        **({"rating": dict(rater.making)} if rater else {}),
     }
-    return RecipeRun(result, provenance(_command(str(recipe), options), inputs, options), inputs, rater)
+    asked = {name: value for name, value in options.items() if name != "recipe"}
+    defaults: dict[str, Json] = {"seed": 0, "repeats": DEFAULTS["repeats"]}
+    command = command_line("recipe run", [Path(recipe)], asked, defaults)
+    if rater:
+        options["rating"] = dict(rater.making)
+    return RecipeRun(result, provenance(command, inputs, options), inputs, rater)
 
 
 def _with_studies(
@@ -172,20 +175,6 @@ def _with_studies(
         known = asked[question]
         asked[question] = replace(known, answer="answer", accept=known.accept_in_study or known.accept)
     return replace(recipe, questions=asked), tables
-
-
-def _command(name: str, options: dict[str, Json]) -> str:
-    """Return the command line that reproduces the result."""
-    words = ["merilo", "recipe", "run", name]
-    files = options["files"]
-    for one in files if isinstance(files, list) else []:
-        words += ["--files", str(one)]
-    for option in ("gold", "rudetox_models", "rudetox_curves", "encoding", "seed"):
-        if options[option]:
-            words += [f"--{option.replace('_', '-')}", str(options[option])]
-    if options["repeats"] != DEFAULTS["repeats"]:
-        words += ["--repeats", str(options["repeats"])]
-    return shlex.join(words)
 
 
 def recipe_summary(result: RecipeResult, provenance: Provenance) -> dict[str, Json]:
