@@ -266,6 +266,15 @@ def paragraphs(facts: BaselineFacts) -> list[Text]:
     return [joined(told) for told in parts if told]
 
 
+def main_result(record: BaselineRecord) -> list[Text]:
+    """Return the sentence about the main metric; empty if no metric has a value."""
+    facts = baseline_facts(record)
+    return [
+        _told(_METRIC, _metric_facts(name, one, facts))[0]
+        for name, one in list(record.main_metrics.items())[:1]
+    ]
+
+
 def human_benchmark(record: BaselineRecord) -> list[Text]:
     """Say which items give the value of `human_benchmark`; nothing without a metric."""
     benchmark = record.human_benchmark

@@ -103,7 +103,7 @@ def places(hb: Path, base: Path, shown: str) -> Iterator[tuple[str, tuple[str, s
     )
     for name, words in (
         ("README.md", "interval over items and annotators"),
-        ("README_ru.md", "по вопросам и"),
+        ("README_ru.md", "вопросов и разметчиков"),
     ):
         yield name, after((hb / name).read_text(encoding="utf-8"), words)
     for language in ("en", "ru"):
@@ -220,7 +220,7 @@ def test_two_annotators_show_the_interval_over_items_by_its_name_with_the_reason
     russian = read(tmp_path / "hb" / "report.html", "ru")
     assert "нужно не меньше 3 разметчиков, а ответили 2" in russian
     english = (tmp_path / "hb" / "README.md").read_text(encoding="utf-8")
-    assert re.search(r"Its 95% interval over items alone is \[0\.\d{3}, \d\.\d{3}\]", english)
+    assert re.search(r"95% confidence interval over items alone 0\.\d{3} to \d\.\d{3}", english)
     plot = (tmp_path / "hb" / "plots" / "en" / "estimate-acc.svg").read_text(encoding="utf-8")
     assert "95% interval over items alone" in plot
     assert "items alone" in (tmp_path / "hb" / "paper" / "csv" / "metrics.csv").read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ from typing import Final
 
 from merilo.baselines.record import BaselineRecord
 from merilo.reports.hb.withholding import LEAST_ITEMS
+from merilo.reports.prose import main_result
 from merilo.text import Language, Text, joined
 
 README_FILES: Final[dict[str, Language]] = {"README.md": "en", "README_ru.md": "ru"}
@@ -116,7 +117,7 @@ def _paragraphs(
         )
     if record.simulated:
         yield Text("**The annotators are simulated.**")
-    yield _headline(record)
+    yield from main_result(record)
     withheld = record.gold is not None and record.gold.withheld
     if record.gold is None:
         yield Text(
@@ -164,34 +165,6 @@ def _paragraphs(
         )
     else:
         yield Text("The command recomputes every value from `raw/` and lists those that differ.")
-
-
-def _headline(record: BaselineRecord) -> Text | str:
-    """Return the sentences on the main metric and its interval; empty if no metric has a value."""
-    name, metric = next(iter(record.main_metrics.items()), ("", None))
-    if metric is None:
-        return ""
-    value = Text(
-        "The main metric, {metric}, is {value:.3f} ({n:# item|# items}).",
-        metric=name,
-        value=metric.value,
-        n=metric.n,
-    )
-    if metric.interval is None:
-        return value
-    low, high = metric.interval
-    if metric.over_both is None:
-        interval = Text(
-            "Its 95% interval over items alone is [{low:.3f}, {high:.3f}]; over items and "
-            "annotators it is not defined.",
-            low=low,
-            high=high,
-        )
-    else:
-        interval = Text(
-            "Its 95% interval over items and annotators is [{low:.3f}, {high:.3f}].", low=low, high=high
-        )
-    return joined([value, interval])
 
 
 def _rows(files: list[str], *, withheld: bool) -> Iterator[Text]:
