@@ -13,7 +13,7 @@ import typer
 
 from merilo.cli import COMMANDS
 
-#: An option that at least this many commands explain in the same words is explained once.
+#: What at least this many commands explain in the same words is explained once.
 SHARED = 2
 
 _HEAD = """\
@@ -34,13 +34,12 @@ def reference() -> str:
         for _, _, commands in groups
         for _, command in commands
         for parameter in _shown(command)
-        if parameter.param_type_name == "option"
     )
-    shared: dict[str, str] = {}  # the most frequent explanation of each option
+    shared: dict[str, str] = {}  # the most frequent explanation of each
     for (option, entry), count in entries.most_common():
         if count >= SHARED:
             shared.setdefault(option, entry)
-    lines = [_HEAD, "## Options of several commands", "", *sorted(shared.values())]
+    lines = [_HEAD, "## Arguments and options of several commands", "", *sorted(shared.values())]
     for name, text, commands in groups:
         lines += ["", f"## merilo {name}"]
         if len(commands) > 1:

@@ -325,8 +325,7 @@ class StudyWishes(CheckedSettings):
     per_domain: Annotated[
         Count | None,
         Help(
-            "Draw this number of items from each domain (the guide's draw for experts); the first "
-            "--field is the domain.",
+            "Draw this number of items from each domain (the first --field); the guide's draw for experts.",
             _ITEMS,
         ),
     ] = None
@@ -346,9 +345,8 @@ class StudyWishes(CheckedSettings):
     adaptive: Annotated[
         str | None,
         Help(
-            "Adaptive overlap, for studies on Merilo's own site: START people answer an item, more "
-            "people up to LIMIT if they "
-            "disagree; a random SHARE of the items (default: 0.1) gets LIMIT answers in any case. For example 3:5.",
+            "Adaptive overlap, on Merilo's own site: START people answer an item, LIMIT if they "
+            "disagree, and LIMIT on a random SHARE (0.1). For example 3:5.",
             _PEOPLE,
             "START:LIMIT[:SHARE]",
         ),
@@ -365,8 +363,8 @@ class StudyWishes(CheckedSettings):
     restriction: Annotated[
         tuple[str, ...],
         Help(
-            "A rule in addition to the default ones, in one language, or in Russian and English with | between them; "
-            "may be given several times.",
+            "A further rule, in one language, or in Russian and English with | between them; may be "
+            "given several times.",
             _PEOPLE,
         ),
     ] = ()
