@@ -39,12 +39,20 @@ def test_importing_the_library_loads_nothing_else() -> None:
     assert done.stdout.strip() == "['merilo', 'merilo.version']"
 
 
-def test_pandas_is_not_loaded_for_tables_of_polars() -> None:
+def test_a_baseline_without_models_loads_neither_pandas_nor_what_asks_models_and_runs_programs(
+    tmp_path: Path,
+) -> None:
     code = (
         "import sys, polars as pl, merilo\n"
+        "from merilo.cli import main\n"
         "frame = pl.DataFrame({'task': [1, 1], 'worker': ['a', 'b'], 'label': ['x', 'x']})\n"
-        "merilo.baseline(frame); merilo.aggregate(frame, 'glad'); merilo.agreement(frame)\n"
-        "print('pandas' in sys.modules)"
+        "merilo.baseline(frame).to_dict(); merilo.aggregate(frame, 'glad'); merilo.agreement(frame)\n"
+        "frame.write_csv(sys.argv[1])\n"
+        "main(['baseline', sys.argv[1], '--json', sys.argv[1] + '.json'])\n"
+        "slow = ('pandas', 'merilo.models', 'merilo.sandbox', 'merilo.runs', 'merilo.studies')\n"
+        "print([name for name in slow if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    words = [sys.executable, "-c", code, str(tmp_path / "answers.csv")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert (tmp_path / "answers.csv.json").is_file()
+    assert done.stderr.splitlines()[-1] == "[]"
