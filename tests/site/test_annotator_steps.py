@@ -118,8 +118,7 @@ def test_training_admits_by_its_threshold(
         assert answer_training(connection, study, person, shown.number, answer, now=5) == "saved"
         assert answer_training(connection, study, person, shown.number, "1", now=6) == "repeated"
         said = training_answer(connection, study, person, shown.number)
-        assert said is not None
-        assert said.right == (number < right)
+        assert said == (answer, number < right)
         person = again(connection, study, person)
     assert person.stage == stage
     assert next_training(connection, study, person, 7) is None

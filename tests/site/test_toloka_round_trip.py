@@ -330,19 +330,6 @@ def test_folders_to_publish_differ_only_where_they_name_the_platform(tmp_path: P
         assert figures(ours[name]) == figures(theirs[name]), name
 
 
-def test_answers_that_are_collected_twice_count_once(tmp_path: Path) -> None:
-    site, toloka = both_ways(tmp_path, SHAPES["labels"])
-    table_ = (site.parent / "answers.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    shutil.rmtree(site / "imports")
-    (site / "imports.json").unlink()
-    with chdir(site.parent):
-        Path("early.csv").write_text("".join(table_[: len(table_) // 2]), encoding="utf-8")
-        done("study", "import", "study", "early.csv")
-        done("study", "import", "study", "answers.csv")
-        done("study", "baseline", "study", "--out", "study/baseline", "--force")
-    assert contents(site / "baseline") == contents(toloka / "baseline")
-
-
 def test_one_other_answer_gives_another_baseline(tmp_path: Path) -> None:
     """So the comparison of the other tests can fail."""
     site, toloka = both_ways(tmp_path, SHAPES["labels"])

@@ -145,14 +145,6 @@ def test_made_up_ids_of_a_platform_are_limited_and_people_who_came_before_go_on(
         assert other.get(f"{path}?worker_id=w201", follow_redirects=False).status_code == 303
 
 
-def test_two_hundred_simulated_people_on_this_computer_are_not_hindered(frozen: Frozen) -> None:
-    with opened_site(frozen()) as site, visiting(site) as client:
-        site.limits = VisitorLimits(Clock())
-        (path,) = (f"/s/{key}/" for key in site.by_key)
-        got = {client.get(f"{path}?worker_id=w{n}", follow_redirects=False).status_code for n in range(210)}
-        assert got == {303}
-
-
 @pytest.mark.parametrize(("address", "allowed"), [("203.0.113.9", 100), ("127.0.0.1", 130)])
 def test_nobody_answers_faster_than_a_human_being(frozen: Frozen, address: str, allowed: int) -> None:
     with opened_site(frozen()) as site, visiting(site, address) as client:

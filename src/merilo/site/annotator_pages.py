@@ -419,16 +419,17 @@ class _Visit:
         person, given = found or (None, None)
         if person is None or given is None or plan is None:
             return self.go()
-        shown, told = study.tasks[number], plan.feedback and not given.right
+        answer, right = given
+        shown, told = study.tasks[number], plan.feedback and not right
         return self.site.page(
             self.request,
             "feedback.html.j2",
             study=study,
             person=person,
-            heading=Text("Right") if given.right else Text("Wrong"),
+            heading=Text("Right") if right else Text("Wrong"),
             prompt=prompt_html(study, shown, self.language(person)),
-            given=given.answer,
-            right=given.right,
+            given=answer,
+            right=right,
             fixed=is_fixed_width(shown),
             program=shown.form == "program",
             known=shown.first_known if told else None,

@@ -90,21 +90,6 @@ class ShownTask:
     earlier: tuple[tuple[int, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingAnswer:
-    """An answered training item.
-
-    Attributes:
-        number: the number of the task.
-        answer: the answer.
-        right: whether it is right.
-    """
-
-    number: int
-    answer: str
-    right: bool
-
-
 _PERSON: Final = select(
     PERSON.c.id,
     PERSON.c.stage,
@@ -196,15 +181,13 @@ def answer_training(
 
 def training_answer(
     connection: Connection, study: ServedStudy, person: Participant, number: int
-) -> TrainingAnswer | None:
-    """Return a person's answer to a training item; `None` if they have not answered it."""
+) -> tuple[str, bool] | None:
+    """Return a person's answer to a training item, and whether it is right; `None` if they have not answered it."""
     query = select(RESPONSE.c.answer, RESPONSE.c.right).where(
         _own(study, person), RESPONSE.c.task == number, RESPONSE.c.state == ANSWERED
     )
     found = connection.execute(query).first() if number in study.training else None
-    if found is None:
-        return None
-    return TrainingAnswer(number, found.answer or "", bool(found.right))
+    return None if found is None else (found.answer or "", bool(found.right))
 
 
 def task_before(
