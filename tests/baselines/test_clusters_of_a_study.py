@@ -192,14 +192,14 @@ def test_a_single_declared_dialogue_is_divided_into_blocks_of_neighbours() -> No
     codes = found.codes(range(1, 431))
     assert codes is not None
     assert codes[:9].tolist() == [0] * 8 + [1]
-    assert "54 blocks of 8 neighbouring items" in found.warnings()[0].en
+    assert "54 blocks of 8 neighbouring items" in next(found.warnings()).en
 
 
 def test_a_declared_field_that_the_study_lacks_is_told() -> None:
     found = find_clusters(None, "premise", [1, 2], [items(2, text=["a", "b"])])
     assert found == ItemClusters("premise", declared=True, items=2, clusters=0)
-    assert "all intervals treat items as independent" in found.warnings()[0].en
-    assert "независимых" in found.warnings()[0].ru
+    assert "all intervals treat items as independent" in next(found.warnings()).en
+    assert "независимых" in next(found.warnings()).ru
 
 
 def test_control_items_get_clusters_of_their_own() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -164,41 +164,29 @@ def _located(crowd: StoredBaseline, fit: ItemResponseFit, model: Samples) -> Mod
     )
 
 
-def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> list[Text]:
-    found = []
+def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> Iterator[Text]:
     if not fit.converged:
-        found.append(
-            Text(
-                "the item-response model has not converged after {n:# iteration|# iterations}",
-                n=fit.iterations,
-            )
+        yield Text(
+            "the item-response model has not converged after {n:# iteration|# iterations}",
+            n=fit.iterations,
         )
     if exact:
-        found.append(
-            Text(
-                "{metric} gives no right or wrong answers: an answer counts as correct if it equals the gold answer",
-                metric=crowd.metric,
-            )
+        yield Text(
+            "{metric} gives no right or wrong answers: an answer counts as correct if it equals the gold answer",
+            metric=crowd.metric,
         )
     each = float(fit.answers[fit.answers > 0].mean())
     if each < FEW_ANSWERS:
-        found.append(
-            Text(
-                "an item has {each:.1f} answers on average: difficulties of single items are mostly what the model "
-                "expects of any item",
-                each=each,
-            )
+        yield Text(
+            "an item has {each:.1f} answers on average: difficulties of single items are mostly what the model "
+            "expects of any item",
+            each=each,
         )
     if fit.spread < NO_SPREAD:
-        found.append(
-            Text("people do not differ beyond chance: the share of people below a model is not reliable")
-        )
+        yield Text("people do not differ beyond chance: the share of people below a model is not reliable")
     if crowd.clusters and crowd.clusters.code:
-        found.append(
-            Text(
-                "items with the same '{field}' count as independent here: the standard errors on this scale are "
-                "too small",
-                field=crowd.clusters.field,
-            )
+        yield Text(
+            "items with the same '{field}' count as independent here: the standard errors on this scale are "
+            "too small",
+            field=crowd.clusters.field,
         )
-    return found

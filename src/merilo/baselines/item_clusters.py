@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -64,9 +64,8 @@ class ItemClusters:
             return None
         return {number: 0 if self.block else self.code.get(number, _alone(number)) for number in numbers}
 
-    def warnings(self) -> tuple[BaselineWarning, ...]:
+    def warnings(self) -> Iterator[BaselineWarning]:
         """Return the warnings about the clusters for the reader of a baseline."""
-        found = []
         if not self.clusters:
             text = Text(
                 "the dataset declares that items with the same '{field}' belong together, but the study has no such "
@@ -74,13 +73,13 @@ class ItemClusters:
                 field=self.field,
                 option=argument("cluster", "FIELD"),
             )
-            found.append(BaselineWarning("no_cluster_field", text))
+            yield BaselineWarning("no_cluster_field", text)
         elif not self.code and not self.declared:
             text = Text(
                 "no two items have the same '{field}': clusters of one item each change nothing",
                 field=self.field,
             )
-            found.append(BaselineWarning("clusters_of_one_item", text))
+            yield BaselineWarning("clusters_of_one_item", text)
         if self.without and self.code:
             text = Text(
                 "{n:# item|# items} of {items} without '{field}': each counts as a cluster of its own",
@@ -88,7 +87,7 @@ class ItemClusters:
                 items=self.items,
                 field=self.field,
             )
-            found.append(BaselineWarning("items_without_cluster", text))
+            yield BaselineWarning("items_without_cluster", text)
         if self.block:
             text = Text(
                 "all {items} items have the same '{field}': {clusters} blocks of {block} "
@@ -98,8 +97,7 @@ class ItemClusters:
                 clusters=self.clusters,
                 block=self.block,
             )
-            found.append(BaselineWarning("one_dialogue", text))
-        return tuple(found)
+            yield BaselineWarning("one_dialogue", text)
 
 
 def find_clusters(
