@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from merilo.baselines.model_comparison import Match, ModelComparison
 from merilo.baselines.model_verdicts import Outcome
@@ -20,7 +20,7 @@ from merilo.reports.human_table import KINDS
 from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
-from merilo.text import Language, Text, decimal
+from merilo.text import Text, joined
 
 #: The marks of verdicts; the first two are ties with people.
 MARKS: Final[Mapping[Outcome, str]] = {
@@ -312,8 +312,11 @@ _MARK_NAMES: Final[dict[Outcome, Text]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GridRow:
+#: The lines of a cell.
+Lines: TypeAlias = tuple[Text | str, ...]
+
+
+class GridRow(NamedTuple):
     """One row of the table: who, and the lines of each cell.
 
     Attributes:
@@ -323,58 +326,48 @@ class GridRow:
         ties: for each cell, whether a test did not distinguish the model from people.
     """
 
-    name: str
-    cells: tuple[tuple[str, ...], ...]
+    name: Text | str
+    cells: tuple[Lines, ...]
     human: bool
     ties: tuple[bool, ...]
 
 
-def heads(table: ComparisonTable, language: Language = "en") -> list[tuple[str, str]]:
+def heads(table: ComparisonTable) -> list[tuple[Text | str, str]]:
     """Return the title and the metric of each column; the total is last."""
-    total = [(Text("total", context="score").in_language(language), "")] if table.with_total else []
+    total = [(Text("total", context="score"), "")] if table.with_total else []
     return [*((one.title, one.metric) for one in table.columns), *total]
 
 
-def grid(table: ComparisonTable, language: Language = "en") -> list[GridRow]:
-    """Return the rows of the table: people on top, then models.
-
-    Args:
-        table: the table.
-        language: the language of words and decimal separators.
-    """
+def grid(table: ComparisonTable) -> list[GridRow]:
+    """Return the rows of the table: people on top, then models."""
     columns, filler = table.columns, ((),) if table.with_total else ()
 
-    def of_people(name: Text, cells: Iterable[tuple[str, ...]], last: tuple[tuple[str, ...], ...]) -> GridRow:
+    def of_people(name: Text, cells: Iterable[Lines], last: tuple[Lines, ...]) -> GridRow:
         shown = (*cells, *last)
-        return GridRow(name.in_language(language), shown, True, (False,) * len(shown))
+        return GridRow(name, shown, True, (False,) * len(shown))
 
-    total = (_total_cell(table.people_total(), language),) if table.with_total else ()
-    rows = [of_people(Text("people, consensus"), (_people(one.people, language) for one in columns), total)]
+    def of_model(name: Text | str, cells: Iterable[Lines], last: tuple[Lines, ...], *kinds: str) -> GridRow:
+        ties = (*(_is_tie(held.get(one.key), kinds) for one in columns), *(False for _ in filler))
+        return GridRow(name, (*cells, *last), False, ties)
+
+    people = table.people_total()
+    total = (_total_cell(people),) if table.with_total else ()
+    rows = [of_people(Text("people, consensus"), (_people(one.people) for one in columns), total)]
     if any(one.people and one.people.single for one in columns):
-        cells = (_single(one.people, language) for one in columns)
-        rows.append(of_people(Text("people, single person"), cells, filler))
+        rows.append(
+            of_people(Text("people, single person"), (_single(one.people) for one in columns), filler)
+        )
     if table.has_majority():
-        cells = (_people_majority(table, one, language) for one in columns)
+        cells = (_people_majority(table, one) for one in columns)
         rows.append(of_people(Text("people, majority"), cells, filler))
     for model, held in table.models.items():
-        ties = (
-            *(_is_tie(held.get(one.key), ("consensus", "single")) for one in columns),
-            *(False for _ in filler),
-        )
-        answers = tuple(_answers(held.get(one.key), language) for one in columns)
-        majorities = tuple(_majority(held.get(one.key), language) for one in columns)
-        total = (
-            (_total_cell(table.model_total(model), language, table.people_total()),)
-            if table.with_total
-            else ()
-        )
-        name = (
-            Text("{model}, single answers", model=model).in_language(language) if any(majorities) else model
-        )
-        rows.append(GridRow(name, (*answers, *total), False, ties))
+        answers = [_answers(held.get(one.key)) for one in columns]
+        majorities = [_majority(held.get(one.key)) for one in columns]
+        total = (_total_cell(table.model_total(model), people),) if table.with_total else ()
+        name = Text("{model}, single answers", model=model) if any(majorities) else model
+        rows.append(of_model(name, answers, total, "consensus", "single"))
         if any(majorities):
-            tied = (*(_is_tie(held.get(one.key), ("majority",)) for one in columns), *(False for _ in filler))
-            rows.append(GridRow(f"{model}, maj@k", (*majorities, *filler), False, tied))
+            rows.append(of_model(f"{model}, maj@k", majorities, filler, "majority"))
     return rows
 
 
@@ -428,11 +421,15 @@ def notes(table: ComparisonTable) -> list[Text]:
 def comparison_markdown(table: ComparisonTable) -> str:
     """Render the table in Markdown."""
     titles = [
-        f"{markdown(title)}<br>{markdown(metric)}" if metric else markdown(title)
+        "<br>".join(markdown(_english(one)) for one in (title, metric) if one)
         for title, metric in heads(table)
     ]
     rows = (
-        [markdown(row.name), *("<br>".join(map(markdown, cell)) for cell in row.cells)] for row in grid(table)
+        [
+            markdown(_english(row.name)),
+            *("<br>".join(markdown(_english(line)) for line in cell) for cell in row.cells),
+        ]
+        for row in grid(table)
     )
     lines = markdown_table(["", *titles], rows)
     return "\n".join([*lines, "", *(markdown(one.en) + "  " for one in notes(table))]).rstrip() + "\n"
@@ -452,14 +449,14 @@ _LATEX_MARKS: Final = {
 def comparison_latex(table: ComparisonTable) -> str:
     """Render the table in LaTeX, for the package `booktabs`."""
     titles = [_stacked([title, metric]) for title, metric in heads(table)]
-    rows = [(row.human, [_latex(row.name), *map(_stacked, row.cells)]) for row in grid(table)]
+    rows = [(row.human, [_latex(_english(row.name)), *map(_stacked, row.cells)]) for row in grid(table)]
     parts = [[cells for human, cells in rows if human is people] for people in (True, False)]
     lines = latex_table(f"l{'r' * len(titles)}", ["", *titles], *filter(None, parts))
     return "\n".join([*lines, "", *(_latex(one.en) for one in notes(table))]) + "\n"
 
 
-def _stacked(lines: Sequence[str]) -> str:
-    told = [_latex(one) for one in lines if one]
+def _stacked(lines: Sequence[Text | str]) -> str:
+    told = [_latex(_english(one)) for one in lines if one]
     # An interval after a line break would be read as the break's optional argument without the braces.
     return r"\begin{tabular}[t]{@{}r@{}}" + r" \\ {}".join(told) + r"\end{tabular}" if told else ""
 
@@ -471,55 +468,56 @@ def _latex(text: str) -> str:
     return found
 
 
-def _number(value: float, n: int | None, language: Language) -> list[str]:
+def _number(value: float, n: int | None) -> Lines:
     """Return a value, and the number of its items if it is known."""
-    return [decimal(value, 3, language), *([] if n is None else [f"n = {n}"])]
+    return Text("{value:.3f}", value=value), *([] if n is None else [f"n = {n}"])
 
 
-def _people(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
+def _people(people: PeopleValue | None) -> Lines:
     if people is None:
         return (EMPTY,)
-    value, *n = _number(people.value, people.n, language)
-    return (value, *_interval(people, language), *n, *(one.in_language(language) for one in people.remarks()))
+    value, *n = _number(people.value, people.n)
+    return (value, *_interval(people), *n, *people.remarks())
 
 
-def _interval(people: PeopleValue, language: Language) -> list[str]:
+def _interval(people: PeopleValue) -> Lines:
     """Return the interval of record; one over items alone has its name after it."""
     if people.interval is None:
-        return []
-    alone = "" if people.over_annotators else f" {OVER_ITEMS_ALONE.in_language(language)}"
-    return [f"[{'–'.join(decimal(end, 3, language) for end in people.interval)}]{alone}"]
+        return ()
+    alone = "" if people.over_annotators else joined([" ", OVER_ITEMS_ALONE], "")
+    low, high = people.interval
+    return (Text("[{low:.3f}–{high:.3f}]{alone}", low=low, high=high, alone=alone),)
 
 
-def _single(people: PeopleValue | None, language: Language) -> tuple[str, ...]:
+def _single(people: PeopleValue | None) -> Lines:
     single = people.single if people else None
-    return (EMPTY,) if single is None else tuple(_number(*single, language))
+    return (EMPTY,) if single is None else _number(*single)
 
 
-def _people_majority(table: ComparisonTable, column: TableColumn, language: Language) -> tuple[str, ...]:
+def _people_majority(table: ComparisonTable, column: TableColumn) -> Lines:
     match = table.people_majority(column.key)
-    return (EMPTY,) if match is None else tuple(_number(match.first, match.n, language))
+    return (EMPTY,) if match is None else _number(match.first, match.n)
 
 
-def _answers(cell: ModelCell | None, language: Language) -> tuple[str, ...]:
+def _answers(cell: ModelCell | None) -> Lines:
     if cell is None:
         return (EMPTY,)
     if cell.value is None:
-        return (Text("no score").in_language(language),)
-    beside = [_beside(cell.match(kind), language) for kind in ("consensus", "single")]
-    return (*_number(cell.value, cell.n, language), *filter(None, beside))
+        return (Text("no score"),)
+    beside = [_beside(cell.match(kind)) for kind in ("consensus", "single")]
+    return (*_number(cell.value, cell.n), *(one for one in beside if one))
 
 
-def _majority(cell: ModelCell | None, language: Language) -> tuple[str, ...]:
+def _majority(cell: ModelCell | None) -> Lines:
     match = cell.match("majority") if cell else None
     if cell is None or match is None:
         return ()
-    told = decimal(match.difference.second, 3, language), f"k = {cell.k}, n = {match.difference.n}"
-    return (*told, _beside(match, language))
+    value, *_ = _number(match.difference.second, None)
+    return value, f"k = {cell.k}, n = {match.difference.n}", _beside(match)
 
 
-def _beside(match: Match | None, language: Language) -> str:
-    return f"{mark_of(match)} {_BESIDE[match.kind].in_language(language)}" if match and match.verdict else ""
+def _beside(match: Match | None) -> Text | str:
+    return joined([mark_of(match), _BESIDE[match.kind]]) if match and match.verdict else ""
 
 
 def mark_of(match: Match | None) -> str:
@@ -535,11 +533,16 @@ def _is_tie(cell: ModelCell | None, kinds: Sequence[str]) -> bool:
     return any(one and one.verdict and one.verdict.outcome in {"human_level", "untold"} for one in found)
 
 
-def _total_cell(total: TableTotal, language: Language, people: TableTotal | None = None) -> tuple[str, ...]:
+def _total_cell(total: TableTotal, people: TableTotal | None = None) -> Lines:
     if total.value is None:
         return (EMPTY,)
     every = len(total.counted) + len(total.missing)
-    told = [Text("{n} of {all:# dataset|# datasets}", n=len(total.counted), all=every)]
-    if people is not None and people.counted != total.counted and total.people is not None:
-        told.append(Text("people on the same: {value:.3f}", value=total.people))
-    return (decimal(total.value, 3, language), *(one.in_language(language) for one in told))
+    counts = Text("{n} of {all:# dataset|# datasets}", n=len(total.counted), all=every)
+    lines = *_number(total.value, None), counts
+    if people is None or people.counted == total.counted or total.people is None:
+        return lines
+    return *lines, Text("people on the same: {value:.3f}", value=total.people)
+
+
+def _english(line: Text | str) -> str:
+    return line if isinstance(line, str) else line.en

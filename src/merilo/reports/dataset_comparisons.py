@@ -329,24 +329,13 @@ _LONGEST_TEXT: Final = 300
 def comparison_page(found: DatasetComparisons) -> str:
     """Render the page in English and Russian, without scripts and links to anything outside itself."""
     table = found.table
-    rows = [
-        {
-            "human": en.human,
-            "name": (en.name, ru.name),
-            "cells": [
-                {"lines": [*zip(*pair, strict=True)], "tie": tie}
-                for *pair, tie in zip(en.cells, ru.cells, en.ties, strict=True)
-            ],
-        }
-        for en, ru in zip(grid(table, "en"), grid(table, "ru"), strict=True)
-    ]
     titles = {one.key: one.title for one in table.columns}
     rendered = (
         page_environment()
         .get_template("comparison.html.j2")
         .render(
-            heads=[*zip(heads(table, "en"), heads(table, "ru"), strict=True)],
-            rows=rows,
+            heads=heads(table),
+            rows=grid(table),
             notes=notes(table),
             results=[(key, titles[key], one) for key, one in found.results.items()],
             verdict_sentence=verdict_sentence,
