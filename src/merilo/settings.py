@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -31,6 +30,7 @@ from pydantic import Field, Strict, TypeAdapter, ValidationError
 from merilo.declared_values import one_text
 from merilo.errors import UsageError, argument
 from merilo.strict_json import Json
+from merilo.wording import choices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -235,9 +235,7 @@ class CheckedSettings:
         known = [one.name for one in fields(cls) if help_of(one.name, cls)]
         for name in chosen:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"choose from: {', '.join(known)}"
-                raise UsageError(f"there is no setting '{name}' ({hint})")
+                raise UsageError(f"there is no setting '{name}' ({choices(name, known, len(known))})")
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list | tuple) else value for name, value in chosen.items()
         }

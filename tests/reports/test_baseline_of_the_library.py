@@ -146,7 +146,7 @@ def test_settings_are_given_together_or_by_name(frame: pl.DataFrame) -> None:
     by_name = merilo.baseline(frame, gold=GOLD, settings=Settings(min_votes=2), resolve="none")
     assert together.to_dict() == by_name.to_dict()
     with pytest.raises(
-        merilo.UsageError, match=r"there is no setting 'min_vote' \(did you mean 'min_votes'\?\)"
+        merilo.UsageError, match=r"there is no setting 'min_vote' \(did you mean 'min_votes'\?"
     ):
         merilo.baseline(frame, gold=GOLD, min_vote=3)
 

@@ -60,7 +60,6 @@ def make(
     Exit status 1: the baseline was made and is rejected.
     """
     from merilo.baselines.declared import settings_for  # noqa: PLC0415 - slow; the help needs only declarations
-    from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415
     from merilo.datasets import dataset  # noqa: PLC0415
     from merilo.reports.baseline import baseline  # noqa: PLC0415
 
@@ -69,6 +68,8 @@ def make(
     # Report wrong settings before reading a long file.
     settings_for(declared, settings)
     if margin is not None:
+        from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415 - needed only with models
+
         Margin(margin)
     responses = read_exports(files, given, declared)
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from merilo.atomic_write import refuse_existing, refuse_unwritable, write_text
-from merilo.baselines.provenance import Provenance, provenance
+from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.errors import DataError, OutputError, UsageError, argument
 from merilo.files import sha256
 from merilo.metrics.score import Score
@@ -261,7 +260,9 @@ def score_programs(
             "out": named(folder),
             "outputs": named(submission),
         }
-        made = provenance(_command(rows, options), [rows, items], options | {"jail": jail})
+        given_options = {name: value for name, value in options.items() if value is not False}
+        command = command_line("code score", [rows], given_options, {})
+        made = provenance(command, [rows, items], options | {"jail": jail})
         result = _scores(
             tally,
             census,
@@ -348,14 +349,3 @@ def _scores(
     return ProgramScores(
         tally, scores, refused, [*refused.values(), *warnings], seconds, ledger.resumed, made, people
     )
-
-
-def _command(completions: Path, options: dict[str, Json]) -> str:
-    words = ["merilo", "code", "score", shown(completions)]
-    for name, value in options.items():
-        flag = "-k" if name == "k" else f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(flag)
-        elif value not in (None, False):
-            words += [flag, str(value)]
-    return shlex.join(words)
