@@ -72,6 +72,8 @@ class Orders(RuleBasedStateMachine):
             adaptive=AdaptiveOverlap(2, 4) if adaptive and not dialogues else None, fixed=frozenset({0, 3}), vote_key=vote_key,
         )  # fmt: skip
         self.connection = self.engine.connect()
+        if self.engine.dialect.name == "sqlite":
+            self.connection.exec_driver_sql("BEGIN IMMEDIATE")  # undone at the end
         begin(self.connection, self.rules, 5, turns)
         self.now = 1_000_000
         self.seen: dict[int, list[int]] = {}
