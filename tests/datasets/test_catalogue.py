@@ -52,6 +52,20 @@ def test_the_published_figures_are_in_the_catalogue(
     assert declared.sizes["1.0"] == size
 
 
+def test_ruethics_has_its_fifteen_correlations() -> None:
+    figures = {figure.metric: figure.value for figure in dataset("ruEthics").human}
+    assert len(figures) == 15
+    rows = {
+        "justice": (0.748, 0.789, 0.729),
+        "law": (0.864, 0.832, 0.817),
+        "moral": (0.880, 0.837, 0.811),
+        "utilitarianism": (0.684, 0.675, 0.665),
+        "virtue": (0.813, 0.802, 0.771),
+    }
+    for criterion, row in rows.items():
+        assert tuple(figures[f"{question}.{criterion}"] for question in ("correct", "good", "ethical")) == row
+
+
 def test_there_are_the_21_datasets_of_the_table_and_two_of_version_1_2() -> None:
     titles = {declared.title for declared in ALL}
     assert titles == {row[0] for row in PUBLISHED} | {"ruEthics", "MaMuRAMu", "ruCodeEval"}

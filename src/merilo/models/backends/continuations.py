@@ -36,28 +36,7 @@ from merilo.strict_json import Json
 from merilo.wording import shortened
 
 
-class CompletionTokenizer:
-    """Counts tokens by an `LM` object of lm-eval's `local-completions`, which sends nothing itself."""
-
-    def __init__(self, lm: Any) -> None:  # noqa: ANN401 - lm-eval publishes no types
-        self._lm = lm
-
-    def pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
-        """Return the tokens of a context and of its continuation."""
-        if context:
-            before, after = self._lm._encode_pair(context, continuation)
-            return list(before), list(after)
-        return [int(self._lm.prefix_token_id)], self._tokens(continuation)
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of a text."""
-        return len(self._tokens(text))
-
-    def _tokens(self, text: str) -> list[int]:
-        return [int(token) for token in self._lm.tok_encode(text)]
-
-
-def open_tokenizer(args: CompletionArguments, url: str, default: str) -> CompletionTokenizer | None:
+def open_tokenizer(args: CompletionArguments, url: str, default: str) -> Any:  # noqa: ANN401 - lm-eval publishes no types
     """Open the tokenizer that the arguments name.
 
     Args:
@@ -66,7 +45,8 @@ def open_tokenizer(args: CompletionArguments, url: str, default: str) -> Complet
         default: the kind of tokenizer if the arguments name none and no tokenizer.
 
     Returns:
-        `None` if there is none: the server's tokens then show where a continuation starts.
+        An `LM` object of lm-eval's `local-completions`, which counts tokens and sends nothing itself; `None` if there
+        is no tokenizer: the server's tokens then show where a continuation starts.
 
     Raises:
         MissingPartError: lm-eval or transformers is not installed.
@@ -102,7 +82,7 @@ def open_tokenizer(args: CompletionArguments, url: str, default: str) -> Complet
     except Exception as error:
         what = shortened(str(error) or type(error).__name__, 200)
         raise BackendError(f"the tokenizer {name!r} cannot be read: {what}") from error
-    return CompletionTokenizer(lm)
+    return lm
 
 
 class Completions(ServerBackend):
@@ -146,8 +126,8 @@ class Completions(ServerBackend):
     async def _generate(self, request: Request) -> ModelReply:
         most = request.max_tokens or self._args.max_gen_toks
         if self._tokenizer is not None and self._args.max_length:
-            length = await asyncio.to_thread(self._tokenizer.count, request.prompt)
-            if excess := self._excess(length + (most or 1)):
+            tokens = await asyncio.to_thread(self._tokenizer.tok_encode, request.prompt)
+            if excess := self._excess(len(tokens) + (most or 1)):
                 return excess
         body: dict[str, Json] = {"model": self.model, "prompt": request.prompt, **sampling_of(request)}
         if most:
@@ -174,12 +154,21 @@ class Completions(ServerBackend):
             finish = "length"
         return counted(ModelReply(text=answer, thought=thought, finish=finish), body)
 
+    def _pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+        """Return the tokens of a context and of its continuation."""
+        if not context:
+            return [int(self._tokenizer.prefix_token_id)], [
+                *map(int, self._tokenizer.tok_encode(continuation))
+            ]
+        before, after = self._tokenizer._encode_pair(context, continuation)
+        return list(before), list(after)
+
     async def _score(self, context: str, continuation: str) -> ModelReply:
         """Ask for the log-likelihood of one continuation."""
         prompt: Json = context + continuation
         lengths: tuple[int, int] | None = None
         if self._tokenizer is not None:
-            before, after = await asyncio.to_thread(self._tokenizer.pair, context, continuation)
+            before, after = await asyncio.to_thread(self._pair, context, continuation)
             lengths = len(before), len(before) + len(after)
             # One more token than the prompt is generated, as lm-eval does, since servers refuse to generate none.
             if excess := self._excess(lengths[1] + 1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -105,7 +104,5 @@ def open_model(
         if args:
             raise UsageError(f"the built-in respondent {name} takes no arguments")
         return BuiltinRespondent(name, materials, seed=settings.seed)
-    if near := get_close_matches(name, BUILTIN_RESPONDENTS, n=1, cutoff=0.8):
-        raise UsageError(f"there is no backend '{name}'; did you mean {near[0]}?", field=argument("model"))
     limits = RateLimits(settings.requests_per_minute, settings.tokens_per_minute)
     return open_backend(name, args, limits, device=settings.device, media_folder=media_folder)
