@@ -24,7 +24,7 @@ from merilo.statistics.paired_tests import SAME, Difference, PairedTest
 from merilo.wording import choices, listed, shortened
 
 #: Values in a column of marks that mean "not marked".
-_UNSET: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
+NOT_MARKED: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def marks_of(marked: Responses, column: str, responses: Responses) -> Marks:
     Raises:
         UsageError: every answer is marked, so the column cannot be the column of marks.
     """
-    table = marked.table.filter(~pl.col("answer").str.to_lowercase().is_in(list(_UNSET)))
+    table = marked.table.filter(~pl.col("answer").str.to_lowercase().is_in(list(NOT_MARKED)))
     fields = responses.fields
     known = marked.items.join(
         responses.items.rename({"item": "number"}), on=fields, how="left", nulls_equal=True

@@ -8,13 +8,10 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from merilo.errors import UsageError
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.studies.item_fields import KeptField
-
-IntArray = NDArray[np.int64]
 
 #: Importance of a deviation: in one field, in two fields together, in all fields together.
 _SINGLE, _PAIR, _ALL = 1.0, 0.2, 0.05

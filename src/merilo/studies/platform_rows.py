@@ -9,6 +9,7 @@ from typing import Final, cast
 
 import polars as pl
 
+from merilo.baselines.experts import NOT_MARKED
 from merilo.errors import DataError, InputError
 from merilo.files import Table, opened, read_table
 from merilo.people import platforms
@@ -22,9 +23,6 @@ from merilo.wording import listed, shortened, shown
 
 #: How a table of answers writes the option "skip the question, because I may have written it", in any language.
 MAY_BE_MINE: Final = SKIP_OWN["ru"]
-
-#: Values of the mark "may be mine" that mean "not marked".
-_UNSET: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
 
 #: Formats that their reader finds incomplete by itself.
 _WITH_AN_END: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet", ".pq"})
@@ -193,7 +191,7 @@ def _require_fields(names: list[str], path: Path) -> None:
 def _with_marks(rows: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Answers, with the guide's option in place of the answers that are marked "may be mine"."""
     key = ["row", "page", TASK]
-    set_ = ~pl.col("answer").str.strip_chars().str.to_lowercase().is_in(list(_UNSET))
+    set_ = ~pl.col("answer").str.strip_chars().str.to_lowercase().is_in(list(NOT_MARKED))
     marked = marks.filter(pl.col("answer").is_not_null() & set_).with_columns(
         pl.lit(MAY_BE_MINE).alias("answer")
     )
@@ -227,7 +225,7 @@ def _pages_laid_open(table: Table) -> list[Export]:
         own = data.select(*page, *(pl.col(old).alias(new) for old, new in names.items()))
         mine = f"Answer.{MINE}_{place}"
         if mine in data.columns:
-            marked = ~pl.col("mark").fill_null("").str.to_lowercase().is_in(list(_UNSET))
+            marked = ~pl.col("mark").fill_null("").str.to_lowercase().is_in(list(NOT_MARKED))
             answer = pl.when(marked).then(pl.lit(MAY_BE_MINE)).otherwise(pl.col(f"Answer.{ANSWER}"))
             own = (
                 own.with_columns(data[mine].alias("mark"))

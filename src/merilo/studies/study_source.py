@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.datasets.declaration import BASIC_SKILLS, EXPERT_SKILL
@@ -20,9 +20,8 @@ from merilo.datasets.rendering import prompts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import SUFFIXES, Item, Split, read_splits, split_file
 from merilo.strict_json import Json, read_json
+from merilo.studies.plan_types import Audience
 from merilo.wording import shown
-
-Audience: TypeAlias = Literal["basic", "expert"]
 
 _META: Final = "raw_dataset_meta.json"
 _DECLARATION: Final = "dataset.yaml"
