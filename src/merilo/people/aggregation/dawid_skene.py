@@ -222,19 +222,6 @@ def _check_iterations(tolerance: float, iterations: int) -> None:
         raise UsageError("Dawid-Skene takes at least 1 iteration and a tolerance of 0 or more")
 
 
-def refuse_open_answers(votes: Votes, declared: bool | None = None) -> None:
-    """Raise an error for open answers before anything is computed.
-
-    Raises:
-        UsageError: the answers are open.
-    """
-    if is_open(votes, declared):
-        raise UsageError(
-            f"Dawid-Skene takes closed answers only: with {votes.labels} different labels it would estimate "
-            f"{votes.labels**2:,} confusion probabilities of every annotator (use one-coin, glad or majority)"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Parameters:
     """The fitted parameters.
@@ -276,7 +263,11 @@ class _Answers:
 
     @classmethod
     def of(cls, votes: Votes, anchors: ArrayLike | None, open_answers: bool | None) -> _Answers:
-        refuse_open_answers(votes, open_answers)
+        if is_open(votes, open_answers):
+            raise UsageError(
+                f"Dawid-Skene takes closed answers only: with {votes.labels} different labels it would estimate "
+                f"{votes.labels**2:,} confusion probabilities of every annotator (use one-coin, glad or majority)"
+            )
         known = anchor_labels(anchors, votes)
         possible = np.bincount(votes.label, minlength=votes.labels)
         possible += np.bincount(known[known != NO_LABEL], minlength=votes.labels)
