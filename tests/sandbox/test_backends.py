@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from sandbox_arena import jail_or_skip, jailed, only
+from sandbox_arena import available, jail_or_skip, jailed, only
 
 import merilo
 from merilo.errors import MissingPartError, UsageError
 from merilo.sandbox import seccomp
 from merilo.sandbox.backends import PACKAGES, Bubblewrap, Docker, NoJail, backend, container_arguments
-from merilo.sandbox.interpreter import available, interpreter
+from merilo.sandbox.interpreter import interpreter
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Limits, Outcome, Program
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from ended_process import ended_process
 
+from merilo.errors import MissingPartError
 from merilo.sandbox.backends import Bubblewrap, NoJail, Start
-from merilo.sandbox.interpreter import interpreter
+from merilo.sandbox.interpreter import NEWEST, OLDEST, Interpreter, interpreter
 from merilo.sandbox.pool import Pool
 from merilo.sandbox.program import Check, Execution, Limits, Outcome, Program
 
@@ -49,6 +50,16 @@ def jailed(limits: Limits | None = None, workers: int = 1, python: str | None = 
 
 def unjailed(limits: Limits | None = None) -> Pool:
     return Pool(1, backend=NoJail(interpreter()), limits=limits or Limits(wall_seconds=5, processes=8))
+
+
+@cache
+def available() -> list[Interpreter]:
+    """One Python of each supported version that is installed, the oldest first."""
+    found = []
+    for minor in range(OLDEST[1], NEWEST[1] + 1):
+        with contextlib.suppress(MissingPartError):
+            found.append(interpreter(f"3.{minor}"))
+    return found
 
 
 def preceded(start: Start, code: str) -> Start:

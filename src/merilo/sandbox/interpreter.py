@@ -95,17 +95,6 @@ def interpreter(wanted: str | None = None) -> Interpreter:
     )
 
 
-def available() -> list[Interpreter]:
-    """Return one Python of each supported version that is installed, oldest first."""
-    found = []
-    for minor in range(OLDEST[1], NEWEST[1] + 1):
-        try:
-            found.append(interpreter(f"3.{minor}"))
-        except MissingPartError:
-            continue
-    return found
-
-
 def _candidates(version: str) -> Iterator[Path]:
     """Yield possible executables for a version: the running Python, then those on PATH, of pyenv and of uv."""
     minor = ".".join(version.split(".")[:2])

@@ -43,13 +43,11 @@ class KeptField:
         name: `domain`, `categories.type`, `answer`, `length`.
         values: the categories, in the order in which they are shown.
         codes: for each item, the position of its category in `values`.
-        by_quantiles: whether the categories are ranges of a number.
     """
 
     name: str
     values: tuple[str, ...]
     codes: tuple[int, ...]
-    by_quantiles: bool = False
 
     def counts(self, places: Sequence[int] | None = None) -> list[int]:
         """Count the items of each category, among all items or those at some places."""
@@ -205,7 +203,7 @@ def _by_quantiles(name: str, values: Sequence[Json]) -> KeptField | DroppedField
     bounds = [known.min(), *edges, known.max()]
     names = [_range(bounds[at], bounds[at + 1], first=at == 0, whole=whole) for at in range(len(edges) + 1)]
     absent = len(edges) + 1 in codes
-    return KeptField(name, (*names, *([ABSENT] if absent else [])), tuple(codes), by_quantiles=True)
+    return KeptField(name, (*names, *([ABSENT] if absent else [])), tuple(codes))
 
 
 def _range(low: float, high: float, *, first: bool, whole: bool) -> str:

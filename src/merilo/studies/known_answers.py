@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
@@ -12,7 +12,7 @@ from merilo.datasets.rendering import render
 from merilo.errors import UsageError, argument
 from merilo.items import Item
 from merilo.studies.drawing import draw_balanced
-from merilo.studies.item_fields import ANSWER, KeptField, fields_of, grouping_fields
+from merilo.studies.item_fields import ANSWER, fields_of, grouping_fields
 from merilo.studies.lookalikes import LookalikeCheck, LookalikeItem, check_lookalikes
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import one_answer
@@ -241,10 +241,7 @@ def choose_controls(
         both = [*test, *pool]
         fields, _ = fields_of(both, declared, size=max(wanted, 25))
         fields = fields[:_MOST_FIELDS]
-        own = [
-            KeptField(field.name, field.values, field.codes[len(test) :], field.by_quantiles)
-            for field in fields
-        ]
+        own = [replace(field, codes=field.codes[len(test) :]) for field in fields]
         shares = [[count / len(test) for count in field.counts(range(len(test)))] for field in fields]
         if own:
             chosen = [pool[place] for place in draw_balanced(own, wanted, seed=seed, like=shares)]
