@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Final
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError
 from merilo.items import Split, read_splits
+
+#: The folder of the examples, a file for each dataset.
+BUNDLED: Final = Path(__file__).parent / "examples"
 
 
 def examples(declared: Dataset) -> Mapping[str, Split]:
@@ -21,8 +25,7 @@ def examples(declared: Dataset) -> Mapping[str, Split]:
         >>> len(examples(dataset("use"))["test"])
         30
     """
-    resource = files("merilo.datasets") / "examples" / f"{declared.name}.json"
-    if not resource.is_file():
+    path = BUNDLED / f"{declared.name}.json"
+    if not path.is_file():
         raise UsageError(f"Merilo includes no examples of '{declared.name}'")
-    with as_file(resource) as path:
-        return read_splits(path)
+    return read_splits(path)

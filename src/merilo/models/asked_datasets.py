@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from merilo.datasets import __file__ as datasets_package
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.bundled import BUNDLED
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError, InputError, UsageError, argument
@@ -32,9 +32,6 @@ Known: TypeAlias = "Mapping[tuple[str, int], Earlier]"
 #: Kinds of media with their names in messages.
 _KINDS: Final = {"image": "pictures", "audio": "sounds", "video": "films"}
 
-
-#: The items included in Merilo, which are asked without `data`.
-BUNDLED: Final = Path(datasets_package).parent / "examples"
 
 #: What the record of a run names in place of their file.
 BUNDLED_NAME: Final = "included in Merilo"

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.bundled import BUNDLED
 from merilo.datasets.rendering import render
 from merilo.errors import InputError, UsageError, argument
 from merilo.items import Split, dialogue_lengths, read_split
-from merilo.models.asked_datasets import BUNDLED, BUNDLED_NAME, ItemSource, items_file
+from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
 from merilo.models.run_folder import DatasetRecord
 from merilo.studies.study_folder import open_study
 from merilo.wording import shown

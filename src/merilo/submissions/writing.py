@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets import Dataset, dataset, names
-from merilo.datasets import __file__ as datasets_package
+from merilo.datasets.bundled import BUNDLED
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Split
 from merilo.models.run_folder import is_run
@@ -25,7 +25,6 @@ _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv")
 #: How many words a random free answer has.
 _WORDS: Final = 2
-_EXAMPLES: Final = Path(datasets_package).parent / "examples"
 
 
 def pack(run: Path, out: Path) -> list[str]:
@@ -89,7 +88,7 @@ def sample(gold: Mapping[str, GoldItems], out: Path, seed: int) -> list[str]:
 
 def examples() -> dict[str, GoldItems]:
     """Return the bundled examples of every dataset, with their gold answers."""
-    return read_gold(_EXAMPLES)
+    return read_gold(BUNDLED)
 
 
 def write_archive(out: Path, members: Mapping[str, Json]) -> None:

@@ -240,5 +240,5 @@ def _check_keys(entry: Json, where: str, file: str, report: ValidationReport) ->
     if "outputs" not in entry:
         report.wrong(file, f"{where}.outputs", "is missing; in a closed test it must be present and empty")
     for key in sorted(entry.keys() - {"instruction", "inputs", "outputs", "meta"}):
-        strange = "is not a field of an item: put your fields under inputs, outputs or meta, or declare them in dataset.yaml"
-        report.note(file, f"{where}.{key}", strange)
+        instead = f"put your fields under inputs, outputs or meta, or declare them in {OWN}"
+        report.note(file, f"{where}.{key}", f"is not a field of an item: {instead}")
