@@ -16,6 +16,7 @@ from typing import Final
 
 from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.baseline_reader import StoredBaseline
+from merilo.baselines.record import BASELINE_FILE, EXPERTS_FILE
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import AnswerKind
 from merilo.datasets.program_literals import program_golds
@@ -35,10 +36,6 @@ from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.strict_json import Json, json_lines
 from merilo.wording import listed, shown
-
-#: The summary in a folder of `merilo baseline --out`, and in one of `merilo experts baseline --out`.
-BASELINE_FILE: Final = "baseline.json"
-EXPERTS_FILE: Final = "experts.json"
 
 #: The suffixes of files of answers in a folder.
 _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv", ".parquet")

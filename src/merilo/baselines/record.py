@@ -41,6 +41,8 @@ from merilo.strict_json import read_json
 
 #: The record in a folder of `merilo baseline --out`.
 BASELINE_FILE: Final = "baseline.json"
+#: The summary in a folder of `merilo experts baseline --out`.
+EXPERTS_FILE: Final = "experts.json"
 #: The record in a folder of `merilo report --out`, in two files.
 METRICS_FILE: Final = "metrics.json"
 COSTS_FILE: Final = "costs.json"

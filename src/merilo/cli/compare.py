@@ -87,8 +87,8 @@ def people_against_models(
     Exit status 1: a model's items are not those of the baseline, and --force was not given.
     """
     from merilo.atomic_write import write_text  # noqa: PLC0415 - slow; the help needs only declarations
-    from merilo.baselines.model_answers import BASELINE_FILE, split_arguments  # noqa: PLC0415
-    from merilo.baselines.record import read_record  # noqa: PLC0415
+    from merilo.baselines.model_answers import split_arguments  # noqa: PLC0415
+    from merilo.baselines.record import BASELINE_FILE, read_record  # noqa: PLC0415
     from merilo.reports.comparison import compare  # noqa: PLC0415
     from merilo.reports.dataset_comparisons import compare_datasets, on_one_dataset  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
-from merilo.baselines.record import COSTS_FILE, METRICS_FILE
+from merilo.baselines.record import COSTS_FILE, EXPERTS_FILE, METRICS_FILE
 from merilo.errors import DataError
 from merilo.reports.checklist import (
     checklist_json,
@@ -24,7 +24,7 @@ from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.readme_files import readme_files
 from merilo.reports.hb.recomputation import arms, cost_details, pools
-from merilo.reports.hb.sources import EXPERTS_FILE, ReportSource, read_source
+from merilo.reports.hb.sources import ReportSource, read_source
 from merilo.reports.hb.verification import (
     COST_KEYS,
     DETAILS_KEY,

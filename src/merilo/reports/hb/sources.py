@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
+from merilo.baselines.record import EXPERTS_FILE
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
 from merilo.items import Item, read_split
@@ -24,9 +25,6 @@ from merilo.studies.collected import IMPORTS_FILE
 from merilo.studies.freezing import changes_since_freeze
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE, WEIGHTS_FILE
 from merilo.wording import counted_noun
-
-#: The result of `merilo experts baseline`.
-EXPERTS_FILE: Final = "experts.json"
 
 #: Files of a plan that a report includes, where they exist.
 _ATTACHED: Final = (

@@ -11,13 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from merilo.baselines.record import COSTS_FILE, METRICS_FILE
+from merilo.baselines.record import COSTS_FILE, EXPERTS_FILE, METRICS_FILE
 from merilo.errors import InputError, MeriloError
 from merilo.reports.hb.expert_raw import EXPERTS_RAW, experts_again
 from merilo.reports.hb.figures import ABSENT, Figure, compare_figures, figures_of, table_figures
 from merilo.reports.hb.raw_study import RAW, read_raw
 from merilo.reports.hb.recomputation import Recomputed, cost_details, recompute
-from merilo.reports.hb.sources import EXPERTS_FILE, object_of
+from merilo.reports.hb.sources import object_of
 from merilo.strict_json import Json, indented, read_json
 from merilo.version import __version__
 
