@@ -12,6 +12,7 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.decision_rule import decision_rule
 from merilo.baselines.declared import question_types
+from merilo.baselines.dependence import warnings_on_dependence, warnings_on_fields
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters
 from merilo.baselines.warnings import (
@@ -249,6 +250,28 @@ def tabulate(
     return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
 
 
+def _warnings_on_dependence(
+    cleaned: Cleaned, pool: PoolVotes, decided: Decided, scorer: ConsensusScorer | None
+) -> tuple[BaselineWarning, ...]:
+    if Resolution.EACH_ANSWER in decided.consensus.how:
+        return ()
+    points = scorer.share_earned(decided.consensus) if scorer else {}
+    tables = [
+        cleaned.items,
+        *([cleaned.gold.fields] if cleaned.gold and cleaned.gold.fields is not None else []),
+    ]
+    return (
+        *warnings_on_dependence(
+            pool.votes, decided.consensus.label, [str(one) for one in pool.everyone.annotators]
+        ),
+        *warnings_on_fields(
+            {int(number): earned for number, earned in points.items()},
+            tables,
+            cleaned.clusters.field if cleaned.clusters else None,
+        ),
+    )
+
+
 def diagnose(
     cleaned: Cleaned,
     screened: Screened,
@@ -279,6 +302,7 @@ def diagnose(
             *warnings_on_variants(scorer),
             *(warnings_on_adaptive_overlap(adaptive) if adaptive else ()),
             *(cleaned.clusters.warnings() if cleaned.clusters else ()),
+            *_warnings_on_dependence(cleaned, pool, decided, scorer),
         ),
         agreement=agreement_of(pool, settings, no_agreement=Resolution.EACH_ANSWER in decided.consensus.how),
         by=groups_by(

@@ -45,12 +45,16 @@ class SharedPart:
             Satterthwaite's formula.
         third_cumulant: the third cumulant of the estimate because annotators differ.
         annotators: the number of annotators.
+        below: the variance if annotators might have guessed who would lower the estimate.
+        above: the variance if annotators might have guessed who would raise the estimate.
     """
 
     variance: float
     doubt: float
     third_cumulant: float
     annotators: int
+    below: float = 0.0
+    above: float = 0.0
 
     def above_zero(self) -> SharedPart:
         """Return the part with the mean and the doubt that its variance has, given that it cannot be below 0.
@@ -96,6 +100,8 @@ class CrossedDifference:
         skewness: the skewness of the estimate: its third cumulant divided by the third power of the standard
             error. It is positive if a few annotators are much worse than the others. Tango's statistic
             accounts for the items' skewness itself, so that for scores of 0 and 1 only the annotators' part counts.
+        below: the annotators' variance to the lower bound if some of them might have guessed.
+        above: the same to the upper bound.
     """
 
     value: float
@@ -109,6 +115,8 @@ class CrossedDifference:
     skewness: float = 0.0
     clusters: int | None = None
     cluster_effect: float = 1.0
+    below: float = 0.0
+    above: float = 0.0
 
     @property
     def design_effect(self) -> float:
@@ -141,7 +149,8 @@ class CrossedDifference:
 
         For scores of 0 and 1 it is Tango's interval with the counts divided by the design effect and with Student's
         quantile; otherwise it is Student's. If the estimate is skewed, Hall's transformation moves the bound
-        on the side of the long tail away; the other bound stays. The interval contains the interval over
+        on the side of the long tail away; the other bound stays. A bound moves away too if annotators who guess would
+        cause a larger variance on its side than the study's annotators do. The interval contains the interval over
         items alone, because the design effect is at least 1 and Student's quantile is at least the normal
         one. With one annotator the interval is [-1, 1].
 
@@ -157,7 +166,8 @@ class CrossedDifference:
         if self.annotators < 2:
             return Interval(-1.0, 1.0, level, ONE_ANNOTATOR)
         t = student_quantile((1 + level) / 2, self.freedom)
-        below, above = _skewed(t, -self.skewness), _skewed(t, self.skewness)
+        below = max(skewed_quantile(t, -self.skewness), t * self._growth(self.below))
+        above = max(skewed_quantile(t, self.skewness), t * self._growth(self.above))
         if self.discordant is not None:
             effect = self.total_effect
             better, worse = self.discordant
@@ -181,7 +191,13 @@ class CrossedDifference:
             found = (self.value - at) / self.standard_error
         else:
             found = tango_statistic(*self.discordant, self.n, at) / sqrt(self.total_effect)
-        return _without_skewness(found, self.skewness)
+        smaller = found / self._growth(self.below if found > 0 else self.above)
+        return min(_without_skewness(found, self.skewness), smaller, key=abs)
+
+    def _growth(self, assumed: float) -> float:
+        """Return the factor by which the standard error grows with an assumed variance of the annotators."""
+        both = self.item_variance + max(assumed, self.annotator_variance)
+        return sqrt(both / (self.item_variance + self.annotator_variance))
 
     @property
     def p(self) -> float:
@@ -288,6 +304,8 @@ def crossed_difference(
         third / (from_items + shared.variance) ** 1.5,
         units if units < n else None,
         effect,
+        shared.below,
+        shared.above,
     )
 
 
@@ -317,7 +335,7 @@ def _without_skewness(statistic: float, skewness: float) -> float:
     return moved if abs(moved) < abs(statistic) else statistic
 
 
-def _skewed(quantile: float, skewness: float) -> float:
+def skewed_quantile(quantile: float, skewness: float) -> float:
     """Compute the quantile of a statistic below 0 with this skewness, as a positive number.
 
     The inverse transformation.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
+from merilo.people.uncertainty.guessing import GUESSERS_TESTED, guessing_variance, skewed_wilson, widened
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
@@ -313,7 +314,7 @@ def individuals(
     spread, spread_interval = _spread(votes, score, parts, level)
     return Individuals(
         mean,
-        _mean_interval(votes, each, mean, parts, bounds=bounds, level=level),
+        _mean_interval(votes, each, score, parts, bounds=bounds, level=level),
         spread,
         spread_interval,
         int(np.unique(votes.annotator).shape[0]),
@@ -380,13 +381,14 @@ def mean_variance(votes: Votes, each: FloatArray, parts: Components) -> tuple[fl
 def _mean_interval(
     votes: Votes,
     each: FloatArray,
-    mean: float,
+    score: FloatArray,
     parts: Components,
     *,
     bounds: tuple[float, float],
     level: float,
 ) -> Interval:
-    """Compute the interval of a weighted mean of answers."""
+    """Compute the interval of a weighted mean of answers' scores, with an allowance for annotators who guess."""
+    mean = float(each @ score)
     low, width = bounds[0], bounds[1] - bounds[0]
     variance, freedom = mean_variance(votes, each, parts)
     p = min(max((mean - low) / width, 0.0), 1.0)
@@ -394,8 +396,32 @@ def _mean_interval(
     effective = p * (1 - p) * width**2 / variance if variance > 0 and 0 < p < 1 else items
     method = "variance components of people and items (Wilson's form)"
     freedom = limited_freedom(freedom, int(np.unique(votes.annotator).shape[0]))
-    found = _wilson(p, effective, level, freedom, method)
-    return Interval(low + width * found.low, low + width * found.high, level, method)
+    of_person = np.bincount(votes.annotator, weights=each, minlength=votes.annotators)
+    sums = np.bincount(votes.annotator, weights=each * (score - mean), minlength=votes.annotators)
+    third = float((sums**3).sum()) if parts.person > 0 else 0.0
+    skewness = third / variance**1.5 if variance > 0 else 0.0
+    shared = parts.person * float(of_person @ of_person) / width**2
+    alone = max(variance / width**2 - shared, 1 / items**2)
+    bottom, top = widened(
+        skewed_wilson(p, effective, student_quantile((1 + level) / 2, max(freedom, 1.0)), skewness),
+        guessing_variance(
+            votes.annotator, each * change_by_guessing(votes, score, bounds) / width, votes.annotators
+        ),
+        p,
+        effective * max(variance / width**2, alone) / alone if variance > 0 else items,
+        variances=(alone, shared, (variance / width**2) ** 2 / freedom if variance > 0 else alone**2 / items),
+        level=level,
+    )
+    return Interval(low + width * bottom, low + width * top, level, method)
+
+
+def change_by_guessing(votes: Votes, score: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+    """Return the change of each answer's score if a random label took its place, shape (n,).
+
+    One label of an item gets the largest score and the others the smallest.
+    """
+    low, high = bounds
+    return low + (high - low) / max(votes.labels, 1) - score
 
 
 def _people(
@@ -518,11 +544,16 @@ def answer_difference(votes: Votes, people: FloatArray, model: FloatArray) -> Cr
     apart = model[votes.item] - people
     sums = np.bincount(votes.annotator, weights=each * (apart - float(each @ apart)))
     of_item = np.bincount(votes.item, weights=people, minlength=votes.items)[asked] / overlap[asked]
+    # Points of single answers are between 0 and 1; who guesses lowers the people's score and raises the difference.
+    change = -each * change_by_guessing(votes, people, (0.0, 1.0))
+    guessing = guessing_variance(votes.annotator, change, votes.annotators, guessers=GUESSERS_TESTED)
     part = SharedPart(
         shared,
         (shared + noise) ** 2 / max(1 / concentration - 1, 1),
         float((sums**3).sum()) if shared > 0 else 0.0,
         of_person.shape[0],
+        guessing.below,
+        guessing.above,
     )
     from_items = parts.item / of_item.shape[0] + parts.rest * float(each @ each)
     from_items += clustered_variance(votes, each, parts)

@@ -9,15 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from merilo.people.uncertainty.annotator_accuracy import components, mean_variance
-from merilo.people.uncertainty.two_way import (
-    LEAST_ANNOTATORS,
-    GuessingVariance,
-    Influence,
-    guessing_variance,
-    shared_part,
-    widened,
-)
+from merilo.people.uncertainty.annotator_accuracy import change_by_guessing, components, mean_variance
+from merilo.people.uncertainty.guessing import GuessingVariance, guessing_variance, widened
+from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, Influence, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics.arrays import FloatArray, IntArray
 from merilo.statistics.cluster_variance import cluster_count, cluster_design_effect
@@ -210,6 +204,16 @@ def person_of_dataset(
         alike=1 / float(of_item @ of_item),
         method=OVER_BOTH,
         level=level,
+    )
+    alone = max(total - by_person, 0.0)
+    both = _for_few_annotators(
+        both,
+        guessing_variance(votes.annotator, each * change_by_guessing(votes, score, bounds), votes.annotators),
+        value,
+        bounds=bounds,
+        variances=(alone, by_person, max(doubt, 0.0)),
+        most=MOST_GAIN * items,
+        alike=1 / float(of_item @ of_item),
     )
     return DatasetValue(
         value, items, None, both, float(np.sqrt(max(total - by_person, 0.0))), float(np.sqrt(by_person))

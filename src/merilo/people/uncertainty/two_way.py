@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import cluster_effect_of
+from merilo.people.uncertainty.guessing import guessing_variance, skewed_wilson, widened
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics.arrays import FloatArray
 from merilo.statistics.crossed_difference import (
@@ -29,86 +30,10 @@ from merilo.statistics.crossed_difference import (
     heavy_tails,
 )
 from merilo.statistics.distributions import limited_freedom, student_quantile
-from merilo.statistics.intervals import RESAMPLES, Interval, resampled_means, wilson_form
+from merilo.statistics.intervals import RESAMPLES, Interval, resampled_means
 
 #: With fewer annotators no interval over annotators is reported, because they cannot show how much annotators differ.
 LEAST_ANNOTATORS: Final = 3
-#: How many annotators who guess are assumed in addition to those of the study.
-GUESSERS: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class GuessingVariance:
-    """The variance of an estimate if some of its annotators might have guessed.
-
-    Attributes:
-        below: the variance caused by annotators whose guessing would lower the estimate.
-        above: the variance caused by annotators whose guessing would raise the estimate.
-    """
-
-    below: float
-    above: float
-
-
-def guessing_variance(
-    annotator: IntArray | NDArray[np.intp], change: FloatArray, annotators: int
-) -> GuessingVariance:
-    """Compute the variance of an estimate if each annotator were one who guesses with a small probability.
-
-    With P annotators the probability is q = 0.5 / (P + 0.5): half an annotator who guesses is added to those
-    of the study. If guessing changes the estimate by g_j for annotator j, the variance is q (1 - q) times the
-    sum of g_j².
-
-    Args:
-        annotator: shape (n,), the annotator's code of each answer.
-        change: shape (n,), the change of the estimate if the answer were a random label.
-        annotators: the number of codes.
-
-    References:
-        H. Jeffreys (1946), An invariant form for the prior probability in estimation problems. Proceedings of the Royal
-        Society A 186, 453-461 (half an observation is added to each outcome).
-
-    Example:
-        >>> found = guessing_variance(np.arange(3), np.array([-0.1, -0.1, 0.0]), 3)
-        >>> round(found.below, 6), found.above
-        (0.002449, 0.0)
-    """
-    present = np.bincount(annotator, minlength=annotators) > 0
-    changes = np.bincount(annotator, weights=change, minlength=annotators)[present]
-    q = GUESSERS / (changes.shape[0] + GUESSERS)
-    below, above = np.minimum(changes, 0.0), np.maximum(changes, 0.0)
-    return GuessingVariance(q * (1 - q) * float(below @ below), q * (1 - q) * float(above @ above))
-
-
-def widened(
-    bounds: tuple[float, float],
-    guessing: GuessingVariance,
-    p: float,
-    effective: float,
-    *,
-    variances: tuple[float, float, float],
-    level: float,
-) -> tuple[float, float]:
-    """Move a bound outwards if annotators who guess would cause a larger variance than the study's annotators do.
-
-    The variance assumed for guessing is not estimated, so it does not reduce the degrees of freedom.
-
-    Args:
-        bounds: the interval of a proportion, in [0, 1].
-        guessing: the variance if annotators guess.
-        p: the proportion, in [0, 1].
-        effective: the effective number of items without shared annotators.
-        variances: the variance from items, the additional variance because items share annotators, and the
-            denominator of Satterthwaite's formula.
-        level: the nominal coverage, in (0, 1).
-    """
-    from_items, shared, doubt = variances
-    moved = []
-    for side, assumed in enumerate((guessing.below, guessing.above)):
-        both = from_items + max(assumed, shared)
-        t = student_quantile((1 + level) / 2, max(both**2 / doubt, 1.0))
-        moved.append(wilson_form(p, effective * from_items / both, t)[side] if assumed > shared else p)
-    return min(bounds[0], moved[0]), max(bounds[1], moved[1])
 
 
 #: Totals closer than this are a tie, because the rounding error of a sum depends on the order of its terms.
@@ -389,7 +314,7 @@ def two_way(
     interval is Wilson's with the number of items divided by the design effect and with Student's quantile. It
     stays inside `bounds` and does not shrink to a point if every item is right. Few annotators often include
     nobody who guesses: the degrees of freedom are at most the number of annotators minus 1, and each bound
-    allows for half an annotator more, who guesses (`guessing_variance`).
+    allows for one annotator more, who guesses (`guessing_variance`), and for the skewness that annotators cause.
 
     If items form clusters (`Votes.cluster`), clusters take the place of items: the variance over items is multiplied by
     `cluster_design_effect`, and two answers of one annotator tell how annotators differ only if they are to items of
@@ -465,8 +390,10 @@ def two_way(
     effective /= effect * cluster_effect
     people = int(np.unique(votes.annotator).shape[0])
     limited = limited_freedom(freedom, people)
+    sums = np.bincount(votes.annotator, weights=influence.answer, minlength=votes.annotators)
+    third = float(((sums / influence.item.shape[0]) ** 3).sum()) if shared > 0 else 0.0
     bottom, top = widened(
-        wilson_form(p, effective, student_quantile((1 + level) / 2, limited)),
+        skewed_wilson(p, effective, student_quantile((1 + level) / 2, limited), third / total**1.5),
         guessing_variance(votes.annotator, influence.guess / influence.item.shape[0], votes.annotators),
         p,
         effective * effect,
@@ -502,7 +429,9 @@ def shared_part(votes: Votes, influence: Influence) -> SharedPart:
     shared, _, doubt = _annotators(votes, influence)
     sums = np.bincount(votes.annotator, weights=influence.answer, minlength=votes.annotators)
     third = float(((sums / influence.item.shape[0]) ** 3).sum()) if shared > 0 else 0.0
-    return SharedPart(float(shared), float(doubt), third, int(np.unique(votes.annotator).shape[0]))
+    people = int(np.unique(votes.annotator).shape[0])
+    guessing = guessing_variance(votes.annotator, influence.guess / influence.item.shape[0], votes.annotators)
+    return SharedPart(float(shared), float(doubt), third, people, guessing.below, guessing.above)
 
 
 def influences(
@@ -679,6 +608,8 @@ def group_difference(
         doubt,
         parts[1].third_cumulant - parts[0].third_cumulant,
         people,
+        parts[1].below + parts[0].above,
+        parts[1].above + parts[0].below,
     )
     asked = np.unique(sides[0][0].item)
     codes = None if clusters is None else clusters[asked]
