@@ -418,10 +418,10 @@ def _mean_interval(
 def change_by_guessing(votes: Votes, score: FloatArray, bounds: tuple[float, float]) -> FloatArray:
     """Return the change of each answer's score if a random label took its place, shape (n,).
 
-    One label of an item gets the largest score and the others the smallest.
+    One of the labels that were given gets the largest score on an item, and the others the smallest.
     """
     low, high = bounds
-    return low + (high - low) / max(votes.labels, 1) - score
+    return low + (high - low) / max(np.unique(votes.label).shape[0], 1) - score
 
 
 def _people(

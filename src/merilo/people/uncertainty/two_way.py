@@ -476,10 +476,12 @@ def influences(
     share = scored / counted.shape[0]
     item = np.where(counted, scores - value, 0.0) / share
     middle, reach, guess = np.zeros(len(votes)), np.zeros(len(votes)), np.zeros(len(votes))
+    # The labels of these votes: votes on other items may have more.
+    labels = int(np.unique(votes.label).shape[0])
     for rows in ballots.pieces():
         other, other_counted = ballots.exchanged(rows, needed)
         pulls = np.where(other_counted, other - value, 0.0) / share
-        guess[rows] = (pulls * ballots.chances(rows, votes.labels)).sum(axis=1) - item[ballots.place[rows]]
+        guess[rows] = (pulls * ballots.chances(rows, labels)).sum(axis=1) - item[ballots.place[rows]]
         most, least = pulls.max(axis=1), pulls.min(axis=1)
         middle[rows], reach[rows] = (most + least) / 2, most - least
     answer = item[ballots.place] - middle
