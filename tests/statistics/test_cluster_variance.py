@@ -9,9 +9,8 @@ from merilo.errors import DataError
 from merilo.metrics.classification import f1_macro
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.pass_at_k import pass_score
-from merilo.statistics.cluster_variance import assumed_cluster_effect, cluster_design_effect
 from merilo.statistics.crossed_difference import SharedPart, crossed_difference
-from merilo.statistics.intervals import mean_interval, wilson
+from merilo.statistics.intervals import assumed_cluster_effect, cluster_design_effect, mean_interval, wilson
 from merilo.statistics.paired_tests import compare_scores, tango
 
 NOBODY = SharedPart(0.0, 0.0, 0.0, 50)

@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from merilo.statistics.distributions import at_least, at_most, chi_squared_quantile, student_quantile
-from merilo.statistics.intervals import exact_interval
+from merilo.statistics.intervals import (
+    at_least,
+    at_most,
+    chi_squared_quantile,
+    exact_interval,
+    student_quantile,
+)
 
 probabilities = st.floats(0.001, 0.999)
 

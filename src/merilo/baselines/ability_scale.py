@@ -14,7 +14,7 @@ from merilo.baselines.model_comparison import model_scores, people_scores
 from merilo.datasets.declaration import undeclared
 from merilo.errors import DataError, UsageError
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.item_location import (
     ItemInformation,
     Location,

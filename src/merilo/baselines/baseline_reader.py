@@ -26,7 +26,7 @@ from merilo.people.decision import adaptive_votes_needed, votes_needed
 from merilo.people.gold import read_gold
 from merilo.people.votes import Votes, encode
 from merilo.settings import Settings
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.wording import listed
 
 #: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.

@@ -16,7 +16,7 @@ from merilo.metrics.scoring import Scores, score
 from merilo.metrics.worth import TASK, NamedPart, Worth, parts, points, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.votes import Encoding, Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from merilo.people.uncertainty.dataset_estimate import (
 from merilo.people.uncertainty.two_way import influences
 from merilo.people.votes import Votes
 from merilo.settings import Settings
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.post_stratification import StratifiedSample
 from merilo.text import Text
 from merilo.wording import listed

@@ -41,7 +41,7 @@ from merilo.people.uncertainty.two_way import (
 )
 from merilo.people.votes import IntArray, Votes
 from merilo.settings import Settings
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.intervals import RESAMPLES
 
 #: Scale of the weights that break ties; small, so that they never outweigh a vote.

@@ -13,7 +13,7 @@ from merilo.baselines.warnings import BaselineWarning
 from merilo.errors import argument
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.votes import IntArray, Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.text import Text
 from merilo.wording import listed
 

@@ -20,7 +20,7 @@ from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individual
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, TwoWay, interval_of_record
 from merilo.people.votes import Votes
 from merilo.settings import Settings
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.intervals import Interval
 from merilo.text import Text
 

@@ -28,7 +28,7 @@ from merilo.people.gold import Gold
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import IntArray, Votes, encode
 from merilo.responses import Responses
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.paired_tests import Difference, compare_scores
 
 Key = TypeVar("Key", bound=Hashable)

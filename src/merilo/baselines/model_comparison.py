@@ -27,7 +27,7 @@ from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, answer_dif
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import Difference, compare_scores

@@ -17,7 +17,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.worth import OF_LABELS, TASK, NamedPart, points
 from merilo.people.disagreement import LEAST, Disagreement, disagreement
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.wording import choices
 
 Side: TypeAlias = Literal["people", "model"]

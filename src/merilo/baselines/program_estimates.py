@@ -23,7 +23,7 @@ from merilo.people.uncertainty.annotator_accuracy import components, drawn_answe
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Votes
 from merilo.responses import Responses
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 
 def refuse_programs(responses: Responses, title: str) -> None:

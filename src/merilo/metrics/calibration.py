@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from merilo.records import Record
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 IDENTITY: Final = Path(__file__).parent / "curves" / "identity.json"
 

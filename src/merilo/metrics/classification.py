@@ -10,13 +10,13 @@ import numpy as np
 
 from merilo.items import ItemId
 from merilo.metrics.score import Judgement, Score
-from merilo.statistics.arrays import FloatArray, IntArray
-from merilo.statistics.cluster_variance import assumed_cluster_effect
+from merilo.statistics import FloatArray, IntArray
 from merilo.statistics.intervals import (
     ALIKE,
     DRAWS_AT_ONCE,
     RESAMPLES,
     Interval,
+    assumed_cluster_effect,
     bootstrap_interval,
     cluster_codes,
     mean_interval,

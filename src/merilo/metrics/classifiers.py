@@ -14,7 +14,7 @@ import numpy as np
 from merilo.errors import InputError, MissingPartError
 from merilo.metrics.calibration import IDENTITY, Calibration
 from merilo.metrics.detox import PARTS, Ratings
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 if TYPE_CHECKING:
     import torch

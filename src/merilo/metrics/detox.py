@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from merilo.errors import UsageError, argument
 from merilo.items import ItemId
 from merilo.metrics.score import Judgement, Score
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.intervals import mean_interval
 
 #: The parts of J in the order of its formula.

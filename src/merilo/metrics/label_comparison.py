@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.metrics.classification import label_figures
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count
-from merilo.statistics.intervals import DRAWS_AT_ONCE, RESAMPLES, Interval
+from merilo.statistics import FloatArray
+from merilo.statistics.intervals import DRAWS_AT_ONCE, ONE_CLUSTER, RESAMPLES, Interval, cluster_count
 from merilo.statistics.paired_tests import PERMUTATIONS, SAME, Difference, PairedTest, detectable_difference
 
 #: Up to this many items with different answers, all swaps are enumerated (at most 2,048).

@@ -18,7 +18,7 @@ from merilo.items import Item
 from merilo.metrics import classification, exam, squad
 from merilo.metrics.pass_at_k import PASSED
 from merilo.metrics.scoring import CRITERION, exam_item, exam_items, gold_label, groups
-from merilo.statistics.arrays import FloatArray, IntArray
+from merilo.statistics import FloatArray, IntArray
 
 #: Metrics that are a mean over items.
 MEANS: Final = ("acc", "em", "f1", "grade_norm")

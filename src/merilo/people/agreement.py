@@ -21,10 +21,8 @@ from merilo.errors import UsageError
 from merilo.people.frames import Frame, encoded
 from merilo.people.votes import Votes, run_starts
 from merilo.settings import Level
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.cluster_variance import cluster_count
-from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import Interval
+from merilo.statistics import FloatArray
+from merilo.statistics.intervals import Interval, cluster_count, student_quantile
 
 
 def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayLike | None = None) -> float:

@@ -18,7 +18,7 @@ from merilo.people.collection_design import asked_by_design
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
 from merilo.settings import AdaptiveDesign, AdaptiveOverlap, Aggregator, Resolve
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.intervals import exact_interval
 
 #: If at least this share of items has the same overlap, the pool counts as having one overlap.

@@ -15,10 +15,8 @@ import numpy as np
 from merilo.errors import DataError
 from merilo.people.agreement import jackknife_variance
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray, IntArray
-from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count
-from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import Interval
+from merilo.statistics import FloatArray, IntArray
+from merilo.statistics.intervals import ONE_CLUSTER, Interval, cluster_count, student_quantile
 from merilo.text import Text
 
 #: Added to every label's count before a logarithm (Jeffreys' prior), so that a label without votes has a probability.

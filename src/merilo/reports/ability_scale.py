@@ -17,7 +17,7 @@ from merilo.errors import UsageError, argument
 from merilo.records import rounded
 from merilo.reports.comparison import Answers, models_beside, people_of
 from merilo.reports.estimates import interval_json
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.item_response import ItemModel
 from merilo.strict_json import Json
 from merilo.text import Language, Text

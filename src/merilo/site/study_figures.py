@@ -17,7 +17,7 @@ from sqlalchemy import Connection, and_, case, distinct, func, select
 from merilo.site.collected_figures import CollectedFigures, open_responses
 from merilo.site.schema import ERASED, PERSON, RESPONSE, STUDY, TASK, TEST
 from merilo.site.served_study import ServedStudy
-from merilo.statistics.distributions import quantile_of
+from merilo.statistics.intervals import quantile_of
 from merilo.studies.plan_figures import paid_work
 
 #: The recent time whose answers give the rate, in milliseconds.

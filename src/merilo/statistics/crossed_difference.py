@@ -16,10 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
-from merilo.statistics.distributions import limited_freedom, student_above, student_quantile
-from merilo.statistics.intervals import Interval
+from merilo.statistics import FloatArray
+from merilo.statistics.intervals import (
+    ONE_CLUSTER,
+    Interval,
+    cluster_count,
+    cluster_design_effect,
+    limited_freedom,
+    student_above,
+    student_quantile,
+)
 from merilo.statistics.paired_tests import SAME, detectable_difference, tango, tango_statistic
 
 #: The smallest standard error from items, in items: with it, the interval of two sides that never differ is

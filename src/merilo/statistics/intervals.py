@@ -1,10 +1,10 @@
-"""Confidence intervals of metrics, by formulas and resampling, and the random signs of permutation tests."""
+"""Intervals of means and shares by formulas and resampling, the quantiles that they use, and clusters of items."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, isinf, sqrt
 from statistics import NormalDist
 from typing import Final
 
@@ -12,9 +12,211 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.cluster_variance import cluster_design_effect
-from merilo.statistics.distributions import quantile_of, student_quantile
+from merilo.statistics import FloatArray
+
+#: With so many items of the rarer outcome, the observed and the assumed design effect have equal weights; about z² / 2.
+RARE_ITEMS: Final = 2.0
+
+#: The correlation of the items of a cluster if all scores are equal; correlations of questions about one text
+#: are smaller.
+ASSUMED_CORRELATION: Final = 0.5
+
+#: Why there is no interval over items if all of them are of one cluster.
+ONE_CLUSTER: Final = (
+    "all items belong to one cluster, so there is no interval over items: at least two clusters are needed"
+)
+
+
+def cluster_count(clusters: NDArray[np.integer]) -> int:
+    """Count the distinct clusters of items, from codes of shape (n,)."""
+    return int(np.unique(clusters).shape[0])
+
+
+def assumed_cluster_effect(clusters: NDArray[np.integer]) -> float:
+    """Compute the design effect of clusters with the assumed correlation, if the scores do not show any other.
+
+    With the mean size of the clusters, weighted by size:  1 + (mean size - 1) * ASSUMED_CORRELATION.
+
+    Args:
+        clusters: shape (n,), codes.
+
+    References:
+        L. Kish (1965), Survey sampling, section 5.4.
+
+    Example:
+        >>> assumed_cluster_effect(np.array([0, 0, 0, 1]))
+        1.75
+    """
+    sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
+    return 1 + (float(sizes @ sizes) / float(sizes.sum()) - 1) * ASSUMED_CORRELATION
+
+
+def cluster_design_effect(deviations: FloatArray, clusters: NDArray[np.integer]) -> float:
+    """Compute the factor by which the variance of a mean grows because items of one cluster depend on each other.
+
+    With deviations d of the items from the mean, their sums D over the G clusters and n items:
+
+        observed = (G / (G - 1)) sum(D^2) / ((n / (n - 1)) sum(d^2)),  at least 1
+
+    is the ratio of the cluster-robust variance of the mean (linearised, so that clusters may differ in size)
+    to the variance of independent items. If nearly all items have the same score, the few others do not show
+    how clusters depend. With s = sum(d^2), which is about the number of the few other items, the result is therefore
+
+        (s^2 observed + RARE_ITEMS^2 assumed) / (s^2 + RARE_ITEMS^2)
+
+    with `assumed_cluster_effect`, which is the result if there are no others.
+
+    Args:
+        deviations: shape (n,), item scores of a range of 1, less their mean.
+        clusters: shape (n,), codes.
+
+    Returns:
+        The design effect, at least 1; exactly 1 if every cluster is one item, and infinite for a single
+        cluster of several.
+
+    References:
+        L. Kish (1965), Survey sampling, chapters 5 and 6 (design effect; variance of a ratio over clusters).
+        J. Rao, A. Scott (1992), A simple method for the analysis of clustered binary data. Biometrics 48, 577-585.
+
+    Example:
+        >>> scores, texts = np.repeat([0.0, 1.0], 150), np.repeat(np.arange(60), 5)
+        >>> round(cluster_design_effect(scores - 0.5, texts), 2)
+        5.07
+    """
+    n = deviations.shape[0]
+    _, codes = np.unique(clusters, return_inverse=True)
+    groups = int(codes.max(initial=-1)) + 1
+    if groups == n:
+        return 1.0
+    if groups == 1:
+        return float("inf")
+    assumed, square = assumed_cluster_effect(codes), float(deviations @ deviations)
+    if square <= 0:
+        return assumed
+    sums = np.bincount(codes, weights=deviations, minlength=groups)
+    observed: float = float(sums @ sums) / square * (groups / (groups - 1)) * ((n - 1) / n)
+    weight = square**2 / (square**2 + RARE_ITEMS**2)
+    return weight * max(observed, 1.0) + (1 - weight) * assumed
+
+
+def at_least(successes: int, n: int, p: float) -> float:
+    """Compute the probability of at least `successes` successes in `n` independent trials with success probability `p`.
+
+    Example:
+        >>> round(at_least(2, 3, 0.5), 3)
+        0.5
+    """
+    if successes <= 0:
+        return 1.0
+    if successes > n:
+        return 0.0
+    return float(scipy.special.betainc(successes, n - successes + 1, p))
+
+
+def at_most(successes: int, n: int, p: float) -> float:
+    """Compute the probability of at most `successes` successes in `n` independent trials with success probability `p`.
+
+    Example:
+        >>> round(at_most(0, 3, 0.5), 3)
+        0.125
+    """
+    return at_least(n - successes, n, 1 - p)
+
+
+def student_quantile(probability: float, freedom: float) -> float:
+    """Compute a quantile of Student's t distribution.
+
+    Args:
+        probability: in (0, 1).
+        freedom: degrees of freedom, above 0, not necessarily whole.
+
+    Example:
+        >>> round(student_quantile(0.975, 4), 3)
+        2.776
+    """
+    return float(scipy.special.stdtrit(freedom, probability))
+
+
+def quantile_of(probability: float, freedom: float) -> float:
+    """Compute a quantile of Student's t distribution, or of the normal distribution if `freedom` is infinite.
+
+    Example:
+        >>> round(quantile_of(0.975, float("inf")), 3)
+        1.96
+    """
+    return NormalDist().inv_cdf(probability) if isinf(freedom) else student_quantile(probability, freedom)
+
+
+def student_above(statistic: float, freedom: float) -> float:
+    """Compute the probability that a variable with Student's t distribution is above `statistic`.
+
+    Args:
+        statistic: the statistic; may be infinite.
+        freedom: degrees of freedom, above 0, not necessarily whole.
+
+    Example:
+        >>> round(student_above(2.776, 4), 3)
+        0.025
+    """
+    if isinf(statistic):
+        return 0.0 if statistic > 0 else 1.0
+    return float(scipy.special.stdtr(freedom, -statistic))
+
+
+def noncentral_above(statistic: float, freedom: float, shift: float) -> float:
+    """Compute the probability that a noncentral t variable is above `statistic`: the power of a t test.
+
+    Above 10,000 degrees of freedom the normal distribution is used.
+
+    Args:
+        statistic: the critical value.
+        freedom: degrees of freedom, above 0.
+        shift: the noncentrality parameter: the true value in standard errors.
+
+    Example:
+        >>> round(noncentral_above(student_quantile(0.975, 20), 20, 2.945), 2)
+        0.8
+    """
+    if freedom > 10_000:
+        return NormalDist().cdf(shift - statistic)
+    return 1.0 - float(scipy.special.nctdtr(freedom, shift, statistic))
+
+
+def chi_squared_quantile(probability: float, freedom: float) -> float:
+    """Compute a quantile of the chi-squared distribution.
+
+    Args:
+        probability: in (0, 1).
+        freedom: degrees of freedom, above 0, not necessarily whole.
+
+    Example:
+        >>> round(chi_squared_quantile(0.95, 1), 3)
+        3.841
+    """
+    return 2 * float(scipy.special.gammaincinv(freedom / 2, probability))
+
+
+def limited_freedom(freedom: float, annotators: int) -> float:
+    """Limit degrees of freedom to the number of annotators minus 1, and to at least 1.
+
+    Satterthwaite's degrees of freedom can be as large as the number of items if the estimated variance
+    between annotators is 0 by chance. Surveys use the number of sampled clusters minus 1; here the clusters
+    are the annotators. With one annotator the variance is over items alone, and its degrees of freedom stay.
+
+    Args:
+        freedom: the degrees of freedom by Satterthwaite's formula.
+        annotators: the number of annotators.
+
+    References:
+        E. Korn, B. Graubard (1998), Confidence intervals for proportions with small expected number of positive
+        counts estimated from survey data. Survey Methodology 24, 193-201.
+
+    Example:
+        >>> limited_freedom(80.0, 3), limited_freedom(17.5, 24), limited_freedom(80.0, 1)
+        (2.0, 17.5, 80.0)
+    """
+    return max(min(freedom, float(annotators - 1)) if annotators > 1 else freedom, 1.0)
+
 
 #: The number of bootstrap resamples.
 RESAMPLES: Final = 2000

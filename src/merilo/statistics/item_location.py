@@ -12,9 +12,8 @@ import scipy
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import Interval
+from merilo.statistics import FloatArray
+from merilo.statistics.intervals import Interval, student_quantile
 from merilo.statistics.item_response import ItemResponseFit
 
 #: If at least this share of people answer an item correctly, or incorrectly, it says almost nothing about them.

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
-from merilo.statistics.arrays import FloatArray, IntArray
+from merilo.statistics import FloatArray, IntArray
 
 ItemModel: TypeAlias = Literal["rasch", "2pl"]
 

@@ -13,10 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
-from merilo.statistics.distributions import at_most, quantile_of, student_quantile
-from merilo.statistics.intervals import Interval, random_signs
+from merilo.statistics import FloatArray
+from merilo.statistics.intervals import (
+    ONE_CLUSTER,
+    Interval,
+    at_most,
+    cluster_count,
+    cluster_design_effect,
+    quantile_of,
+    random_signs,
+    student_quantile,
+)
 
 #: Random permutations drawn when there are too many to enumerate.
 PERMUTATIONS: Final = 10_000

@@ -13,7 +13,7 @@ from typing import Final
 from merilo.errors import DataError, UsageError, argument
 from merilo.settings import PowerSettings
 from merilo.statistics.crossed_difference import CrossedDifference, heavy_tails
-from merilo.statistics.distributions import (
+from merilo.statistics.intervals import (
     at_least,
     at_most,
     limited_freedom,

@@ -14,9 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from merilo.statistics.arrays import FloatArray, IntArray
-from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import Interval, wilson_form
+from merilo.statistics import FloatArray, IntArray
+from merilo.statistics.intervals import Interval, student_quantile, wilson_form
 
 #: How many items with the mean variance of all strata are added to those of each stratum.
 POOLED_ITEMS: Final = 3.0

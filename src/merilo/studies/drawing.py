@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from merilo.errors import UsageError
-from merilo.statistics.arrays import FloatArray, IntArray
+from merilo.statistics import FloatArray, IntArray
 from merilo.studies.item_fields import KeptField
 
 #: Importance of a deviation: in one field, in two fields together, in all fields together.

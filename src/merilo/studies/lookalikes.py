@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import Interval
+from merilo.statistics import FloatArray
+from merilo.statistics.intervals import Interval, student_quantile
 from merilo.strict_json import Json
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Final, cast
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, for_command_line, for_library
 from merilo.statistics.crossed_difference import heavy_tails
-from merilo.statistics.distributions import quantile_of
+from merilo.statistics.intervals import quantile_of
 from merilo.statistics.paired_tests import detectable_difference
 from merilo.statistics.planning import (
     StudyPlan,

@@ -24,7 +24,7 @@ from merilo.people.uncertainty.annotator_accuracy import (
 from merilo.people.uncertainty.percentile_rank import percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part, two_way
 from merilo.people.votes import Votes
-from merilo.statistics.cluster_variance import cluster_design_effect
+from merilo.statistics.intervals import cluster_design_effect
 
 
 def study(

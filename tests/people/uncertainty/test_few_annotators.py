@@ -12,7 +12,7 @@ from merilo.people.uncertainty.annotator_accuracy import answer_difference, indi
 from merilo.people.uncertainty.guessing import guessing_variance
 from merilo.people.uncertainty.two_way import influences, two_way
 from merilo.people.votes import Votes
-from merilo.statistics.distributions import limited_freedom
+from merilo.statistics.intervals import limited_freedom
 
 small_studies = st.lists(
     st.lists(st.integers(0, 2), min_size=3, max_size=4).filter(lambda labels: 0 in labels),

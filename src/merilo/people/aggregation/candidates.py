@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, modelled
 from merilo.people.votes import IntArray, Votes, run_starts, sorting_order
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 #: With more items x labels than this, only the consensus labels are computed and not the table of probabilities.
 LARGEST_POSTERIOR = 200_000_000

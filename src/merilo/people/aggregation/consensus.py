@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
 from merilo.people.votes import MOST_CLOSED_LABELS, IntArray, Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 #: The code for a missing label.
 NO_LABEL = -1

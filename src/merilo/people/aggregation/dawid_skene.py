@@ -26,7 +26,7 @@ from merilo.people.aggregation.consensus import (
 )
 from merilo.people.aggregation.one_coin import OneCoinFit, fit_one_coin, one_coin
 from merilo.people.votes import IntArray, Votes, sorting_order
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 #: Lower limit of expected counts and priors, so that a confusion that was never observed keeps a positive probability.
 SMALLEST: Final = 1e-10

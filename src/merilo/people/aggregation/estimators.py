@@ -25,7 +25,7 @@ from merilo.people.aggregation import (
 )
 from merilo.people.frames import Frame, encoded, is_pandas, pandas_of, polars_of
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"]
 

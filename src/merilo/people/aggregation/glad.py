@@ -20,7 +20,7 @@ from merilo.people.aggregation.consensus import Consensus, Fit, Resolution, anch
 from merilo.people.aggregation.majority import MinVotes, plurality, resolve_by_skill, resolve_by_weight
 from merilo.people.aggregation.one_coin import wrong_answers
 from merilo.people.votes import IntArray, Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 #: How many earlier steps the approximation of the Hessian uses.
 MEMORY = 10

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from merilo.errors import UsageError
 from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Resolution
 from merilo.people.votes import IntArray, Votes, run_starts
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 #: Sums whose relative difference is smaller are equal, because the rounding error of a sum depends on the
 #: order of its terms.

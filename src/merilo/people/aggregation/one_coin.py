@@ -17,7 +17,7 @@ from merilo.people.aggregation.candidates import (
 )
 from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, anchor_labels, is_open
 from merilo.people.votes import IntArray, Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 #: Pseudo-counts of the prior on the crowd's mean accuracy: all answers, and the right ones among them.
 ANSWERS_BEFOREHAND: Final = 3.0

@@ -26,7 +26,7 @@ from merilo.people.quality.work import Work, study_work, work_of
 from merilo.people.spelling import unify
 from merilo.people.votes import Encoding, IntArray, Votes
 from merilo.responses import INPUT_MARK, Responses
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.text import Text
 from merilo.wording import listed
 

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from merilo.people.votes import IntArray, Votes, run_starts
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 
 def incidence(

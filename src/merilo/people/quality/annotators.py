@@ -23,8 +23,8 @@ from merilo.people.quality.peers import (
     peer_agreement,
 )
 from merilo.people.quality.work import Work
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.distributions import at_least
+from merilo.statistics import FloatArray
+from merilo.statistics.intervals import at_least
 from merilo.text import Text
 
 #: More characters a second than anyone can read: a fast reader reaches 25 to 30, skimming 60.

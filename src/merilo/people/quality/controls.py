@@ -19,8 +19,7 @@ from merilo.errors import DataError, InputError, argument
 from merilo.files import read_table
 from merilo.people.quality.work import Work
 from merilo.responses import Responses, answer_seconds
-from merilo.statistics.distributions import at_least, at_most
-from merilo.statistics.intervals import Interval, wilson
+from merilo.statistics.intervals import Interval, at_least, at_most, wilson
 
 
 @dataclass(frozen=True, slots=True)

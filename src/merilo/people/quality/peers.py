@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from merilo.people.quality.work import Work
 from merilo.people.votes import run_starts
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.paired_tests import holm
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from merilo.people.votes import Encoding, Votes, encode
 from merilo.responses import Responses, in_order_of_time
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 
 BoolArray = NDArray[np.bool_]
 

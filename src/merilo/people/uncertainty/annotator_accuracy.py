@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.people.uncertainty.guessing import GUESSERS_TESTED, guessing_variance, skewed_wilson, widened
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.cluster_variance import ONE_CLUSTER, cluster_count, cluster_design_effect
+from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import CrossedDifference, SharedPart, crossed_difference
-from merilo.statistics.distributions import chi_squared_quantile, limited_freedom, student_quantile
-from merilo.statistics.intervals import Interval, exact_interval, wilson_form
+from merilo.statistics.intervals import (
+    ONE_CLUSTER,
+    Interval,
+    chi_squared_quantile,
+    cluster_count,
+    cluster_design_effect,
+    exact_interval,
+    limited_freedom,
+    student_quantile,
+    wilson_form,
+)
 
 
 @dataclass(frozen=True, slots=True)

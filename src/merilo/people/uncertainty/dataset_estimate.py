@@ -13,10 +13,8 @@ from merilo.people.uncertainty.annotator_accuracy import change_by_guessing, com
 from merilo.people.uncertainty.guessing import GuessingVariance, guessing_variance, widened
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, Influence, shared_part
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray, IntArray
-from merilo.statistics.cluster_variance import cluster_count, cluster_design_effect
-from merilo.statistics.distributions import limited_freedom
-from merilo.statistics.intervals import Interval
+from merilo.statistics import FloatArray, IntArray
+from merilo.statistics.intervals import Interval, cluster_count, cluster_design_effect, limited_freedom
 from merilo.statistics.post_stratification import (
     SampledVariance,
     StratifiedSample,

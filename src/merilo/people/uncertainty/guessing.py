@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.people.votes import IntArray
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import skewed_quantile
-from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import wilson_form
+from merilo.statistics.intervals import student_quantile, wilson_form
 
 #: How many annotators who guess are assumed in addition to those of the study.
 GUESSERS: Final = 1.0

@@ -24,11 +24,9 @@ from merilo.people.uncertainty.annotator_accuracy import (
     person_effects,
 )
 from merilo.people.votes import Votes
-from merilo.statistics.arrays import FloatArray
-from merilo.statistics.cluster_variance import cluster_count
+from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import FLOOR
-from merilo.statistics.distributions import student_quantile
-from merilo.statistics.intervals import Interval
+from merilo.statistics.intervals import Interval, cluster_count, student_quantile
 
 #: The grid of true scores, on the logit scale.
 NODES: Final = np.linspace(-6.0, 8.0, 113)

@@ -22,15 +22,20 @@ from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import cluster_effect_of
 from merilo.people.uncertainty.guessing import guessing_variance, skewed_wilson, widened
 from merilo.people.votes import IntArray, Votes
-from merilo.statistics.arrays import FloatArray
+from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import (
     CrossedDifference,
     SharedPart,
     crossed_difference,
     heavy_tails,
 )
-from merilo.statistics.distributions import limited_freedom, student_quantile
-from merilo.statistics.intervals import RESAMPLES, Interval, resampled_means
+from merilo.statistics.intervals import (
+    RESAMPLES,
+    Interval,
+    limited_freedom,
+    resampled_means,
+    student_quantile,
+)
 
 #: With fewer annotators no interval over annotators is reported, because they cannot show how much annotators differ.
 LEAST_ANNOTATORS: Final = 3

@@ -1,9 +1,0 @@
-"""The types of arrays that functions take and return."""
-
-from __future__ import annotations
-
-import numpy as np
-from numpy.typing import NDArray
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
