@@ -24,11 +24,20 @@ from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError, argument
-from merilo.people.frames import Frame, is_frame, mapping_of, polars_of, records_of
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS, records
 from merilo.people.quality.controls import read_skills
-from merilo.people.reading import Origin, Source, StudyResponses, read_responses
+from merilo.people.reading import (
+    Frame,
+    Origin,
+    Source,
+    StudyResponses,
+    is_frame,
+    mapping_of,
+    polars_of,
+    read_responses,
+    records_of,
+)
 from merilo.people.recoding import recoding_files
 from merilo.responses import Responses
 from merilo.strict_json import Json

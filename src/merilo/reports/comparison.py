@@ -24,7 +24,7 @@ from merilo.datasets.declaration import with_metric
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.models.run_folder import read_run
 from merilo.people.disagreement import Disagreement, Measure
-from merilo.people.frames import Frame, is_frame, polars_of, records_of
+from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
 from merilo.reports.estimates import counted, interval_json
 from merilo.settings import ComparisonSettings

@@ -23,7 +23,7 @@ from merilo.people.aggregation import (
     one_coin,
     plurality,
 )
-from merilo.people.frames import Frame, encoded, is_pandas, pandas_of, polars_of
+from merilo.people.reading import Frame, encoded, is_pandas, pandas_of, polars_of
 from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
 
