@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from merilo.people.uncertainty.annotator_accuracy import answer_difference, individuals
-from merilo.people.uncertainty.guessing import guessing_variance
+from merilo.people.uncertainty.annotator_accuracy import answer_difference, guessing_variance, individuals
 from merilo.people.uncertainty.two_way import influences, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.intervals import limited_freedom

@@ -9,8 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from merilo.people.uncertainty.annotator_accuracy import change_by_guessing, components, mean_variance
-from merilo.people.uncertainty.guessing import GuessingVariance, guessing_variance, widened
+from merilo.people.uncertainty.annotator_accuracy import (
+    GuessingVariance,
+    change_by_guessing,
+    components,
+    guessing_variance,
+    mean_variance,
+    widened,
+)
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, Influence, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics import FloatArray, IntArray

@@ -19,8 +19,12 @@ from numpy.typing import NDArray
 
 from merilo.errors import DataError
 from merilo.metrics.score import Score
-from merilo.people.uncertainty.annotator_accuracy import cluster_effect_of
-from merilo.people.uncertainty.guessing import guessing_variance, skewed_wilson, widened
+from merilo.people.uncertainty.annotator_accuracy import (
+    cluster_effect_of,
+    guessing_variance,
+    skewed_wilson,
+    widened,
+)
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import (
