@@ -13,8 +13,7 @@ from tiny_models import POLITE, TOXIC
 
 from merilo.errors import InputError, MissingPartError
 from merilo.metrics import classifiers
-from merilo.metrics.calibration import IDENTITY, Calibration, Curve
-from merilo.metrics.classifiers import Classifier, Classifiers
+from merilo.metrics.classifiers import IDENTITY, Calibration, Classifier, Classifiers, Curve
 from merilo.metrics.detox import PARTS, Ratings, j_scores, judge
 
 unit = st.floats(0, 1, allow_subnormal=False)

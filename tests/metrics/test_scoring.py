@@ -12,7 +12,7 @@ from merilo.datasets.declaration import METRICS
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.metrics.answers import read_answer
-from merilo.metrics.calibration import Calibration
+from merilo.metrics.classifiers import Calibration
 from merilo.metrics.scoring import explain, metric_names, score
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")

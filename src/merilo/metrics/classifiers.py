@@ -12,13 +12,77 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from merilo.errors import InputError, MissingPartError
-from merilo.metrics.calibration import IDENTITY, Calibration
 from merilo.metrics.detox import PARTS, Ratings
 from merilo.statistics import FloatArray
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from merilo.records import Record
+
+IDENTITY: Final = Path(__file__).parent / "curves" / "identity.json"
+
+_Unit: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+_Text: TypeAlias = Annotated[str, Field(min_length=1)]
+
+
+class Curve(Record):
+    """One curve.
+
+    Attributes:
+        x: the classifier's probabilities, strictly increasing, in [0, 1].
+        y: the ratings they stand for, never decreasing, in [0, 1].
+    """
+
+    x: Annotated[tuple[_Unit, ...], Field(min_length=1)]
+    y: tuple[_Unit, ...]
+
+    @model_validator(mode="after")
+    def _is_curve(self) -> Self:
+        if len(self.x) != len(self.y):
+            raise ValueError("must have x and y of equal length")
+        if (np.diff(self.x) <= 0).any() or (np.diff(self.y) < 0).any():
+            raise ValueError("must have x increasing strictly and y never decreasing")
+        return self
+
+    def __call__(self, probabilities: FloatArray) -> FloatArray:
+        """Return the ratings for probabilities, shape (n,).
+
+        Example:
+            >>> Curve(x=(0.0, 0.5, 1.0), y=(0.0, 0.8, 1.0))(np.array([0.25, 0.75])).tolist()
+            [0.4, 0.9]
+        """
+        return np.asarray(np.interp(probabilities, self.x, self.y))
+
+
+class Curves(Record):
+    """The curves of J's parts: inoffensiveness, preservation of meaning, fluency."""
+
+    sta: Curve
+    sim: Curve
+    fl: Curve
+
+
+class Calibration(Record):
+    """A file of calibration curves.
+
+    Attributes:
+        name: the name used in reports.
+        provenance: who fitted them, to what, and where they were published.
+        curves: the curves.
+    """
+
+    format: Literal["merilo-calibration/1"]
+    name: _Text
+    provenance: _Text
+    curves: Curves
+
 
 #: Inputs are truncated to this many tokens.
 MAX_TOKENS: Final = 512
@@ -124,7 +188,7 @@ class Classifiers:
     Args:
         models: a folder with the models in `sta`, `sim` and `fl`; by default, the published models from the
             hub (or its local cache).
-        curves: a file of calibration curves (`merilo.metrics.calibration`); by default, the identity.
+        curves: a file of calibration curves (`merilo.metrics.classifiers`); by default, the identity.
         device: as in `Classifier`.
         batch_size: the number of sentences in a batch.
         local: whether to use only local files, without network access.

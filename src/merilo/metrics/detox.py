@@ -128,8 +128,11 @@ def rater_of(models: str | Path | Rater | None, curves: str | Path | None) -> Ra
         if curves is not None:
             raise UsageError(f"{argument('rudetox_curves')} needs {argument('rudetox_models')}")
         return models
-    from merilo.metrics.calibration import IDENTITY  # noqa: PLC0415 - only J needs it
-    from merilo.metrics.classifiers import Classifiers, quietly  # noqa: PLC0415 - only J needs it
+    from merilo.metrics.classifiers import (  # noqa: PLC0415 - only J needs it
+        IDENTITY,  # noqa: PLC0415 - only J needs it
+        Classifiers,
+        quietly,
+    )
 
     with quietly():
         return Classifiers(None if str(models) == HUB else Path(models), Path(curves) if curves else IDENTITY)
