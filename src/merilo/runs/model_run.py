@@ -17,7 +17,7 @@ from merilo.files import sha256
 from merilo.metrics.detox import Rater, rater_of
 from merilo.models.asked_datasets import BUNDLED_NAME, AskedDataset, ItemSource, asked_datasets, item_sources
 from merilo.models.asking import ModelBackend, Request
-from merilo.models.backends.registry import open_model
+from merilo.models.backends import open_model
 from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.contamination import SUFFIX, contamination_of, contamination_requests
 from merilo.models.prompter import shots_of

@@ -1,7 +1,110 @@
 """The backends of `merilo run`: what turns a request into a reply."""
 
-from merilo.models.backends.registry import backend_names, open_backend
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from merilo.errors import UsageError, argument
+from merilo.models.asking import ModelBackend
+from merilo.models.backends.chats import AnthropicChat, ChatCompletions
+from merilo.models.backends.continuations import Completions
+from merilo.models.backends.inspect_providers import PREFIX, open_inspect
+from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
+from merilo.models.backends.model_arguments import nearest
 from merilo.models.backends.self_check import self_check
 from merilo.models.backends.servers import RateLimits
+from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
+from merilo.settings import RunSettings
 
 __all__ = ["RateLimits", "backend_names", "open_backend", "self_check"]
+
+
+_CHATS: Final = ("openai-chat-completions", "local-chat-completions")
+_CONTINUATIONS: Final = ("openai-completions", "local-completions")
+_NAMES: Final = (*_CHATS, *_CONTINUATIONS, "anthropic-chat", *LOCAL_BACKENDS)
+
+#: lm-eval's other names.
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {"anthropic-chat-completions": "anthropic-chat", "hf-auto": "hf", "huggingface": "hf"}
+)
+
+
+def backend_names() -> tuple[str, ...]:
+    """Return the names of all backends, aliases included; `inspect/PROVIDER/MODEL` is not among them."""
+    return tuple(sorted({*_NAMES, *ALIASES}))
+
+
+def open_backend(
+    name: str,
+    args: Mapping[str, str],
+    limits: RateLimits = RateLimits(),  # noqa: B008 - immutable
+    *,
+    device: str | None = None,
+    media_folder: Path | None = None,
+) -> ModelBackend:
+    """Open a backend.
+
+    Use it in one event loop only: its connections belong to the loop of its first request.
+
+    Args:
+        name: a name of `backend_names`, or `inspect/PROVIDER/MODEL`.
+        args: its arguments, as in lm-eval's `--model_args`; see `model_arguments.parse_model_arguments`.
+        limits: the limits of requests and tokens a minute; only servers have them.
+        device: where local weights are put, such as "cpu" or "cuda:0"; only backends with local weights take it.
+        media_folder: the folder that the paths of pictures are below; without it, items with pictures are refused.
+
+    Raises:
+        UsageError: no backend of this name, or it does not take such an argument; the message offers the nearest names.
+        MissingPartError: an extra that it needs is not installed.
+        BackendError: the key is missing, or local weights cannot be loaded.
+    """
+    known = ALIASES.get(name, name)
+    if known not in _NAMES and not name.startswith(PREFIX):
+        # `merilo run` takes built-in respondents by the same option.
+        ends = nearest(name, [*backend_names(), "inspect/PROVIDER/MODEL", *BUILTIN_RESPONDENTS])
+        raise UsageError(f"there is no backend {name!r}; {ends}", field=argument("model"))
+    if device is not None and known not in LOCAL_BACKENDS:
+        raise UsageError(f"{name} has no local weights to put on a device", field=argument("device"))
+    if limits != RateLimits() and known in LOCAL_BACKENDS:
+        limited = "requests_per_minute" if limits.requests_per_minute is not None else "tokens_per_minute"
+        raise UsageError(f"{name} has no limits a minute: it runs on this machine", field=argument(limited))
+    if name.startswith(PREFIX):
+        return open_inspect(known, args, limits)
+    if known in LOCAL_BACKENDS:
+        return open_local_model(known, args, device)
+    if known in _CHATS:
+        return ChatCompletions(known, args, limits, media_folder)
+    if known in _CONTINUATIONS:
+        return Completions(known, args, limits)
+    return AnthropicChat(args, limits, media_folder)
+
+
+def open_model(
+    name: str,
+    args: Mapping[str, str],
+    settings: RunSettings,
+    materials: Sequence[RespondentMaterial],
+    media_folder: Path | None,
+) -> ModelBackend:
+    """Open a built-in respondent or a backend.
+
+    Args:
+        name: the name.
+        args: the backend's arguments; built-in respondents take none.
+        settings: the settings of the run: limits a minute, device, and the random seed of the built-in
+            respondent `random`.
+        materials: the datasets with their items, which built-in respondents read.
+        media_folder: the folder that paths of media are relative to.
+
+    Raises:
+        UsageError: there is no such backend, or it does not take an argument.
+        MissingPartError: an extra is missing.
+        BackendError: a key is missing.
+    """
+    if name in BUILTIN_RESPONDENTS:
+        if args:
+            raise UsageError(f"the built-in respondent {name} takes no arguments")
+        return BuiltinRespondent(name, materials, seed=settings.seed)
+    limits = RateLimits(settings.requests_per_minute, settings.tokens_per_minute)
+    return open_backend(name, args, limits, device=settings.device, media_folder=media_folder)
