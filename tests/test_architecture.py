@@ -35,7 +35,6 @@ LEVELS = {
     "files": 1,
     "atomic_write": 1,
     "plain_rows": 0,
-    "garbage_collection": 0,
     "wording": 0,
     "text": 0,
     "errors": 0,

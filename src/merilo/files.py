@@ -28,6 +28,25 @@ if TYPE_CHECKING:
     # Importing polars takes half a second, so it is loaded only when tables are read.
     import polars as pl
 
+
+import gc
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Disable the cyclic garbage collector while many objects without cycles are made.
+
+    It would take most of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 #: Called with the number of bytes read since the last call.
 Progress = Callable[[int], None]
 

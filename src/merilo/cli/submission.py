@@ -10,7 +10,7 @@ import typer
 from merilo.atomic_write import refuse_existing
 from merilo.cli.options import CurvesOption, ForceOption, JsonOption, RaterOption, SeedOption, rater_of
 from merilo.cli.output import deliver, emit_json, say, working
-from merilo.garbage_collection import collecting_later
+from merilo.files import collecting_later
 from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.evaluation import content_of, read_gold, refused, score_submission

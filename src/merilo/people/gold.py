@@ -12,7 +12,7 @@ import polars as pl
 
 from merilo.datasets.declaration import Answer
 from merilo.errors import DataError, InputError, argument
-from merilo.garbage_collection import collecting_later
+from merilo.files import collecting_later
 from merilo.items import Item, ItemId, id_of
 from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
 from merilo.people.spelling import Normalisation, canonical, unify

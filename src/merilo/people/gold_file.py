@@ -12,8 +12,7 @@ from typing import Final, cast
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
-from merilo.files import read_table
-from merilo.garbage_collection import collecting_later
+from merilo.files import collecting_later, read_table
 from merilo.items import id_of, raw_splits
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from merilo.datasets import Dataset
 from merilo.errors import DataError, for_library
-from merilo.garbage_collection import collecting_later
+from merilo.files import collecting_later
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given, read_answer
 from merilo.metrics.detox import Rater, rater_of
