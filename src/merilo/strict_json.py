@@ -1,14 +1,14 @@
-"""Strict JSON: ambiguous input is rejected with an error, never guessed."""
+"""JSON, read strictly: ambiguous input is rejected with an error, never guessed; and values at paths inside it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from json.encoder import encode_basestring
 from math import isfinite
 from pathlib import Path
 from stat import S_ISREG
-from typing import Final, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 from merilo.errors import InputError, for_command_line
 from merilo.files import opened
@@ -182,3 +182,46 @@ def _write(value: Json, newline: str, add: Callable[[str], None]) -> None:
 def dumped(content: Json) -> str:
     """Serialise JSON in the style of the benchmark's files: indent of four spaces, letters not escaped."""
     return json.dumps(content, ensure_ascii=False, indent=4, allow_nan=False) + "\n"
+
+
+#: An object.
+Row: TypeAlias = "Mapping[str, Json]"
+
+
+def at(value: Json | Row, *path: str | int) -> Json:
+    """Return the value at a path of keys and positions; `None` if there is none.
+
+    Example:
+        >>> at({"choices": [{"text": "B"}]}, "choices", 0, "text"), at({"choices": []}, "choices", 0, "text")
+        ('B', None)
+    """
+    found: Any = value
+    for step in path:
+        if isinstance(step, str):
+            found = found.get(step) if isinstance(found, dict) else None
+        else:
+            found = found[step] if isinstance(found, list) and step < len(found) else None
+    return cast("Json", found)
+
+
+def text_at(value: Json | Row, *path: str | int) -> str:
+    """Return the text at a path, or an empty text for anything else."""
+    found = at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def dict_at(value: Json | Row, *path: str | int) -> dict[str, Json]:
+    """Return the object at a path, or an empty one for anything else."""
+    found = at(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def list_at(value: Json | Row, *path: str | int) -> list[Json]:
+    """Return the list at a path, or an empty one for anything else."""
+    found = at(value, *path)
+    return found if isinstance(found, list) else []
+
+
+def dicts_at(value: Json | Row, *path: str | int) -> list[dict[str, Json]]:
+    """Return the objects of the list at a path; an empty object for anything else in it."""
+    return [dict_at(inner) for inner in list_at(value, *path)]

@@ -22,8 +22,7 @@ from merilo.models.backends.servers import (
     TryAgain,
     server_address,
 )
-from merilo.models.json_paths import Row, at, dicts_at, text_at
-from merilo.strict_json import Json
+from merilo.strict_json import Json, Row, at, dicts_at, text_at
 from merilo.wording import shown
 
 

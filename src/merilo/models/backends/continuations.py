@@ -31,8 +31,7 @@ from merilo.models.backends.servers import (
     server_address,
     too_long,
 )
-from merilo.models.json_paths import Row, at
-from merilo.strict_json import Json
+from merilo.strict_json import Json, Row, at
 from merilo.wording import shortened
 
 

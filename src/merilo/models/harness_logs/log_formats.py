@@ -26,8 +26,7 @@ from merilo.models.harness_logs.log_rows import (
     read_log,
     texts_of,
 )
-from merilo.models.json_paths import Row, at, dict_at, dicts_at, list_at, text_at
-from merilo.strict_json import Json
+from merilo.strict_json import Json, Row, at, dict_at, dicts_at, list_at, text_at
 from merilo.text import Text
 from merilo.wording import shortened, shown
 

@@ -18,8 +18,7 @@ from merilo.errors import InputError
 from merilo.files import opened
 from merilo.items import id_of
 from merilo.models.asking import ModelReply
-from merilo.models.json_paths import Row, list_at
-from merilo.strict_json import LARGEST_FILE, Json
+from merilo.strict_json import LARGEST_FILE, Json, Row, list_at
 from merilo.text import Text
 from merilo.wording import listed, shortened
 
