@@ -129,7 +129,7 @@ def rater_of(models: str | Path | Rater | None, curves: str | Path | None) -> Ra
             raise UsageError(f"{argument('rudetox_curves')} needs {argument('rudetox_models')}")
         return models
     from merilo.metrics.classifiers import (  # noqa: PLC0415 - only J needs it
-        IDENTITY,  # noqa: PLC0415 - only J needs it
+        IDENTITY,
         Classifiers,
         quietly,
     )
