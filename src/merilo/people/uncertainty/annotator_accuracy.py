@@ -534,7 +534,8 @@ def change_by_guessing(votes: Votes, score: FloatArray, bounds: tuple[float, flo
     One of the labels that were given gets the largest score on an item, and the others the smallest.
     """
     low, high = bounds
-    return low + (high - low) / max(np.unique(votes.label).shape[0], 1) - score
+    random: FloatArray = low + (high - low) / max(np.unique(votes.label).shape[0], 1) - score
+    return random
 
 
 def _people(
