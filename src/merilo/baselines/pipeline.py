@@ -6,13 +6,15 @@ their answers; the others decide each item; items without a majority are counted
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_estimates import DatasetEstimates, estimate_dataset
-from merilo.baselines.decision_rule import by_majority_alone
+from merilo.baselines.decision_rule import MOST_REFITTED, by_majority_alone
 from merilo.baselines.declared import consensus_scorer, declared, without_scorer
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
@@ -33,13 +35,13 @@ from merilo.baselines.steps import (
     with_quality,
 )
 from merilo.baselines.suspect_controls import ControlCheck, SuspectControl, check_controls
-from merilo.baselines.warnings import BaselineWarning, Status
+from merilo.baselines.warnings import BaselineWarning, Status, warnings_on_auto
 from merilo.datasets.declaration import Dataset
 from merilo.metrics.score import Score
 from merilo.people import cost
-from merilo.people.aggregation import Fit, Resolution
+from merilo.people.aggregation import NO_LABEL, Fit, Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.decision import PoolVotes, with_passed
+from merilo.people.decision import PoolVotes, decide, with_passed
 from merilo.people.gold import Gold
 from merilo.people.quality.controls import ControlHealth
 from merilo.people.simulation import SIMULATED_PREFIX
@@ -270,6 +272,19 @@ def baseline(
         screened = replace(screened, annotators=with_passed(screened.annotators, screened.pool))
     scorer = consensus_scorer(declaration, screened.pool, cleaned.gold, cleaned.clusters)
     check = check_controls(cleaned, screened, declaration, settings, skills)
+    estimates = Estimates(missing=without_scorer(declaration, cleaned.gold))
+    if scorer:
+        estimates = (
+            estimate_programs(scorer, screened.pool, declaration.metrics)
+            if programs
+            else estimate_metrics(scorer, screened, decided, settings)
+        )
+    diagnosis = diagnose(
+        cleaned, screened, decided, settings, scorer=scorer, skills=skills, health=check.health
+    )
+    if scorer and not programs:
+        more = _warnings_on_auto(scorer, screened.pool, estimates, settings)
+        diagnosis = replace(diagnosis, warnings=(*diagnosis.warnings, *more))
     return Baseline(
         settings=settings,
         dataset=dataset,
@@ -279,16 +294,30 @@ def baseline(
         decided=decided,
         consensus=tabulate(cleaned, screened, decided, scorer),
         scorer=scorer,
-        estimates=estimate_programs(scorer, screened.pool, declaration.metrics)
-        if scorer and programs
-        else estimate_metrics(scorer, screened, decided, settings)
-        if scorer
-        else Estimates(missing=without_scorer(declaration, cleaned.gold)),
+        estimates=estimates,
         whole=estimate_dataset(scorer, screened, decided, settings, population)
         if scorer and population and not programs
         else None,
         control_check=check,
-        diagnosis=diagnose(
-            cleaned, screened, decided, settings, scorer=scorer, skills=skills, health=check.health
-        ),
+        diagnosis=diagnosis,
     )
+
+
+def _warnings_on_auto(
+    scorer: ConsensusScorer, pool: PoolVotes, estimates: Estimates, settings: Settings
+) -> Iterator[BaselineWarning]:
+    """Compare a baseline that is decided by most votes with the labels of the recommended model."""
+    headline = estimates.headline
+    leaves_out = by_majority_alone(settings)
+    if headline is None or settings.aggregator != "majority" or leaves_out or len(pool.kept) > MOST_REFITTED:
+        return
+    recommended = decide(
+        pool,
+        aggregator="auto",
+        resolve="none",
+        anchor_controls=settings.anchor_controls,
+        open_answers=settings.open_answers,
+    )
+    answered = np.bincount(pool.votes.item, minlength=pool.votes.items) > 0
+    decided = replace(recommended, label=np.where(answered, recommended.label, NO_LABEL).astype(np.int32))
+    yield from warnings_on_auto(scorer.headline(decided), headline.score, headline.interval)

@@ -23,6 +23,7 @@ from merilo.baselines.warnings import (
     warnings,
     warnings_on_adaptive_overlap,
     warnings_on_exclusion,
+    warnings_on_model,
     warnings_on_variants,
 )
 from merilo.datasets.declaration import Dataset
@@ -296,8 +297,8 @@ def diagnose(
                 settings,
                 gold=cleaned.gold,
                 skills=skills,
-                fit=decided.model,
             ),
+            *warnings_on_model(pool, decided.consensus, settings),
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
             *(warnings_on_adaptive_overlap(adaptive) if adaptive else ()),

@@ -10,14 +10,17 @@ import polars as pl
 
 from merilo.errors import argument
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
+from merilo.metrics.score import Score
 from merilo.metrics.scoring import exam_items
-from merilo.people.aggregation import Fit
+from merilo.people.aggregation import Consensus, against_the_votes, is_open, lost_labels
 from merilo.people.collection_design import CollectedDesign
+from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.quality.controls import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
+from merilo.statistics.intervals import Interval
 from merilo.text import Text
 from merilo.wording import shortened
 
@@ -32,6 +35,16 @@ MOST_EXCLUDED: Final = 1 / 3
 _UNTRUSTED_EXCLUSION: Final = 1 / 2
 _UNTRUSTED_CONTROLS: Final = 1 / 4
 _FEWEST_SUSPECTS: Final = 2
+
+#: A model that leaves the votes on a larger share of the items gets a warning, if answers are open.
+MOST_AGAINST_VOTES: Final = 0.1
+
+_MODELS: Final = {
+    "glad": "GLAD",
+    "dawid-skene": "Dawid-Skene",
+    "one-coin": "one-coin",
+    "pooled": "pooled Dawid-Skene",
+}
 
 Status: TypeAlias = Literal["accepted", "rejected", "check the controls", "no estimate"]
 NO_ESTIMATE: Final = "no estimate"
@@ -141,7 +154,6 @@ def warnings(
     *,
     gold: Gold | None,
     skills: pl.DataFrame | None,
-    fit: Fit | None,
 ) -> tuple[BaselineWarning, ...]:
     """Return the warnings for the reader of a baseline.
 
@@ -151,7 +163,6 @@ def warnings(
         settings: the settings of the baseline.
         gold: the gold answers, if they are known.
         skills: the platform's skills of annotators, if they were given.
-        fit: the model of annotators, if one was fitted.
     """
     return (
         *_warnings_on_controls(responses, annotators, settings),
@@ -160,7 +171,6 @@ def warnings(
         *map(_warning_on_unread, responses.unread),
         *_warnings_on_skills(annotators, settings, skills),
         *(_warnings_on_gold(gold) if gold else ()),
-        *_warnings_on_model(fit),
     )
 
 
@@ -279,21 +289,74 @@ def _warnings_on_skills(
     yield BaselineWarning("unknown_skill", text)
 
 
-def _warnings_on_model(fit: Fit | None) -> Iterator[BaselineWarning]:
-    if fit is None or fit.converged:
+def warnings_on_model(pool: PoolVotes, consensus: Consensus, settings: Settings) -> Iterator[BaselineWarning]:
+    """Return the warnings about the model of annotators, if one was fitted."""
+    fit = consensus.fit
+    if fit is None:
+        return
+    model = _MODELS[fit.model]
+    if not fit.converged:
+        text = Text(
+            "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of "
+            "annotators may still change",
+            model=model,
+            n=fit.iterations,
+        )
+        yield BaselineWarning("not_converged", text)
+    if settings.aggregator == "majority":
+        return
+    fitted = pool.everyone.votes.where(pool.kept)
+    for code in lost_labels(fit, fitted):
+        text = Text(
+            "{model} gives label '{label}' to hardly any item although it has {share:.0%} of the votes: the model may "
+            "have explained the label away as an error of all annotators (compare with {option})",
+            model=model,
+            label=shortened(str(pool.everyone.labels[code]), 30),
+            share=float((fitted.label == code).mean()),
+            option=argument("aggregator", "majority", given="majority"),
+        )
+        yield BaselineWarning("lost_label", text)
+    if not is_open(pool.everyone.votes, settings.open_answers):
+        return
+    against, decided = against_the_votes(consensus, pool.votes)
+    if against > MOST_AGAINST_VOTES * decided:
+        text = Text(
+            "{model} gives {n} of {items:# item|# items} ({share:.0%}) an answer that is not among those with most "
+            "votes: check these items, or compare with {option}",
+            model=model,
+            n=against,
+            items=decided,
+            share=against / decided,
+            option=argument("aggregator", "majority", given="majority"),
+        )
+        yield BaselineWarning("against_votes", text)
+
+
+def warnings_on_auto(
+    recommended: Score | None, own: Score, interval: Interval | None
+) -> Iterator[BaselineWarning]:
+    """Return a warning if the recommended model's metric lies outside the interval of the baseline.
+
+    Args:
+        recommended: the main metric of the labels by `auto`; `None` if they have none.
+        own: the main metric of the baseline.
+        interval: its interval of record.
+    """
+    if recommended is None or interval is None or recommended.name != own.name:
+        return
+    if interval.low <= recommended.value <= interval.high:
         return
     text = Text(
-        "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of "
-        "annotators may still change",
-        model={
-            "glad": "GLAD",
-            "dawid-skene": "Dawid-Skene",
-            "one-coin": "one-coin",
-            "pooled": "pooled Dawid-Skene",
-        }[fit.model],
-        n=fit.iterations,
+        "the labels of {option} have {metric} {value:.3f}, outside the interval of this baseline, "
+        "{own:.3f} ({low:.3f} to {high:.3f}): the estimate depends on how votes become labels",
+        option=argument("aggregator", "auto", given="auto"),
+        metric=own.name,
+        value=recommended.value,
+        own=own.value,
+        low=interval.low,
+        high=interval.high,
     )
-    yield BaselineWarning("not_converged", text)
+    yield BaselineWarning("auto_differs", text)
 
 
 def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:

@@ -7,7 +7,9 @@ from merilo.people.aggregation.consensus import (
     Consensus,
     Fit,
     Resolution,
+    against_the_votes,
     is_open,
+    lost_labels,
 )
 from merilo.people.aggregation.dawid_skene import auto, auto_and_one_coin, dawid_skene, pooled_dawid_skene
 from merilo.people.aggregation.glad import cascade, glad
@@ -26,6 +28,7 @@ __all__ = [
     "Fit",
     "MinVotes",
     "Resolution",
+    "against_the_votes",
     "auto",
     "auto_and_one_coin",
     "break_ties_by_medoid",
@@ -33,6 +36,7 @@ __all__ = [
     "dawid_skene",
     "glad",
     "is_open",
+    "lost_labels",
     "majority",
     "one_coin",
     "plurality",

@@ -18,6 +18,10 @@ NO_LABEL = -1
 #: Probabilities that differ by less than this are a tie.
 TIE = 1e-9
 
+#: A label with at least this share of the votes is expected on some items; with a share of items below this part of its
+#: share of votes, a model has lost it. On eight public crowds the part is 0.5 to 1.
+COMMON, LOST = 0.05, 1 / 5
+
 #: Divisors are at least this.
 SMALLEST_SUM = float(np.finfo(np.float64).tiny)
 
@@ -142,6 +146,37 @@ class Consensus:
         """Count the items resolved in each way; ways that did not occur have the count 0."""
         counts = np.bincount(self.how, minlength=len(Resolution))
         return {way: int(counts[way]) for way in Resolution}
+
+
+def lost_labels(fit: Fit, votes: Votes) -> list[int]:
+    """Find the labels that a model gives to hardly any item although they have at least 5 % of the votes.
+
+    With a fitted class prior a model may explain a label away as an error of all annotators.
+
+    Args:
+        fit: the model.
+        votes: the answers to which it was fitted.
+
+    Returns:
+        The codes of labels whose mean probability is below a fifth of their share of the votes; none without
+        probabilities, as for open answers.
+    """
+    answered = np.bincount(votes.item, minlength=votes.items) > 0
+    if fit.posterior is None or not answered.any():
+        return []
+    share = np.bincount(votes.label, minlength=votes.labels) / len(votes)
+    probability = fit.posterior[answered].mean(axis=0)
+    return np.flatnonzero((share >= COMMON) & (probability < LOST * share)).tolist()
+
+
+def against_the_votes(consensus: Consensus, votes: Votes) -> tuple[int, int]:
+    """Count the items whose label is not among those with most votes, and the items with votes and a label."""
+    tally = votes.tally()
+    most = np.zeros(votes.items, dtype=np.int64)
+    np.maximum.at(most, tally.item, tally.votes)
+    own = np.bincount(votes.item[votes.label == consensus.label[votes.item]], minlength=votes.items)
+    decided = (most > 0) & (consensus.label != NO_LABEL)
+    return int((decided & (own < most)).sum()), int(decided.sum())
 
 
 def modelled(label: IntArray, confidence: FloatArray, anchors: IntArray, fit: Fit) -> Consensus:
