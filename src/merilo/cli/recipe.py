@@ -37,7 +37,7 @@ app = typer.Typer(
 @app.command("list")
 def list_(*, json_to: JsonOption = None) -> int:
     """List the bundled recipes."""
-    from merilo.baselines.recipes.recipe import names, recipe  # noqa: PLC0415 - slow
+    from merilo.baselines.recipes import names, recipe  # noqa: PLC0415 - slow
 
     known = [recipe(name) for name in names()]
 
@@ -66,7 +66,7 @@ def list_(*, json_to: JsonOption = None) -> int:
 @app.command("show")
 def print_(name: Annotated[str, typer.Argument(help="A recipe's name.")]) -> int:
     """Print a recipe's declaration, to read or to copy for another dataset."""
-    from merilo.baselines.recipes.recipe import text_of  # noqa: PLC0415 - slow
+    from merilo.baselines.recipes import text_of  # noqa: PLC0415 - slow
 
     sys.stdout.write(text_of(name))
     return 0
@@ -100,7 +100,7 @@ def run(
     json_to: JsonOption = None,
 ) -> int:
     """Run a recipe: a baseline for every question, the kept items, the scores and the comparison."""
-    from merilo.baselines.recipes.recipe import names  # noqa: PLC0415 - slow
+    from merilo.baselines.recipes import names  # noqa: PLC0415 - slow
     from merilo.reports.recipes import run_recipe  # noqa: PLC0415
 
     exports = _exports(files)

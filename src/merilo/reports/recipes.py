@@ -12,8 +12,8 @@ from merilo.atomic_write import guarded
 from merilo.baselines.expert_baseline import difference_summary
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance, command_line, provenance
-from merilo.baselines.recipes.recipe import Recipe, names
-from merilo.baselines.recipes.recipe import recipe as find_recipe
+from merilo.baselines.recipes import Recipe, names
+from merilo.baselines.recipes import recipe as find_recipe
 from merilo.baselines.recipes.running import RecipeResult
 from merilo.baselines.recipes.running import run_recipe as run
 from merilo.baselines.record import resolved_by, score_record

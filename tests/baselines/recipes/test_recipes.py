@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import matthews_corrcoef
 
 import merilo
-from merilo.baselines.recipes.recipe import names, read_recipe, recipe, text_of
+from merilo.baselines.recipes import names, read_recipe, recipe, text_of
 from merilo.baselines.recipes.running import run_recipe
 from merilo.cli import main
 from merilo.datasets import dataset
