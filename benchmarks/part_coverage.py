@@ -36,8 +36,8 @@ from merilo.items import Item
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
-from merilo.people.experts.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.gold import Gold
+from merilo.people.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Encoding, Votes
 from merilo.responses import SCHEMA, Responses

@@ -12,8 +12,8 @@ from exports import row, toloka, written
 
 from merilo.baselines.decision_rule import tie_weights
 from merilo.baselines.expert_scores import LabelScores, score_experts
-from merilo.people.experts.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.gold import Gold
+from merilo.people.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.uncertainty.two_way import TwoWay, two_way
 from merilo.people.votes import Votes, encode
 from merilo.responses import SCHEMA, Responses

@@ -13,8 +13,8 @@ from merilo.datasets import dataset
 from merilo.errors import UsageError
 from merilo.items import Item
 from merilo.metrics import scoring
-from merilo.people.experts.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.gold import Gold
+from merilo.people.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.uncertainty.two_way import group_difference
 from merilo.people.votes import Votes
 from merilo.responses import SCHEMA, Responses

@@ -49,7 +49,7 @@ from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.cost import cost
-from merilo.people.experts.out_of_bag import ONE_DOMAIN, OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.out_of_bag import ONE_DOMAIN, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.platforms import Columns
 from merilo.people.reading import Origin, Source, StudyResponses, read_responses, recode_texts
 from merilo.people.recoding import occurring, read_recoding, recoding_files, settle

@@ -23,8 +23,8 @@ from merilo.metrics.answers import Given
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, score
 from merilo.people.aggregation import Consensus, Resolution
-from merilo.people.experts.out_of_bag import OutOfBag
 from merilo.people.gold import Gold
+from merilo.people.out_of_bag import OutOfBag
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import IntArray, Votes, encode
 from merilo.responses import Responses

@@ -14,9 +14,9 @@ from merilo.baselines.expert_scores import GroupRule
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
-from merilo.people.experts.out_of_bag import NOT_SHOWN, OutOfBagDesign, spelling
 from merilo.people.gold import Gold, read_gold
 from merilo.people.gold_file import records
+from merilo.people.out_of_bag import NOT_SHOWN, OutOfBagDesign, spelling
 from merilo.people.uncertainty.two_way import group_difference
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import INPUT_MARK, Responses

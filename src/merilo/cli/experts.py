@@ -16,7 +16,7 @@ from merilo.settings import ExpertSettings, InputSettings, Settings
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.people.experts.sampling import ExpertPlan, Sample
+    from merilo.people.question_sampling import ExpertPlan, Sample
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,7 +48,7 @@ def sample(
 ) -> int:
     """Sample questions for experts: the same number per domain, evenly over subdomains and difficulty."""
     from merilo.items import Split, read_split, write_splits  # noqa: PLC0415 - slow
-    from merilo.people.experts.sampling import sample_questions  # noqa: PLC0415
+    from merilo.people.question_sampling import sample_questions  # noqa: PLC0415
 
     check_places([file], json_to, out, force=force)
     fields = even_over or []
@@ -87,7 +87,7 @@ def plan_(
     json_to: JsonOption = None,
 ) -> int:
     """Plan one domain: hours, pay, and how many answers an item keeps."""
-    from merilo.people.experts.sampling import plan  # noqa: PLC0415 - slow
+    from merilo.people.question_sampling import plan  # noqa: PLC0415 - slow
 
     made = plan(questions, experts, own=own, questions_an_hour=an_hour, usd_an_hour=rate)
     deliver(json_to, lambda: asdict(made), partial(_show_plan, made, an_hour, equal_shares=own is None))

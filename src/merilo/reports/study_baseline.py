@@ -20,7 +20,7 @@ from merilo.baselines.experts import with_own_items
 from merilo.baselines.provenance import provenance
 from merilo.baselines.study_input import find_population, gold_of
 from merilo.errors import DataError, UsageError, argument, renamed
-from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign
+from merilo.people.out_of_bag import OutOfBag, OutOfBagDesign
 from merilo.people.reading import StudyResponses, read_responses
 from merilo.reports.baseline import BaselineResult, baseline
 from merilo.reports.hb.expert_raw import experts_computed

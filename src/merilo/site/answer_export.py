@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 from sqlalchemy import Connection, select
 
-from merilo.people.experts.out_of_bag import NOT_SHOWN
+from merilo.people.out_of_bag import NOT_SHOWN
 from merilo.people.platforms.export import json_text
 from merilo.people.reading import StudyResponses, read_responses
 from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE

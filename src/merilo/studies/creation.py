@@ -17,7 +17,7 @@ from merilo.errors import DataError, InputError, UsageError, argument, for_comma
 from merilo.files import sha256
 from merilo.items import Item, read_splits
 from merilo.metrics.scoring import RATED
-from merilo.people.experts.sampling import value_of
+from merilo.people.question_sampling import value_of
 from merilo.settings import PlannedAnalysis
 from merilo.strict_json import Json, indented
 from merilo.studies.instruction import (

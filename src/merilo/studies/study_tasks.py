@@ -18,7 +18,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
-from merilo.people.experts.sampling import value_of
+from merilo.people.question_sampling import value_of
 from merilo.strict_json import Json
 from merilo.studies.study_folder import StudyFolder, StudyItem
 

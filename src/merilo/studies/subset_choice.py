@@ -12,7 +12,7 @@ from typing import Final
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.items import Item, Split
-from merilo.people.experts.sampling import sample_questions, value_of
+from merilo.people.question_sampling import sample_questions, value_of
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
 from merilo.studies.plan_types import DrawnSubset, StudyWishes

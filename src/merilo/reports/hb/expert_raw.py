@@ -20,7 +20,7 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import cost_record
 from merilo.errors import InputError
 from merilo.people.cost import cost
-from merilo.people.experts.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
+from merilo.people.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.recoding import settle
 from merilo.reports.hb.raw_study import RawStudy, read_raw
 from merilo.reports.json_record import list_at, mapping_at, number_at, text_at

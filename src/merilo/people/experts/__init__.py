@@ -1,1 +1,0 @@
-"""Expert studies: sampling questions, the out-of-bag protocol, planning, and comparison with untrained annotators."""
