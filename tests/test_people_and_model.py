@@ -69,7 +69,7 @@ def test_a_run_on_other_items_is_not_compared(study: Path, tmp_path: Path) -> No
     from dataclasses import replace
 
     from merilo.datasets import dataset
-    from merilo.datasets.bundled import examples
+    from merilo.datasets.ready_items import examples
     from merilo.items import write_splits
 
     made = merilo("study", "baseline", study, "--out", tmp_path / "people")

@@ -10,7 +10,7 @@ from study_people import bundled_study
 
 import merilo
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.errors import InputError, UsageError
 from merilo.items import Item, Split
 from merilo.models.asked_datasets import limited

@@ -9,7 +9,7 @@ import pytest
 from command import merilo
 
 from merilo.datasets import dataset, names
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Item, Split, write_splits
 
 #: Their answers are programs, or sentences that three classifiers rate.

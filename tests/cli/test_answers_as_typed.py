@@ -8,7 +8,7 @@ from command import merilo
 from exports import row, toloka, written
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Item, Split, write_splits
 from merilo.people import platforms
 

@@ -10,7 +10,7 @@ from command import merilo
 from exports import HEADER, row, small_pool, toloka, written
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Split, write_splits
 
 

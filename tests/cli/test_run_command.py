@@ -22,7 +22,7 @@ from scripted_server import (
 )
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.models.backends import servers as attempts
 
 LOCAL = "local-chat-completions"

@@ -7,7 +7,7 @@ from every import every
 
 import merilo.datasets
 from merilo.datasets import Answer, Dataset, dataset, names
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.datasets.validation import validate
 from merilo.errors import UsageError
 

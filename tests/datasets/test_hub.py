@@ -8,8 +8,7 @@ import pytest
 
 from merilo.cli import main
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
-from merilo.datasets.hub import pull, split_of
+from merilo.datasets.ready_items import examples, pull, split_of
 from merilo.errors import InputError
 from merilo.items import Item, Split, read_splits, write_splits
 

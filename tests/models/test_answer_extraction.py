@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from reply_corpus import CORPUS, Case
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.models.answer_extraction import OUTCOMES, extract
 from merilo.models.asking import ModelReply, Request

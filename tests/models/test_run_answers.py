@@ -6,7 +6,7 @@ import pytest
 import reply_corpus
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.models.asking import ModelReply, Request
 from merilo.models.run_answers import read_answers_of, reply_to
 from merilo.models.run_log import open_log

@@ -13,7 +13,7 @@ from sqlalchemy import update
 from study_people import study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import RESPONSE

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from study_people import study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.item_form import field_of

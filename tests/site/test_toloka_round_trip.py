@@ -23,7 +23,7 @@ from sqlalchemy import select, update
 from study_people import study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.people.out_of_bag import NOT_SHOWN
 from merilo.site.annotator_steps import (

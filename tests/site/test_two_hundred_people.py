@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, select
 from study_people import study_of
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.site.database import database_url
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
 from merilo.studies.freezing import freeze_plan

@@ -8,7 +8,7 @@ import pytest
 from every import every
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.errors import DataError, UsageError
 from merilo.items import write_splits
 from merilo.settings import AdaptiveOverlap, PlannedAnalysis

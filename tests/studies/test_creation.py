@@ -9,8 +9,8 @@ from command import merilo
 from every import every
 
 from merilo.datasets import CATALOGUE
-from merilo.datasets.bundled import examples
 from merilo.datasets.generators import generate_splits
+from merilo.datasets.ready_items import examples
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, OutputError, UsageError
 from merilo.items import Item, Split, read_split, write_splits

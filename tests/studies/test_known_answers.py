@@ -1,8 +1,8 @@
 from every import every
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
 from merilo.datasets.generators import generate_splits
+from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.studies.known_answers import (
     choose_controls,

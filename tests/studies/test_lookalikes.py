@@ -5,8 +5,8 @@ import pytest
 from every import every
 
 from merilo.datasets import CATALOGUE
-from merilo.datasets.bundled import examples
 from merilo.datasets.generators import GENERATORS, generate_splits
+from merilo.datasets.ready_items import examples
 from merilo.studies.known_answers import choose_controls, compare_controls, screen_known
 from merilo.studies.lookalikes import LookalikeItem, check_lookalikes
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import Prompter
 from merilo.settings import RunSettings

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.studies.study_folder import StudyFolder, item_lines, open_study, study_items
 from merilo.studies.study_tasks import interleaved, pages, study_tasks

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from merilo.datasets import dataset as find_dataset
-from merilo.datasets.bundled import BUNDLED
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.ready_items import BUNDLED
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item, ItemId, Split, read_split, split_file

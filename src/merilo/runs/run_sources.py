@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from merilo.datasets import dataset as find_dataset
-from merilo.datasets.bundled import BUNDLED
+from merilo.datasets.ready_items import BUNDLED
 from merilo.datasets.rendering import render
 from merilo.errors import InputError, UsageError, argument
 from merilo.items import Split, dialogue_lengths, read_split

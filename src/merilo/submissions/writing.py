@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets import Dataset, dataset, names
-from merilo.datasets.bundled import BUNDLED
+from merilo.datasets.ready_items import BUNDLED
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Split
 from merilo.models.run_folder import is_run

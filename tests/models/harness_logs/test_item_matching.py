@@ -68,7 +68,7 @@ def test_a_log_of_another_dataset_is_refused(tmp_path: Path) -> None:
 def test_a_prompt_with_solved_items_before_it_is_the_datasets(tmp_path: Path) -> None:
     """After solved items the question stands in its bare form."""
     from merilo.datasets import dataset
-    from merilo.datasets.bundled import examples
+    from merilo.datasets.ready_items import examples
     from merilo.models.prompter import Prompter
     from merilo.settings import RunSettings
 

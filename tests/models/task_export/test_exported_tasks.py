@@ -12,7 +12,7 @@ from scripted_respondent import ScriptedBackend, Writer, likelihood
 
 import merilo as library
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import Split, write_splits
 
 COMPARED = ("parus", "rcb", "rummlu", "ruhhh", "bps", "ruethics")

@@ -9,7 +9,7 @@ from scripted_respondent import ScriptedBackend, Writer
 
 import merilo as library
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import write_splits
 
 NAMES = ("rcb", "chegeka", "use", "ruethics")

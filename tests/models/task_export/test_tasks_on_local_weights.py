@@ -11,7 +11,7 @@ from command import merilo
 
 import merilo as library
 from merilo.datasets import dataset
-from merilo.datasets.bundled import examples
+from merilo.datasets.ready_items import examples
 from merilo.items import write_splits
 
 

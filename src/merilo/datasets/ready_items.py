@@ -1,4 +1,7 @@
-"""Load datasets from the Hugging Face hub, or from any folder that the `datasets` package reads the same way."""
+"""Items that Merilo does not read from a user's file: its bundled examples, and datasets of the Hugging Face hub.
+
+The hub is read by the `datasets` package, which also takes any folder laid out as a repository.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,30 @@ from tempfile import TemporaryDirectory
 from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
-from merilo.errors import InputError, MissingPartError
-from merilo.items import Item, Split, dialogue_lengths, item_of
+from merilo.errors import InputError, MissingPartError, UsageError
+from merilo.items import Item, Split, dialogue_lengths, item_of, read_splits
 from merilo.strict_json import Json
+
+#: The folder of the examples, a file for each dataset.
+BUNDLED: Final = Path(__file__).parent / "examples"
+
+
+def examples(declared: Dataset) -> Mapping[str, Split]:
+    """Read the bundled examples of a dataset: a test, and shots if the dataset has them.
+
+    Raises:
+        UsageError: the dataset is not one of the catalogue.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> len(examples(dataset("use"))["test"])
+        30
+    """
+    path = BUNDLED / f"{declared.name}.json"
+    if not path.is_file():
+        raise UsageError(f"Merilo includes no examples of '{declared.name}'")
+    return read_splits(path)
+
 
 #: The repository of the benchmark's datasets on the hub, one configuration per dataset.
 REPOSITORY: Final = "MERA-evaluation/MERA"
