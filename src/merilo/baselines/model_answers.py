@@ -18,8 +18,7 @@ from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.record import BASELINE_FILE, EXPERTS_FILE
 from merilo.datasets import CATALOGUE, Answer, Dataset
-from merilo.datasets.declaration import AnswerKind
-from merilo.datasets.program_literals import program_golds
+from merilo.datasets.declaration import AnswerKind, program_golds
 from merilo.errors import DataError, InputError, UsageError
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.pass_at_k import FAILED, PASSED, is_right

@@ -22,7 +22,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from merilo.datasets.program_literals import program_golds, program_tests
+from merilo.datasets.declaration import program_golds, program_tests
 from merilo.errors import DataError, InputError
 from merilo.files import opened, sha256
 from merilo.items import Item, ItemId, read_split

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from merilo.datasets.declaration import Dataset
-from merilo.datasets.program_literals import program_golds, program_tests
+from merilo.datasets.declaration import Dataset, program_golds, program_tests
 from merilo.datasets.validation.folder import META, SAMPLES, Contents, LocatedItem
 from merilo.errors import DataError
 from merilo.items import Item
