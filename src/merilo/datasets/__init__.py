@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from merilo.datasets.catalogue import CATALOGUE
-from merilo.datasets.declaration import Answer, Dataset, HumanFigure, Shots
+from merilo.datasets.declaration import CATALOGUE, Answer, Dataset, HumanFigure, Shots
 from merilo.errors import UsageError
 
 __all__ = ["CATALOGUE", "Answer", "Dataset", "HumanFigure", "Shots", "dataset", "names"]

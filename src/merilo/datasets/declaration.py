@@ -1,7 +1,7 @@
 """The declaration of a dataset: its properties that are known before its items are read.
 
-Built-in datasets are declared in `merilo.datasets.catalogue`, custom datasets in a YAML file with the same field
-names (`merilo.datasets.custom`). Both give a `Dataset`.
+Built-in datasets are declared in `catalogue.toml`, custom datasets in a YAML file with the same field names
+(`merilo.datasets.custom`). Both give a `Dataset`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ else:
 
 
 import ast
+import tomllib
+from importlib.resources import files
+from types import MappingProxyType
 
 from merilo.errors import DataError
 
@@ -374,3 +377,33 @@ def read_declaration_json(content: Json) -> Dataset | None:
         )
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
+
+
+def _declarations() -> dict[str, Dataset]:
+    held = tomllib.loads((files("merilo.datasets") / "catalogue.toml").read_text("utf-8"))
+    return {
+        name: _declared(name, held["datasets"][name], held["sources"]) for name in sorted(held["datasets"])
+    }
+
+
+def _declared(name: str, given: dict[str, Any], sources: dict[str, dict[str, Any]]) -> Dataset:
+    human = (one | sources[one["source"]] for one in given.pop("human"))
+    answer, shots = _tuples(given.pop("answer")), given.pop("shots", {})
+    return Dataset(
+        name=name,
+        answer=Answer(**answer),
+        shots=Shots(**shots),
+        human=tuple(HumanFigure(n=one.pop("n", None), **one) for one in human),
+        **_tuples(given),
+    )
+
+
+def _tuples(value: Any) -> Any:  # noqa: ANN401 - any value of a TOML file
+    """Return a value with its lists as tuples."""
+    if isinstance(value, dict):
+        return {name: _tuples(inner) for name, inner in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+#: Name -> declaration, in the alphabetical order of names.
+CATALOGUE: Final = MappingProxyType(_declarations())

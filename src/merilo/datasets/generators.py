@@ -14,7 +14,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
 
-from merilo.datasets.catalogue import CATALOGUE
+from merilo.datasets.declaration import CATALOGUE
 from merilo.datasets.rendering import spread
 from merilo.datasets.solvers import SOLVERS, solve_bps, solve_lcs
 from merilo.errors import UsageError

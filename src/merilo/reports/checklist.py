@@ -12,8 +12,7 @@ from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
 from merilo.baselines.record import BaselineRecord, CostRecord
-from merilo.datasets.catalogue import CATALOGUE
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import DataError
 from merilo.reports.baseline_facts import BaselineFacts, ConditionFacts, baseline_facts
 from merilo.reports.estimates import counted

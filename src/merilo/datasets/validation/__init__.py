@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from merilo.datasets.catalogue import CATALOGUE
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.validation.folder import OWN, Contents, ValidationReport, Violation, read_contents
 from merilo.datasets.validation.item_rules import (
     check_answers,

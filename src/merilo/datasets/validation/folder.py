@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from merilo.datasets.catalogue import CATALOGUE
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import InputError
 from merilo.items import SUFFIXES, Item, faults_of, item_of, raw_splits
 from merilo.strict_json import Json, read_json
