@@ -13,16 +13,48 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from typing import Any, Final, Literal, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from merilo.datasets.rendering import Media
 from merilo.people.platforms import Platform
 from merilo.strict_json import Json, indented
 from merilo.studies.study_tasks import AnswerForm, StudyTask, common_form, interleaved, pages
-from merilo.studies.study_templates import mturk_cell, study_templates
 from merilo.text import Language, Text
+
+
+@cache
+def study_templates() -> Environment:
+    """Return the templates; the filter `cell` escapes a text for a cell of Mechanical Turk."""
+    made = Environment(
+        loader=PackageLoader("merilo.studies"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["cell"] = mturk_cell
+    return made
+
+
+def mturk_cell(text: str) -> Markup:
+    """Return a text as HTML for a cell of the batch of Mechanical Turk.
+
+    Example:
+        >>> mturk_cell("<b>1</b> ${x}") == "&lt;b&gt;1&lt;/b&gt; &#36;{x}"
+        True
+    """
+    escaped = escape(text).replace("$", Markup("&#36;")).replace("\r\n", "\n").replace("\n", Markup("<br>"))
+    return Markup("").join(
+        letter if ord(letter) < 0x10000 else Markup(f"&#{ord(letter)};")  # noqa: S704 - a number
+        for letter in map(Markup, escaped)
+    )
+
 
 MediaKind: TypeAlias = Literal["image", "audio", "video"]
 

@@ -16,8 +16,8 @@ from merilo.people.question_sampling import sample_questions, value_of
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
 from merilo.studies.plan_types import DrawnSubset, StudyWishes
+from merilo.studies.platform_tasks import study_templates
 from merilo.studies.study_folder import ItemWeight
-from merilo.studies.study_templates import study_templates
 
 #: Datasets of up to so many items are asked whole.
 LARGEST_WHOLE: Final = 3000
