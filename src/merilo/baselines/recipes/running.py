@@ -1,4 +1,4 @@
-"""Running a recipe: a baseline for every question, then the items kept, their scores against gold and the comparison."""
+"""Running a recipe: a baseline for every question, then the items kept, their scores and the comparison."""
 
 from __future__ import annotations
 
