@@ -23,9 +23,12 @@ from merilo.baselines.population import Population
 from merilo.baselines.program_estimates import estimate_programs, refuse_programs
 from merilo.baselines.steps import (
     Cleaned,
+    ControlCheck,
     Decided,
     Diagnosis,
     Screened,
+    SuspectControl,
+    check_controls,
     clean,
     decide_items,
     diagnose,
@@ -34,7 +37,6 @@ from merilo.baselines.steps import (
     test_items,
     with_quality,
 )
-from merilo.baselines.suspect_controls import ControlCheck, SuspectControl, check_controls
 from merilo.baselines.warnings import BaselineWarning, Status, warnings_on_auto
 from merilo.datasets.declaration import Dataset
 from merilo.metrics.score import Score

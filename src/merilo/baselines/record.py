@@ -21,7 +21,7 @@ from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.suspect_controls import SuspectControl
+from merilo.baselines.steps import SuspectControl
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
 from merilo.errors import InputError
 from merilo.metrics.score import Score
