@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.baselines.declared import declared, settings_for
+from merilo.baselines.consensus_scorer import declared, settings_for
 from merilo.baselines.steps import clean
 from merilo.datasets import dataset
 from merilo.items import Item

@@ -12,7 +12,7 @@ import polars as pl
 
 from merilo.atomic_write import guarded
 from merilo.baselines import pipeline
-from merilo.baselines.declared import settings_for
+from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.study_input import GoldSource, SkillSource, recoding_inputs, study_input

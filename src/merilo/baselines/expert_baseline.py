@@ -10,8 +10,8 @@ from typing import Final
 import polars as pl
 
 from merilo.atomic_write import guarded
+from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates, estimate_points
-from merilo.baselines.declared import settings_for
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import (
     Marks,

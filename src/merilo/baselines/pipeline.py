@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.consensus_scorer import ConsensusScorer, consensus_scorer, declared, without_scorer
 from merilo.baselines.dataset_estimates import DatasetEstimates, estimate_dataset
 from merilo.baselines.decision_rule import MOST_REFITTED, by_majority_alone
-from merilo.baselines.declared import consensus_scorer, declared, without_scorer
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters

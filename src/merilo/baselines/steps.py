@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.consensus_scorer import ConsensusScorer, consensus_scorer, question_types
 from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.decision_rule import decision_rule, two_ways
-from merilo.baselines.declared import consensus_scorer, question_types
 from merilo.baselines.dependence import warnings_on_dependence, warnings_on_fields
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters

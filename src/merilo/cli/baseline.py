@@ -59,7 +59,7 @@ def make(
 
     Exit status 1: the baseline was made and is rejected.
     """
-    from merilo.baselines.declared import settings_for  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.baselines.consensus_scorer import settings_for  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.datasets import dataset  # noqa: PLC0415
     from merilo.reports.baseline import baseline  # noqa: PLC0415
 

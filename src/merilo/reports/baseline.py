@@ -13,7 +13,7 @@ import polars as pl
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines import pipeline
-from merilo.baselines.declared import settings_for
+from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.estimates import Bounds, Estimate
 from merilo.baselines.pipeline import Baseline, test_items
 from merilo.baselines.provenance import Provenance

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, literal_column, select
 
-from merilo.baselines.declared import declared, settings_for
+from merilo.baselines.consensus_scorer import declared, settings_for
 from merilo.baselines.steps import agreement_of, comparable, without_majority
 from merilo.errors import DataError
 from merilo.people.collection_design import asked_by_design

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from merilo.atomic_write import write_text
-from merilo.baselines.declared import settings_for
+from merilo.baselines.consensus_scorer import settings_for
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, UsageError, for_command_line

@@ -28,7 +28,7 @@ import polars as pl
 import yaml
 
 from merilo.atomic_write import guarded, unguarded
-from merilo.baselines.declared import settings_for
+from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.model_answers import model_file_name
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
