@@ -12,7 +12,7 @@ from report_contents import CONTENT, STUDY
 
 from merilo import baseline
 from merilo.baselines.record import BaselineRecord
-from merilo.reports.metadata_card import readme_with_section
+from merilo.reports.dataset_card import readme_with_section
 from merilo.reports.prose import human_baseline_section
 
 PLAN: dict[str, Any] = {

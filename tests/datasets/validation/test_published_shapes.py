@@ -9,8 +9,7 @@ from published_metadata import item, published
 
 from merilo.datasets.validation import validate
 from merilo.items import read_splits
-from merilo.reports.dataset_card import built_metadata, metadata_text
-from merilo.reports.metadata_card import metadata_with_human_benchmark
+from merilo.reports.dataset_card import built_metadata, metadata_text, metadata_with_human_benchmark
 
 META = "raw_dataset_meta.json"
 

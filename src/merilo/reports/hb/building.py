@@ -17,7 +17,14 @@ from merilo.reports.checklist import (
     reporting_checklist,
 )  # fmt: skip
 from merilo.reports.cost_report import cost_message, cost_report
-from merilo.reports.dataset_card import built_metadata, dataset_card, metadata_text
+from merilo.reports.dataset_card import (
+    META_FILE,
+    built_metadata,
+    dataset_card,
+    metadata_text,
+    metadata_with_human_benchmark,
+    readme_with_section,
+)
 from merilo.reports.hb import plots
 from merilo.reports.hb.expert_raw import EXPERTS_RAW
 from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
@@ -31,7 +38,6 @@ from merilo.reports.hb.verification import (
     manifest_file,
 )
 from merilo.reports.hb.withholding import LEAST_ITEMS
-from merilo.reports.metadata_card import META_FILE, metadata_with_human_benchmark, readme_with_section
 from merilo.reports.page import CHANGES_FILE
 from merilo.reports.paper import Format, paper_files
 from merilo.reports.prose import human_baseline_section, main_result
