@@ -10,7 +10,7 @@ from json_values import JSON
 
 from merilo.errors import DataError, InputError
 from merilo.reports.dataset_card import _with_member, metadata_with_human_benchmark
-from merilo.reports.metric_names import display_names
+from merilo.reports.estimates import display_names
 
 LCS: dict[str, Any] = {"status": "accepted", "metrics": {"acc": {"value": 0.5612349, "n": 100}}}
 STYLES = st.sampled_from(

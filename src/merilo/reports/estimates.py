@@ -1,7 +1,9 @@
-"""Counts and intervals of estimates as text."""
+"""Estimates as text: counts, intervals, and the names of metrics."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from merilo.metrics.score import Score
@@ -9,7 +11,7 @@ from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.records import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
-from merilo.text import Text
+from merilo.text import Text, joined
 
 #: The names of the two kinds of intervals. The first is the interval of record, which needs a name only in
 #: column heads.
@@ -56,3 +58,127 @@ def record_text(score: Score, crowd: TwoWay | None) -> str:
 def interval_text(interval: Interval) -> str:
     """Format an interval as "[0.500, 0.700]"."""
     return f"[{interval.low:.3f}, {interval.high:.3f}]"
+
+
+#: Our metric -> display names that mean it, most usual first, without case, spaces and punctuation.
+_DISPLAYED: Final[Mapping[str, tuple[str, ...]]] = {
+    "acc": ("accuracy", "acc"),
+    "em": ("exactmatch", "em"),
+    "f1": ("f1", "f1score", "tokenf1", "squadf1"),
+    "f1_macro": ("f1macro", "macrof1", "f1macroscore", "macrof1score", "f1scoremacro"),
+    "mcc": ("mcc", "matthewscorrelationcoefficient", "matthewscorrelation", "5mcc"),
+    "grade_norm": ("gradenorm", "gradenormalised", "gradenormalized"),
+    "j": ("j", "jointscore", "joint", "jstasimfl"),
+    "sta": ("sta", "styletransferaccuracy"),
+    "sim": ("sim", "meaningpreservationscore", "similarity"),
+    "fl": ("fl", "fluency", "fluencyscore"),
+}
+
+#: Names that mean a metric only if no other computed metric has a better claim to them. Accuracy and exact
+#: match are both
+#: the share of answers that equal the gold answer.
+_ALSO: Final[Mapping[str, tuple[str, ...]]] = {
+    "acc": ("exactmatch", "em"),
+    "em": ("accuracy", "acc"),
+    "f1_macro": ("f1", "f1score"),
+}
+
+_MARKS: Final = re.compile(r"[\W_]+")
+
+
+_TITLES: Final[Mapping[str, Text]] = {
+    "acc": Text("accuracy"),
+    "em": Text("exact match"),
+    "f1": Text("token F1"),
+    "f1_macro": Text("macro F1"),
+    "mcc": Text("Matthews correlation coefficient"),
+    "grade_norm": Text("normalised grade"),
+    "j": Text("joint score J"),
+    "sta": Text("style transfer accuracy (STA)"),
+    "sim": Text("meaning preservation (SIM)"),
+    "fl": Text("fluency (FL)"),
+}
+
+#: Groups of questions and criteria of the catalogue.
+_GROUPS: Final = {
+    "correct": Text("correct"),
+    "good": Text("good"),
+    "ethical": Text("ethical"),
+    "virtue": Text("virtue"),
+    "law": Text("law"),
+    "moral": Text("moral"),
+    "justice": Text("justice"),
+    "utilitarianism": Text("utilitarianism"),
+    "honest": Text("honest"),
+    "helpful": Text("helpful"),
+    "harmless": Text("harmless"),
+}
+
+
+def group_title(name: str) -> Text:
+    """Return what a group of items is called in prose; a group that is not of the catalogue keeps its name.
+
+    Example:
+        >>> group_title("correct.law").en, group_title("honest").en, group_title("anatomy").en
+        ('correct: law', 'honest', 'anatomy')
+    """
+    parts = name.split(".")
+    if _GROUPS.keys() >= set(parts):
+        return joined((_GROUPS[part] for part in parts), ": ")
+    return joined([name])
+
+
+def metric_title(name: str) -> Text:
+    """Return what a metric is called in prose, to stand before "of the consensus".
+
+    The group of a metric stands behind it.
+
+    Example:
+        >>> metric_title("acc").en, metric_title("acc.science").en, metric_title("pass@1").en
+        ('accuracy', 'accuracy (science)', 'pass@1')
+    """
+    base, _, group = name.partition(".")
+    title = _TITLES.get(base)
+    if title is None:
+        return group_title(name)
+    return Text("{metric} ({group})", metric=title, group=group_title(group)) if group else title
+
+
+def display_names(computed: Sequence[str], displayed: Sequence[str]) -> dict[str, str]:
+    """Find the display name of each computed metric among the names that a card uses.
+
+    Equal names come first, then usual display names, then names that also fit: a card that calls the exact
+    match "Accuracy" gets it there, unless the accuracy was computed too. No display name is given to two metrics.
+
+    Args:
+        computed: our names of metrics, main ones first.
+        displayed: the names that the card's `metrics` uses.
+
+    Returns:
+        Our name -> display name, for the metrics that the card names.
+
+    Example:
+        >>> display_names(["acc", "f1_macro"], ["F1-score", "Accuracy"])
+        {'acc': 'Accuracy', 'f1_macro': 'F1-score'}
+        >>> display_names(["em"], ["Accuracy"]), display_names(["acc"], ["chrf"])
+        ({'em': 'Accuracy'}, {})
+    """
+    free = {_plain(name): name for name in reversed(displayed)}
+    found: dict[str, str] = {}
+    for meanings in ({}, _DISPLAYED, _ALSO):
+        for name in computed:
+            if name in found:
+                continue
+            base, mark, group = name.partition(".")
+            candidates = [f"{plain}{_plain(group)}" for plain in meanings.get(base, ())]
+            if not meanings:
+                candidates = [_plain(name)]
+            fitting = next((plain for plain in candidates if plain in free), None)
+            if fitting is not None and not (mark and not group):
+                found[name] = free.pop(fitting)
+    return {name: found[name] for name in computed if name in found}
+
+
+def _plain(name: str) -> str:
+    # The sign of pass@k keeps "pass@1" and "pass@10" apart from other names.
+    return _MARKS.sub("", name.casefold().replace("@", "at"))

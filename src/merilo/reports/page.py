@@ -31,7 +31,7 @@ from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
 from merilo.reports.baseline_facts import COEFFICIENTS, REASONS, WAYS, dataset_title, ways
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
-from merilo.reports.metric_names import metric_title
+from merilo.reports.estimates import metric_title
 from merilo.reports.paper import arm_rows
 from merilo.reports.prose import adaptive_overlap, comparison, methods
 from merilo.settings import Settings

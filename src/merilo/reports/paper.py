@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from merilo.baselines.record import BaselineRecord, MetricRecord
 from merilo.records import Span
 from merilo.reports.baseline_facts import dataset_title
+from merilo.reports.estimates import metric_title
 from merilo.reports.json_record import (
     count_at,
     list_at,
@@ -20,7 +21,6 @@ from merilo.reports.json_record import (
     text_at,
     value_at,
 )
-from merilo.reports.metric_names import metric_title
 from merilo.reports.prose import ends, human_baseline_section, metrics_at
 from merilo.reports.text_escapes import csv_cell, latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json

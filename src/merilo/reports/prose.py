@@ -13,8 +13,8 @@ from merilo.baselines.record import AdaptiveRecord, BaselineRecord, CostRecord, 
 from merilo.people.cost import paid_work
 from merilo.records import Span
 from merilo.reports.baseline_facts import COEFFICIENTS, WAYS, BaselineFacts, baseline_facts
+from merilo.reports.estimates import group_title, metric_title
 from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
-from merilo.reports.metric_names import group_title, metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
