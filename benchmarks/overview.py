@@ -30,8 +30,7 @@ from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
 from merilo.site.served_study import load_study, register
 from merilo.site.serving import set_site_password
 from merilo.site.study_figures import read_counts
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder, item_lines, open_study, study_items
+from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study, study_items
 
 PASSWORD = "a password for the benchmark"
 OVERLAP = 5

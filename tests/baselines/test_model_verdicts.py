@@ -13,7 +13,7 @@ from merilo.baselines.model_verdicts import Margin, verdicts
 from merilo.errors import DataError, UsageError
 from merilo.statistics.crossed_difference import CrossedDifference, SharedPart, crossed_difference
 from merilo.statistics.paired_tests import holm
-from merilo.studies.freezing import combined_hash
+from merilo.studies.study_folder import combined_hash
 
 FEW, MANY = SharedPart(0.0, 0.0, 0.0, 2), SharedPart(0.0, 0.0, 0.0, 40)
 

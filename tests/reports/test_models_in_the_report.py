@@ -8,7 +8,7 @@ from command import merilo
 from compared_study import guesses, model, study
 
 import merilo as library
-from merilo.studies.freezing import combined_hash
+from merilo.studies.study_folder import combined_hash
 
 
 def given(folder: Path, *, people: int = 12, samples: int = 3) -> list[object]:

@@ -12,8 +12,7 @@ from study_people import bundled_study
 
 from merilo.site import author_session
 from merilo.site.database import DATABASE_VARIABLE, database_url, open_database, writing
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 #: The database on a PostgreSQL server that has the site's tables and nothing in them.
 MIGRATED = "migrated"

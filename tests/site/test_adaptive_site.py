@@ -22,9 +22,8 @@ from merilo.site.schema import PERSON
 from merilo.site.served_study import load_study, register
 from merilo.site.serving import collect_site
 from merilo.studies.collected import import_files
-from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_export import export_study
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
 

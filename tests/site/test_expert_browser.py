@@ -10,9 +10,8 @@ from sqlalchemy import select
 from merilo.site.database import database_url, open_database
 from merilo.site.schema import RESPONSE
 from merilo.site.serving import invite_to_site
-from merilo.studies.freezing import freeze_plan
 from merilo.studies.instruction import SKIP_OWN
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 
 Frozen = Callable[..., StudyFolder]
 

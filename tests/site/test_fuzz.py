@@ -18,8 +18,7 @@ from study_people import bundled_study
 from merilo.site.app import make_app
 from merilo.site.database import database_url, open_database
 from merilo.site.serving import set_site_password
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 pytestmark = pytest.mark.thorough
 

@@ -15,8 +15,7 @@ from study_people import study_of
 
 from merilo.items import Item
 from merilo.site.serving import invite_to_site, set_site_password
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 PASSWORD = "a long password"
 #: Texts of one item, so that a study of a few items shows all of them.

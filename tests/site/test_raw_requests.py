@@ -11,7 +11,7 @@ from site_in_process import hidden, to_first_task
 from study_people import bundled_study
 
 from merilo.site.bounded_http import LARGEST_HEAD, MOST_HEADERS
-from merilo.studies.freezing import freeze_plan
+from merilo.studies.study_folder import freeze_plan
 
 
 @pytest.fixture(scope="module")

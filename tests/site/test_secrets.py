@@ -24,8 +24,7 @@ from merilo.site.item_form import field_of
 from merilo.site.schema import PERSON
 from merilo.site.served_study import ServedStudy
 from merilo.site.serving import collect_site, invite_to_site, set_site_password
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 PASSWORD = "a long password"
 

@@ -7,8 +7,7 @@ from study_people import bundled_study
 
 from merilo.errors import InputError
 from merilo.site.simulated_people import collect_from_simulated_people
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 
 @pytest.fixture

@@ -38,9 +38,8 @@ from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform, admit_invited, new_invitation
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy, load_study, register
-from merilo.studies.freezing import freeze_plan
 from merilo.studies.instruction import SKIP_OWN
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
 START = 1_790_000_000_123

@@ -18,8 +18,7 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.site.database import database_url
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, freeze_plan
 from merilo.studies.study_tasks import study_tasks
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]

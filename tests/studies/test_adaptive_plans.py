@@ -13,12 +13,11 @@ from merilo.errors import DataError, UsageError
 from merilo.items import write_splits
 from merilo.settings import AdaptiveOverlap, PlannedAnalysis
 from merilo.studies.creation import CreatedStudy, create_studies
-from merilo.studies.freezing import changes_since_freeze, freeze_plan
 from merilo.studies.plan_checks import validate_study
 from merilo.studies.plan_figures import ArmFigures, plan_figures, plan_page
 from merilo.studies.plan_file import plan_text, read_plan_text
 from merilo.studies.plan_types import Arm, ControlsPlan, DrawnSubset, Pay, SourceFile, Study, StudyWishes
-from merilo.studies.study_folder import open_study
+from merilo.studies.study_folder import changes_since_freeze, freeze_plan, open_study
 
 Create = Callable[..., CreatedStudy]
 

@@ -16,10 +16,9 @@ from merilo.errors import DataError, InputError, OutputError, UsageError
 from merilo.items import Item, Split, read_split, write_splits
 from merilo.settings import Settings
 from merilo.studies.creation import CreatedStudy, create_studies
-from merilo.studies.freezing import changes_since_freeze, combined_hash, read_frozen
 from merilo.studies.plan_checks import freeze_study, validate_study
 from merilo.studies.plan_types import StudyWishes
-from merilo.studies.study_folder import open_study
+from merilo.studies.study_folder import changes_since_freeze, combined_hash, open_study, read_frozen
 from merilo.studies.study_source import comparable, read_source
 
 

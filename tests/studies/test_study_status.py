@@ -11,9 +11,8 @@ from study_people import NAMES, answered, bundled_study, study_of, visits
 from merilo.items import Item
 from merilo.reports.study_status import study_status
 from merilo.studies.collected import import_files
-from merilo.studies.freezing import freeze_plan
 from merilo.studies.study_export import export_study
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
 

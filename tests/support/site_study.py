@@ -11,8 +11,7 @@ from merilo.site.database import ServerClock, cookie_key, latest_time, writing
 from merilo.site.people_access import admit_from_platform
 from merilo.site.serving import opened_studies
 from merilo.site.site_requests import VisitorCookies
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 
 QUESTION = "Проверь, сбалансирована ли последовательность скобок.\nПоследовательность: {inputs}\nЕсли сбалансирована, выведи 1, если нет, то 0."
 

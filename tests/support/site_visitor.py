@@ -7,8 +7,7 @@ from sqlalchemy import select
 
 from merilo.site.database import database_url, open_database
 from merilo.site.schema import RESPONSE
-from merilo.studies.freezing import freeze_plan
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 
 #: The task on the page, and its heading: when they change, the next page is there.
 _SHOWN = "[document.querySelector('input[name=task]')?.value, document.querySelector('h1')?.innerText, location.href].join(' ')"

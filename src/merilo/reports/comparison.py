@@ -29,8 +29,8 @@ from merilo.records import rounded
 from merilo.reports.estimates import counted, interval_json
 from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
-from merilo.studies.freezing import read_frozen
 from merilo.studies.plan_types import FROZEN_FILE
+from merilo.studies.study_folder import read_frozen
 from merilo.text import Text, joined
 from merilo.wording import listed, shown
 

@@ -29,7 +29,6 @@ from merilo.responses import Responses
 from merilo.settings import AnalysisSettings, Settings
 from merilo.strict_json import Json, as_text
 from merilo.studies.collected import collected_table, read_imports
-from merilo.studies.freezing import PlanChange, changes_since_freeze, read_frozen
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import (
     FROZEN_FILE,
@@ -39,7 +38,7 @@ from merilo.studies.plan_types import (
     Study,
 )
 from merilo.studies.study_export import arm_of
-from merilo.studies.study_folder import StudyFolder, open_study
+from merilo.studies.study_folder import PlanChange, StudyFolder, changes_since_freeze, open_study, read_frozen
 from merilo.studies.study_tasks import author_field, authors_of, domain_of
 from merilo.wording import shown
 

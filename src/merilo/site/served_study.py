@@ -27,11 +27,10 @@ from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.settings import AdaptiveDesign
 from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
 from merilo.site.schema import FOREIGN, OWN, STUDY, TASK
-from merilo.studies.freezing import changes_since_freeze, read_frozen
 from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, changes_since_freeze, read_frozen
 from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, needs_fixed_overlap, study_tasks
 from merilo.text import Language
 from merilo.wording import listed

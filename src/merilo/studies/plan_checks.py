@@ -18,7 +18,6 @@ from merilo.items import Item, read_split
 from merilo.metrics.scoring import RATED, gold_label, has_gold, score
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
-from merilo.studies.freezing import FrozenPlan, changes_since_freeze, freeze_plan
 from merilo.studies.item_fields import fields_of
 from merilo.studies.known_answers import compare_controls
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
@@ -31,7 +30,7 @@ from merilo.studies.plan_file import (
     read_plan_text,
 )
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
-from merilo.studies.study_folder import StudyFolder, StudyItem
+from merilo.studies.study_folder import FrozenPlan, StudyFolder, StudyItem, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, needs_fixed_overlap, one_answer
 from merilo.wording import listed

@@ -23,7 +23,7 @@ from merilo.reports.hb import plots
 from merilo.reports.hb.raw_study import read_raw
 from merilo.reports.hb.recomputation import recompute
 from merilo.reports.human_table import read_study
-from merilo.studies.freezing import combined_hash
+from merilo.studies.study_folder import combined_hash
 
 LABELS = {"A": "AB", "B": "BA"}
 

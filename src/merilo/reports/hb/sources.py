@@ -22,8 +22,8 @@ from merilo.reports.json_record import list_at
 from merilo.reports.page import CHANGES_FILE
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
-from merilo.studies.freezing import changes_since_freeze
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE, WEIGHTS_FILE
+from merilo.studies.study_folder import changes_since_freeze
 from merilo.wording import counted_noun
 
 #: Files of a plan that a report includes, where they exist.
