@@ -7,8 +7,13 @@ from every import every
 from merilo.datasets import CATALOGUE
 from merilo.datasets.generators import GENERATORS, generate_splits
 from merilo.datasets.ready_items import examples
-from merilo.studies.known_answers import choose_controls, compare_controls, screen_known
-from merilo.studies.lookalikes import LookalikeItem, check_lookalikes
+from merilo.studies.known_answers import (
+    LookalikeItem,
+    check_lookalikes,
+    choose_controls,
+    compare_controls,
+    screen_known,
+)
 
 
 def questions(n: int, seed: int, words: str = "река город гора поле лес море") -> list[LookalikeItem]:
