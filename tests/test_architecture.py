@@ -38,7 +38,6 @@ LEVELS = {
     "wording": 0,
     "text": 0,
     "errors": 0,
-    "declared_values": 0,
     "settings": 3,
     "version": 0,
 }

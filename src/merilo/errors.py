@@ -18,9 +18,13 @@ A message names an argument by `argument`: a user of the library reads ``min_vot
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 
 # Unicode keeps these code points for use inside a program: no text has them.
 _OPEN, _BETWEEN, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
@@ -152,3 +156,45 @@ class DataError(MeriloError):
     """Readable input whose content is invalid, or a check that fails."""
 
     exit_status: ClassVar[int] = 1
+
+
+#: Pydantic's type of a fault -> what to tell the author; names in braces are Pydantic's.
+_FAULTS: Final = {
+    "missing": "is missing",
+    "unexpected_keyword_argument": "is not a field of this declaration",
+    "string_type": "must be a text (put it in quotes)",
+    "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must be the name of a file in the study's folder",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping (name: value)",
+    "mapping_type": "must be a mapping (name: value)",
+    "dataclass_type": "must be a mapping (name: value)",
+    "model_type": "must be a mapping (name: value)",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "literal_error": "must be {expected}",
+    "greater_than_equal": "must be {ge:.15g} or more",
+    "greater_than": "must be more than {gt:.15g}",
+    "less_than_equal": "must be {le:.15g} or less",
+    "less_than": "must be less than {lt:.15g}",
+}
+
+
+def fault_text(fault: ErrorDetails) -> str:
+    """Say what is wrong with a value, in words for its author."""
+    context = fault.get("ctx", {})
+    if fault["type"] == "value_error":
+        return str(context["error"])
+    text = _FAULTS.get(fault["type"])
+    return text.format(**context) if text else fault["msg"]
+
+
+def one_text(faults: Iterable[ErrorDetails]) -> str:
+    """Say what is wrong with one value; the faults of a union's members are alternatives."""
+    return " or ".join(dict.fromkeys(map(fault_text, faults))).replace(" or must be ", " or ")

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol, S
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from merilo.atomic_write import new_folder, refuse_existing
-from merilo.declared_values import one_text
-from merilo.errors import InputError
+from merilo.errors import InputError, one_text
 from merilo.strict_json import Json, as_text, read_json
 
 if TYPE_CHECKING:

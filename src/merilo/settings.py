@@ -27,8 +27,7 @@ from typing import (
 
 from pydantic import Field, Strict, TypeAdapter, ValidationError
 
-from merilo.declared_values import one_text
-from merilo.errors import UsageError, argument
+from merilo.errors import UsageError, argument, one_text
 from merilo.strict_json import Json
 from merilo.wording import choices
 

@@ -10,8 +10,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from merilo.datasets.declaration import Dataset
-from merilo.declared_values import fault_text
-from merilo.errors import InputError
+from merilo.errors import InputError, fault_text
 
 _LARGEST_FILE: Final = 1_000_000
 

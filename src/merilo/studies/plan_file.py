@@ -16,8 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_jsonable_python
 
 from merilo.datasets.custom import PlainLoader
-from merilo.declared_values import fault_text
-from merilo.errors import InputError
+from merilo.errors import InputError, fault_text
 from merilo.settings import PlannedAnalysis, help_of
 from merilo.studies.plan_types import STUDY_FILE, Study
 

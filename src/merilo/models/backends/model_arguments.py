@@ -9,8 +9,7 @@ from typing import Annotated, Final, Literal, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from merilo.declared_values import one_text
-from merilo.errors import UsageError, argument
+from merilo.errors import UsageError, argument, one_text
 from merilo.wording import listed, shortened
 
 #: Arguments that would put a key into logs and shell histories; keys come from the environment only.
