@@ -25,9 +25,9 @@ from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
 from merilo.metrics.scoring import gold_label
 from merilo.metrics.worth import NamedPart, parts
 from merilo.models.answer_extraction import OUTCOMES
+from merilo.models.harness_logs import LogMapping
 from merilo.models.harness_logs.harness_answers import NamedItem, is_harness_log, only_log, read_harness_log
 from merilo.models.harness_logs.log_formats import copied_name
-from merilo.models.harness_logs.log_rows import LogMapping
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.people.gold_file import text_of
 from merilo.people.spelling import canonical, key_of, rules_of, unify

@@ -22,7 +22,7 @@ from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
-from merilo.models.harness_logs.log_rows import LogMapping
+from merilo.models.harness_logs import LogMapping
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, answer_difference
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part

@@ -20,8 +20,8 @@ from merilo.metrics.answers import (
     Given,
     read_answer,
 )
+from merilo.models.harness_logs import LogMapping
 from merilo.models.harness_logs.harness_answers import NamedItem, is_harness_log, read_harness_log
-from merilo.models.harness_logs.log_rows import LogMapping
 from merilo.strict_json import Json, parse_json
 
 

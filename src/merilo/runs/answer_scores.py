@@ -17,7 +17,7 @@ from merilo.metrics.score import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_of
 from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
-from merilo.models.harness_logs.log_rows import LogMapping
+from merilo.models.harness_logs import LogMapping
 from merilo.models.sheets import Matched, Sheet, match, read_sheet_or_log
 from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.strict_json import Json

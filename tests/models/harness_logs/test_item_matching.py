@@ -21,8 +21,8 @@ def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: 
     from merilo.datasets import dataset
     from merilo.datasets.rendering import render
     from merilo.models.asking import ModelReply
+    from merilo.models.harness_logs import LogRow, texts_of
     from merilo.models.harness_logs.harness_answers import ItemFinder, NamedItem
-    from merilo.models.harness_logs.log_rows import LogRow, texts_of
 
     items = items_of(name)
     finder = ItemFinder(dataset(name), [NamedItem(str(item.id), item) for item in items])

@@ -21,8 +21,8 @@ from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
 from merilo.models.answer_extraction import ExtractedAnswer, extract
 from merilo.models.asking import ChatMessage, Request
+from merilo.models.harness_logs import UNANSWERED, LogMapping, LogRow, texts_of
 from merilo.models.harness_logs.log_formats import Harness, harness_of, logs_in, open_log
-from merilo.models.harness_logs.log_rows import UNANSWERED, LogMapping, LogRow, texts_of
 from merilo.wording import listed, shortened
 
 #: How a row was matched: the name of the field that gave the id, or "inputs".

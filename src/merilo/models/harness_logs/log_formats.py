@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from merilo.errors import InputError, MissingPartError
 from merilo.models.asking import FINISHES, Finish, ModelReply
-from merilo.models.harness_logs.log_rows import (
+from merilo.models.harness_logs import (
     LogMapping,
     LogRow,
     first_line,
