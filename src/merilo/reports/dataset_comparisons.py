@@ -39,8 +39,7 @@ from merilo.reports.comparison_table import (
     notes,
     published_value,
 )
-from merilo.runs.run_scores import scored_dataset
-from merilo.runs.run_sources import source_of
+from merilo.runs.run_scores import scored_dataset, source_of
 from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
 from merilo.text import Text

@@ -36,8 +36,7 @@ from merilo.models.runner import (
     event_loop,
 )
 from merilo.runs.program_scores import Watch, score_programs, unwatched
-from merilo.runs.run_scores import DatasetRun, RunResult, scored_dataset
-from merilo.runs.run_sources import study_source
+from merilo.runs.run_scores import DatasetRun, RunResult, scored_dataset, study_source
 from merilo.settings import RunSettings
 from merilo.strict_json import Json
 from merilo.version import __version__

@@ -22,8 +22,7 @@ from merilo.models.run_answers import RunAnswer, reply_to
 from merilo.models.run_folder import DatasetRecord, RunRecord, read_run
 from merilo.models.run_log import log_path, read_log, reply_of
 from merilo.runs.model_run import rendered
-from merilo.runs.run_scores import sampled
-from merilo.runs.run_sources import source_of
+from merilo.runs.run_scores import sampled, source_of
 from merilo.strict_json import Json
 
 #: What the explanation tells of a reply.

@@ -1,4 +1,4 @@
-"""The scores of a run: every dataset with its metrics and the outcomes beside them."""
+"""The scores of a run and of items that were asked, and where these items are: in a study, in a folder, or in Merilo."""
 
 from __future__ import annotations
 
@@ -7,23 +7,83 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from merilo.datasets import Dataset
-from merilo.errors import DataError, for_library
+from merilo.datasets import dataset as find_dataset
+from merilo.datasets.ready_items import BUNDLED
+from merilo.datasets.rendering import render
+from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.files import collecting_later
-from merilo.items import Item, ItemId
+from merilo.items import Item, ItemId, Split, dialogue_lengths, read_split
 from merilo.metrics.answers import Given, read_answer
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, clusters_for, has_gold
 from merilo.metrics.scoring import score as score_answers
-from merilo.models.asked_datasets import ItemSource
+from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
 from merilo.models.contamination import Contamination
 from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answers_of
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path
 from merilo.models.sheets import match, read_sheet
-from merilo.runs.run_sources import source_of
 from merilo.strict_json import Json
-from merilo.wording import listed
+from merilo.studies.study_folder import open_study
+from merilo.wording import listed, shown
+
+
+def source_of(record: DatasetRecord, data: Path | None = None) -> ItemSource:
+    """Find the items of a dataset of a run.
+
+    Args:
+        record: what was asked.
+        data: a folder or file of items, if they are no longer where they were.
+
+    Raises:
+        InputError: the items are not there.
+    """
+    if record.study is not None and data is None:
+        return study_source(Path(record.study))
+    declared = find_dataset(record.declaration)
+    bundled = BUNDLED if record.data == BUNDLED_NAME else None
+    place = data or bundled
+    file = items_file(record.declaration, declared, place, alone=True) if place else Path(record.data)
+    if not file.is_file():
+        raise InputError(
+            f"the items of {record.title} are no longer there: name their folder with {argument('data', 'DIR')}",
+            file=file,
+        )
+    return ItemSource(declared, record.declaration, read_split(file), file)
+
+
+def study_source(path: Path, datasets: Sequence[str] = ()) -> ItemSource:
+    """Find the items of a study, which are asked exactly as people saw them.
+
+    Args:
+        path: the study's folder.
+        datasets: the name of its dataset, or nothing.
+
+    Raises:
+        UsageError: another dataset is named.
+        InputError: there is no study, or its prompts are not those of its dataset.
+    """
+    folder = open_study(path)
+    declared = folder.declared()
+    if datasets and [find_dataset(name).name for name in datasets] != [declared.name]:
+        raise UsageError(
+            f"the study {shown(folder.path)} is about {declared.title}; leave {argument('datasets')} out"
+        )
+    held = folder.items()
+    for one in held:
+        if render(one.item, declared) != one.prompt:
+            raise InputError(
+                f"the prompt of item {one.item.id} is not what its instruction and inputs give, so "
+                "a model cannot be asked what "
+                "people saw; create the study again",
+                file=folder.path / "items.jsonl",
+            )
+    items = tuple(one.item for one in held)
+    split = Split("test", items, lengths=dialogue_lengths(items))
+    own = folder.path / folder.plan.dataset
+    name = str(own) if own.exists() else folder.plan.dataset
+    return ItemSource(declared, name, split, folder.path / "items.jsonl", folder.path)
 
 
 @dataclass(frozen=True, slots=True)
