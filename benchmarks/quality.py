@@ -26,9 +26,9 @@ import polars as pl
 from merilo.people.aggregation import majority
 from merilo.people.audit.findings import audit
 from merilo.people.audit.gold_model import fit_gold_model
+from merilo.people.quality import Work, work_of
 from merilo.people.quality.annotators import people_quality
 from merilo.people.quality.controls import control_accuracy
-from merilo.people.quality.work import Work, work_of
 from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))

@@ -10,7 +10,7 @@ from merilo.errors import DataError
 from merilo.people import platforms
 from merilo.people.gold import read_gold
 from merilo.people.platforms import Columns
-from merilo.people.quality.work import study_work
+from merilo.people.quality import study_work
 from merilo.settings import Settings
 
 ANSWERS = ["q1,a,1", "q1,b,1", "q1,c,1", "q2,a,0", "q2,b,1", "q2,c,0"]

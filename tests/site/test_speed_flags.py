@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import inspect
 
-from merilo.people.quality.work import Work
+from merilo.people.quality import Work
 from merilo.people.votes import Votes
 from merilo.site.collected_figures import (
     ENOUGH_ANSWERS,

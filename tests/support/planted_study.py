@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from merilo.people.audit.findings import audit
+from merilo.people.quality import Work
 from merilo.people.quality.annotators import people_quality
-from merilo.people.quality.work import Work
 from merilo.people.votes import Votes
 
 #: How many people of each kind; most are careful.

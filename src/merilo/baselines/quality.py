@@ -26,9 +26,9 @@ from merilo.people.aggregation import (
 )
 from merilo.people.audit.findings import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, with_medoids
+from merilo.people.quality import study_work
 from merilo.people.quality.annotators import PeopleQuality, people_quality
 from merilo.people.quality.controls import ControlAccuracy, ExclusionRule
-from merilo.people.quality.work import study_work
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval

@@ -15,10 +15,10 @@ from merilo.baselines.quality import sensitivity
 from merilo.people import platforms
 from merilo.people.aggregation import Consensus, majority
 from merilo.people.decision import PoolVotes
+from merilo.people.quality import StudyWork, Work, study_work, work_of
 from merilo.people.quality.annotators import longest_run, pace, people_quality, repetition, run_probability
 from merilo.people.quality.controls import control_accuracy, judged_annotators
 from merilo.people.quality.peers import _doubled_ranks, _exact, drift, holm_of_tested, peer_agreement, sharing
-from merilo.people.quality.work import StudyWork, Work, study_work, work_of
 from merilo.people.votes import Votes, encode
 from merilo.responses import SCHEMA, Responses
 

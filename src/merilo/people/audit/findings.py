@@ -21,8 +21,8 @@ from merilo.people.audit.gold_model import GoldModel, fit_gold_model
 from merilo.people.audit.typos import typing_error
 from merilo.people.gold import Gold
 from merilo.people.gold_file import records
+from merilo.people.quality import Work, study_work, work_of
 from merilo.people.quality.peers import Sharing, sharing
-from merilo.people.quality.work import Work, study_work, work_of
 from merilo.people.spelling import unify
 from merilo.people.votes import Encoding, IntArray, Votes
 from merilo.responses import INPUT_MARK, Responses

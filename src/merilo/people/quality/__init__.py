@@ -1,1 +1,148 @@
-"""The quality of annotators: controls, agreement, speed, repetition and drift."""
+"""The quality of annotators and controls. This module has what all start from: the annotators' work as arrays.
+
+Every answer stands with its time, duration, page, and whether it was a control.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from merilo.people.votes import Encoding, Votes, encode
+from merilo.responses import Responses, in_order_of_time
+from merilo.statistics import FloatArray
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The answers of a study, controls included, with their order, pages and times.
+
+    Row `i` of every array belongs to the answer in row `i` of `votes`.
+
+    Attributes:
+        votes: the answers; of several by one annotator to one item, the first counts.
+        control: shape (n,), true if the item is a control.
+        correct: shape (n,), true if the answer to a control is correct; used only for controls.
+        order: shape (n,), when the answer was given, in any unit that sorts (answers of one page may tie).
+        page: shape (n,), codes of the pages on which answers were given together; `None` when unknown.
+        seconds: shape (n,), seconds spent on the answer's page (the same on all of its rows), NaN when unknown.
+        characters: shape (n,), length of the item's text in characters, NaN when unknown.
+        by_design: shape (n,), true for answers that were asked for whatever the others answered; only they
+            are compared with the others. `None` if all were, because the overlap is fixed.
+    """
+
+    votes: Votes
+    control: BoolArray
+    correct: BoolArray
+    order: FloatArray
+    page: NDArray[np.int64] | None = None
+    seconds: FloatArray | None = None
+    characters: FloatArray | None = None
+    by_design: BoolArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.votes)
+
+    def rows_of_items(self) -> NDArray[np.int64]:
+        """Select the rows of test items (no controls), with only each annotator's first answer to an item."""
+        rows = np.flatnonzero(~self.control)
+        rows = rows[np.argsort(self.order[rows], kind="stable")]
+        pair = self.votes.annotator[rows].astype(np.int64) * max(1, self.votes.items) + self.votes.item[rows]
+        _, first = np.unique(pair, return_index=True)
+        return np.sort(rows[first])
+
+
+def work_of(
+    votes: Votes,
+    *,
+    correct: dict[int, bool] | None = None,
+    order: FloatArray | None = None,
+) -> Work:
+    """Build a `Work` from votes alone.
+
+    Args:
+        votes: the answers.
+        correct: row -> whether that answer to a control is correct; other rows are not controls.
+        order: when each answer was given; by default the order of the rows.
+
+    Returns:
+        The work, without pages and times.
+    """
+    control = np.zeros(len(votes), dtype=np.bool_)
+    right = np.zeros(len(votes), dtype=np.bool_)
+    for row, truth in (correct or {}).items():
+        control[row], right[row] = True, truth
+    return Work(votes, control, right, np.arange(len(votes), dtype=np.float64) if order is None else order)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyWork:
+    """The work of a study's annotators, and the meaning of the codes in it.
+
+    Attributes:
+        work: the answers as arrays, one row per response, in the order of the response table.
+        items: shape (items,), the items' numbers.
+        annotators: shape (annotators,), the annotators' ids.
+        labels: shape (labels,), the labels: answers, the controls' known answers, and the labels given by the caller.
+    """
+
+    work: Work
+    items: tuple[int, ...]
+    annotators: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def study_work(
+    responses: Responses, labels: Iterable[str] = (), *, encoding: Encoding | None = None
+) -> StudyWork:
+    """Encode a study's responses, including controls.
+
+    Answers are ordered by the time when their page was opened, then by row; if any time is missing, all are ordered
+    by row. The length of an item is that of all its input texts.
+
+    Args:
+        responses: the responses; each has an item, an annotator and an answer.
+        labels: further labels, such as golds, whether or not anyone gave them.
+        encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are
+            encoded here.
+
+    Returns:
+        The work.
+    """
+    table = responses.table
+    known = {*table["control"].drop_nulls().unique(), *labels}
+    votes = encoding or encode(table["item"], table["respondent"], table["answer"])
+    coded = votes.with_labels(known)
+    time = pl.coalesce("started", "submitted").dt.epoch("ms").cast(pl.Float64)
+    derived = table.select(
+        time.alias("time"),
+        pl.struct(pl.coalesce("page", pl.int_range(pl.len()).cast(pl.String)), "respondent")
+        .rank("dense")
+        .cast(pl.Int64)
+        .alias("page"),
+        (pl.col("is_control") & pl.col("control").is_not_null()).alias("control"),
+        (pl.col("answer") == pl.col("control")).fill_null(value=False).alias("correct"),
+        pl.col("page_seconds").fill_null(float("nan")).alias("seconds"),
+    )
+    lengths = responses.items.select(
+        "item", pl.sum_horizontal(pl.col(name).str.len_chars() for name in responses.fields).alias("length")
+    )
+    length = table.select("item").join(lengths, on="item", how="left", maintain_order="left")["length"]
+    return StudyWork(
+        Work(
+            votes=coded.votes,
+            control=derived["control"].to_numpy(),
+            correct=derived["correct"].to_numpy(),
+            order=in_order_of_time(derived["time"]).astype(np.float64),
+            page=derived["page"].to_numpy() - 1,
+            seconds=derived["seconds"].to_numpy(),
+            characters=length.cast(pl.Float64).to_numpy(),
+        ),
+        items=tuple(coded.items.to_list()),
+        annotators=tuple(coded.annotators.cast(pl.String).to_list()),
+        labels=tuple(coded.labels.cast(pl.String).to_list()),
+    )

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from merilo.people.quality import Work
 from merilo.people.quality.controls import ControlAccuracy, ExclusionRule, control_accuracy
 from merilo.people.quality.peers import (
     Drift,
@@ -22,7 +23,6 @@ from merilo.people.quality.peers import (
     holm_of_tested,
     peer_agreement,
 )
-from merilo.people.quality.work import Work
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import at_least
 from merilo.text import Text

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_table
-from merilo.people.quality.work import Work
+from merilo.people.quality import Work
 from merilo.responses import Responses, answer_seconds
 from merilo.statistics.intervals import Interval, at_least, at_most, wilson
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.quality.work import Work
+from merilo.people.quality import Work
 from merilo.people.votes import run_starts
 from merilo.statistics import FloatArray
 from merilo.statistics.paired_tests import holm
