@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.baselines.record import BaselineRecord, MetricRecord
 from merilo.datasets.declaration import CATALOGUE, is_metric
-from merilo.reports.json_record import count_at, list_at, number_at, text_at, value_at
+from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Given, Language, Text

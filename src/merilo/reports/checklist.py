@@ -14,9 +14,9 @@ from typing import Final, NamedTuple, TypeAlias
 from merilo.baselines.record import BaselineRecord, CostRecord
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import DataError
+from merilo.records import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.baseline_facts import BaselineFacts, ConditionFacts, baseline_facts
 from merilo.reports.estimates import counted
-from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.prose import adaptive_design, seconds, weighting
 from merilo.reports.text_escapes import latex, markdown, markdown_table, one_line
 from merilo.strict_json import Json

@@ -15,8 +15,8 @@ import polars as pl
 from merilo.baselines.record import BaselineRecord, CostRecord, cost_record
 from merilo.datasets import names
 from merilo.people.cost import cost, paid_work
+from merilo.records import count_at, mapping_at, number_at, text_at
 from merilo.reports.baseline_facts import dataset_title
-from merilo.reports.json_record import count_at, mapping_at, number_at, text_at
 from merilo.reports.prose import adaptive_design, hours, human_baseline_section
 from merilo.responses import Responses
 from merilo.strict_json import Json

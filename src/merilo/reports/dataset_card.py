@@ -14,8 +14,8 @@ from typing import Final
 
 from merilo.errors import DataError, InputError
 from merilo.items import Item
+from merilo.records import list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.estimates import display_names
-from merilo.reports.json_record import list_at, mapping_at, number_at, text_at, value_at
 from merilo.strict_json import Json, dumped, parse_json
 from merilo.text import LANGUAGES, Language, Text
 

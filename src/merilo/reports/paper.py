@@ -10,10 +10,8 @@ from importlib.resources import files
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.baselines.record import BaselineRecord, MetricRecord
-from merilo.records import Span
-from merilo.reports.baseline_facts import dataset_title
-from merilo.reports.estimates import metric_title
-from merilo.reports.json_record import (
+from merilo.records import (
+    Span,
     count_at,
     list_at,
     mapping_at,
@@ -21,6 +19,8 @@ from merilo.reports.json_record import (
     text_at,
     value_at,
 )
+from merilo.reports.baseline_facts import dataset_title
+from merilo.reports.estimates import metric_title
 from merilo.reports.prose import ends, human_baseline_section, metrics_at
 from merilo.reports.text_escapes import csv_cell, latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json

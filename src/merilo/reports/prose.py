@@ -11,10 +11,9 @@ from typing import Any, Final, TypeAlias
 
 from merilo.baselines.record import AdaptiveRecord, BaselineRecord, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
-from merilo.records import Span
+from merilo.records import Span, count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.baseline_facts import COEFFICIENTS, WAYS, BaselineFacts, baseline_facts
 from merilo.reports.estimates import group_title, metric_title
-from merilo.reports.json_record import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined

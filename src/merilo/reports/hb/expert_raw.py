@@ -22,8 +22,8 @@ from merilo.errors import InputError
 from merilo.people.cost import cost
 from merilo.people.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.recoding import settle
+from merilo.records import list_at, mapping_at, number_at, text_at
 from merilo.reports.hb.raw_study import RawStudy, read_raw
-from merilo.reports.json_record import list_at, mapping_at, number_at, text_at
 from merilo.responses import Responses
 from merilo.settings import Decision, Late
 from merilo.strict_json import Json

@@ -12,13 +12,13 @@ from merilo.baselines.record import EXPERTS_FILE
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
 from merilo.items import Item, read_split
+from merilo.records import list_at
 from merilo.reports.dataset_card import META_FILE
 from merilo.reports.hb.expert_raw import experts_again
 from merilo.reports.hb.figures import compare_figures, figures_of
 from merilo.reports.hb.raw_study import RAW, RawStudy, read_raw
 from merilo.reports.hb.recomputation import Recomputed, recompute
 from merilo.reports.hb.withholding import experts_without_gold, gold_is_closed, withheld, without_gold
-from merilo.reports.json_record import list_at
 from merilo.reports.page import CHANGES_FILE
 from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
