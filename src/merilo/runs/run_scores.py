@@ -1,4 +1,4 @@
-"""The scores of a run and of items that were asked, and where these items are: in a study, in a folder, or in Merilo."""
+"""The scores of a run, and where the items are that it asked: in a study, in a folder, or in Merilo."""
 
 from __future__ import annotations
 
