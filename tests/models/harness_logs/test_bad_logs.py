@@ -18,7 +18,7 @@ from harness_files import (
 )
 
 from merilo import score
-from merilo.models.harness_logs import log_rows as log_files
+from merilo.models import harness_logs as log_files
 
 
 def refused(log: Path, *, status: int = 2) -> str:
