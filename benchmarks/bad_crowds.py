@@ -178,9 +178,10 @@ def beside_a_single_person(
     """Whether the model is "below" and "above" a single person."""
     tests = rows.filter(pl.col("item").str.starts_with("q"))
     item = tests["item"].str.slice(1).cast(pl.Int32).to_numpy()
-    right = tests["answer"].str.slice(6).cast(pl.Int64).to_numpy() == right_label[item]
+    label = tests["answer"].str.slice(6).cast(pl.Int32).to_numpy()
+    right = label == right_label[item]
     person = tests["annotator"].rank("dense").to_numpy().astype(np.int32) - 1
-    votes = Votes(item, person, right.astype(np.int32), right_label.size, int(person.max()) + 1, 2)
+    votes = Votes(item, person, label, right_label.size, int(person.max()) + 1, int(label.max()) + 1)
     found = answer_difference(votes, right.astype(np.float64), model)
     return found.p_below(0.0) <= 0.025, found.p_above(0.0) <= 0.025
 

@@ -71,7 +71,7 @@ def test_a_label_tried_by_none_of_the_leading_ones_counts_as_one_that_nobody_gav
 
 def test_the_variance_of_guessing_is_that_of_annotators_who_guess_with_a_small_probability() -> None:
     changes = np.array([-0.2, -0.05, -0.1])
-    q = 1 / 4
+    q = 0.5 / 3.5
     probability, value = [], []
     for guesses in product([0, 1], repeat=3):
         mask = np.array(guesses, dtype=bool)

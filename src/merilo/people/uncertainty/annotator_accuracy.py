@@ -34,8 +34,10 @@ from merilo.statistics.intervals import (
     wilson_form,
 )
 
+#: A variance of scores below this is the rounding error of one that is 0.
+ROUNDING: Final = 1e-9
 #: How many annotators who guess are assumed in addition to those of the study.
-GUESSERS: Final = 1.0
+GUESSERS: Final = 0.5
 #: The same for a test about single persons, whose interval is not skewed as Wilson's is. From 1.5 on, false
 #: verdicts stay at 3.5 % in each direction (`benchmarks/bad_crowds.py`).
 GUESSERS_TESTED: Final = 2.0
@@ -80,13 +82,34 @@ def guessing_variance(
     Example:
         >>> found = guessing_variance(np.arange(3), np.array([-0.1, -0.1, 0.0]), 3)
         >>> round(found.below, 6), found.above
-        (0.00375, 0.0)
+        (0.002449, 0.0)
     """
     present = np.bincount(annotator, minlength=annotators) > 0
     changes = np.bincount(annotator, weights=change, minlength=annotators)[present]
     q = guessers / (changes.shape[0] + guessers)
     below, above = np.minimum(changes, 0.0), np.maximum(changes, 0.0)
     return GuessingVariance(q * (1 - q) * float(below @ below), q * (1 - q) * float(above @ above))
+
+
+def clear_third_cumulant(sums: FloatArray) -> float:
+    """Compute the third cumulant of a sum over annotators; 0 unless their contributions are clearly skewed.
+
+    In a crowd of equals the skewness of P contributions is chance with the standard deviation √(6 / P); to follow it
+    would make every interval wider. It is clear beyond two of these.
+
+    Args:
+        sums: shape (annotators,), the contribution of each; 0 for those without answers.
+
+    Example:
+        >>> round(clear_third_cumulant(np.array([0.1] * 20 + [-1.0])), 2)
+        -0.98
+        >>> clear_third_cumulant(np.array([-0.2, 0.1, 0.1]))
+        0.0
+    """
+    present = sums[sums != 0]
+    spread = float((present**2).mean()) if present.size else 0.0
+    skewness = float((present**3).mean()) / spread**1.5 if spread > 0 else 0.0
+    return float((sums**3).sum()) if abs(skewness) > 2 * np.sqrt(6 / present.size) else 0.0
 
 
 def skewed_wilson(p: float, effective: float, quantile: float, skewness: float) -> tuple[float, float]:
@@ -511,7 +534,7 @@ def _mean_interval(
     freedom = limited_freedom(freedom, int(np.unique(votes.annotator).shape[0]))
     of_person = np.bincount(votes.annotator, weights=each, minlength=votes.annotators)
     sums = np.bincount(votes.annotator, weights=each * (score - mean), minlength=votes.annotators)
-    third = float((sums**3).sum()) if parts.person > 0 else 0.0
+    third = clear_third_cumulant(sums) if parts.person > ROUNDING else 0.0
     skewness = third / variance**1.5 if variance > 0 else 0.0
     shared = parts.person * float(of_person @ of_person) / width**2
     alone = max(variance / width**2 - shared, 1 / items**2)

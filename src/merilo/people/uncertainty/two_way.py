@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.people.uncertainty.annotator_accuracy import (
+    ROUNDING,
+    clear_third_cumulant,
     cluster_effect_of,
     guessing_variance,
     skewed_wilson,
@@ -323,7 +325,7 @@ def two_way(
     interval is Wilson's with the number of items divided by the design effect and with Student's quantile. It
     stays inside `bounds` and does not shrink to a point if every item is right. Few annotators often include
     nobody who guesses: the degrees of freedom are at most the number of annotators minus 1, and each bound
-    allows for one annotator more, who guesses (`guessing_variance`), and for the skewness that annotators cause.
+    allows for half an annotator more, who guesses (`guessing_variance`), and for the skewness that annotators cause.
 
     If items form clusters (`Votes.cluster`), clusters take the place of items: the variance over items is multiplied by
     `cluster_design_effect`, and two answers of one annotator tell how annotators differ only if they are to items of
@@ -400,7 +402,7 @@ def two_way(
     people = int(np.unique(votes.annotator).shape[0])
     limited = limited_freedom(freedom, people)
     sums = np.bincount(votes.annotator, weights=influence.answer, minlength=votes.annotators)
-    third = float(((sums / influence.item.shape[0]) ** 3).sum()) if shared > 0 else 0.0
+    third = clear_third_cumulant(sums / influence.item.shape[0]) if shared > ROUNDING * item_variance else 0.0
     bottom, top = widened(
         skewed_wilson(p, effective, student_quantile((1 + level) / 2, limited), third / total**1.5),
         guessing_variance(votes.annotator, influence.guess / influence.item.shape[0], votes.annotators),
