@@ -534,7 +534,7 @@ def _mean_interval(
     freedom = limited_freedom(freedom, int(np.unique(votes.annotator).shape[0]))
     of_person = np.bincount(votes.annotator, weights=each, minlength=votes.annotators)
     sums = np.bincount(votes.annotator, weights=each * (score - mean), minlength=votes.annotators)
-    third = clear_third_cumulant(sums) if parts.person > ROUNDING else 0.0
+    third = clear_third_cumulant(sums.astype(np.float64)) if parts.person > ROUNDING else 0.0
     skewness = third / variance**1.5 if variance > 0 else 0.0
     shared = parts.person * float(of_person @ of_person) / width**2
     alone = max(variance / width**2 - shared, 1 / items**2)
