@@ -53,10 +53,28 @@ class AnsweredItem:
 
     @property
     def consensus(self) -> str:
-        """The answer that most people gave, as the first of them wrote it; case does not count."""
+        """The answer that most people gave, as the first of them wrote it; case does not count.
+
+        In the exam a list of numbers is decided number by number if no answer has a majority, but every number has.
+        """
+        kind = self.item["meta"].get("type", "")
+        if kind.startswith(("multiple_choice", "matching")) and (
+            numbers := self._by_number(kind == "matching")
+        ):
+            return numbers
         votes = Counter(answer.lower() for answer in self.answers).most_common()
         assert len(votes) == 1 or votes[0][1] > votes[1][1], f"a tie: {votes}"
         return next(answer for answer in self.answers if answer.lower() == votes[0][0])
+
+    def _by_number(self, ordered: bool) -> str:
+        lists = [answer.split(",") for answer in self.answers]
+        if 2 * max(Counter(self.answers).values()) > PEOPLE:
+            return ""
+        if ordered:
+            places = [Counter(place).most_common(1)[0] for place in zip(*lists, strict=True)]
+            return ",".join(one for one, n in places) if all(2 * n > PEOPLE for _, n in places) else ""
+        chosen = Counter(one for numbers in lists for one in numbers)
+        return ",".join(sorted(one for one, n in chosen.items() if 2 * n > PEOPLE))
 
 
 @dataclass(frozen=True)

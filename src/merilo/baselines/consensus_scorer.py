@@ -52,6 +52,7 @@ class ConsensusScorer:
         encoding: Encoding,
         gold: Mapping[int, Item],
         clusters: Mapping[ItemId, int] | None = None,
+        composed: Sequence[str] = (),
     ) -> ConsensusScorer:
         """Build the scorer from the items with gold and the encoded votes.
 
@@ -60,12 +61,13 @@ class ConsensusScorer:
             encoding: the pool's votes; its items are numbers.
             gold: mapping from item number to the item with its gold answer.
             clusters: mapping from item number to the code of its cluster; by default, items are independent.
+            composed: labels that nobody gave but a consensus may have; see `PoolVotes`.
         """
         numbers = [int(number) for number in encoding.items]
         known = [(code, number) for code, number in enumerate(numbers) if number in gold]
         items = tuple(_numbered(gold[number], number) for _, number in known)
         codes = np.array([code for code, _ in known], dtype=np.int64)
-        return cls(dataset, items, codes, tuple(map(str, encoding.labels)), clusters)
+        return cls(dataset, items, codes, (*map(str, encoding.labels), *composed), clusters)
 
     def answers(self, consensus: Consensus) -> dict[int | str, Given]:
         """Return the consensus as answers by item; items without a label are left out."""
@@ -146,7 +148,7 @@ class ConsensusScorer:
         """Return the distinct pairs of an item with gold and one of its answers, from votes or from a consensus."""
         place = np.full(votes.items, -1, dtype=np.int64)
         place[self.codes] = np.arange(len(self.codes))
-        width = max(votes.labels, 1)
+        width = max(votes.labels, len(self.labels), 1)
         given = place[votes.item] * width + votes.label
         decided = [one.label[self.codes].astype(np.int64) for one in consensus]
         reached = [np.flatnonzero(label != NO_LABEL) * width + label[label != NO_LABEL] for label in decided]
@@ -292,7 +294,8 @@ def consensus_scorer(
     if dataset.answer.kind in _LABELS:
         texts = gold.answers.select("item", "gold").iter_rows()
         items = {number: _with_outputs(items[number], text) for number, text in texts}
-    return ConsensusScorer.of(dataset, pool.everyone, items, clusters.for_scores(items) if clusters else None)
+    grouped = clusters.for_scores(items) if clusters else None
+    return ConsensusScorer.of(dataset, pool.everyone, items, grouped, pool.composed)
 
 
 def _with_outputs(item: Item, text: str) -> Item:

@@ -79,7 +79,7 @@ def consensus_table(
     difficulty = (
         fit.difficulty if fit and fit.difficulty is not None else np.full(len(encoding.items), np.nan)
     )
-    labels = encoding.labels.cast(pl.String)
+    labels = pl.Series(pool.labels, dtype=pl.String)
     answers = (
         pl.DataFrame({"code": tally.item, "label": labels.gather(tally.label), "count": tally.votes})
         .sort(["code", "count", "label"], descending=[False, True, False])

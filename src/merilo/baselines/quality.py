@@ -25,7 +25,7 @@ from merilo.people.aggregation import (
     wrong_answers,
 )
 from merilo.people.audit.findings import StudyAudit, audit_study
-from merilo.people.decision import PoolVotes, with_medoids
+from merilo.people.decision import PoolVotes, by_content
 from merilo.people.quality import study_work
 from merilo.people.quality.annotators import PeopleQuality, people_quality
 from merilo.people.quality.controls import ControlAccuracy, ExclusionRule
@@ -231,7 +231,7 @@ def _procedures(
         skill = None if np.isnan(pool.skill).all() else pool.skill
         needed = pool.needed(min_votes)
         by_votes = cascade(pool.votes, skill=skill, min_votes=needed, fit=everyone["glad"].fit)
-        return with_medoids(by_votes, pool) if free_text else by_votes
+        return by_content(by_votes, pool, needed, free_text=free_text)
 
     def by_model(pool: PoolVotes, model: str) -> Consensus:
         if pool.kept.all():

@@ -158,6 +158,7 @@ class ResolvedBy(Record):
     one_coin: int = 0
     pooled: int = 0
     medoid: int = 0
+    parts: int = 0
 
 
 class StandardErrors(Record):
@@ -699,6 +700,7 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
         Resolution.DAWID_SKENE,
         Resolution.ONE_COIN,
         Resolution.MEDOID,
+        Resolution.PARTS,
     )
     return ResolvedBy(
         majority=count(Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.PLURALITY),

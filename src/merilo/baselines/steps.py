@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -32,7 +32,7 @@ from merilo.people import aggregation, cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement, measure, on_scale
 from merilo.people.collection_design import CollectedDesign, collected_design
-from merilo.people.decision import PoolVotes, decide, each_answer, passed_shares, pool_votes
+from merilo.people.decision import PoolVotes, decide, each_answer, passed_shares, pool_votes, with_parts
 from merilo.people.gold import Gold, normalise_gold
 from merilo.people.quality.controls import (
     ControlHealth,
@@ -60,6 +60,8 @@ class Cleaned:
         normalisation: how the normalisation rules of the settings changed the answers' spelling.
         items: the items that are not control items: `item` and the input fields.
         clusters: the clusters that these items form; `None` if no field is named.
+        in_order: number of an item whose answers are lists of numbers -> whether their order matters; empty if only
+            whole answers are voted on.
     """
 
     responses: Responses
@@ -67,6 +69,7 @@ class Cleaned:
     normalisation: Normalisation
     items: pl.DataFrame
     clusters: ItemClusters | None = None
+    in_order: Mapping[int, bool] = field(default_factory=dict)
 
     @property
     def tests(self) -> pl.DataFrame:
@@ -162,7 +165,8 @@ def clean(
             belong to the same cluster.
         UsageError: there is no field `settings.cluster`.
     """
-    responses, normalisation = comparable(responses, declaration, settings, question_types(responses, gold))
+    types = question_types(responses, gold)
+    responses, normalisation = comparable(responses, declaration, settings, types)
     gold = normalise_gold(gold, normalisation) if gold else None
     items = test_items(responses)
     if not items.height:
@@ -170,7 +174,9 @@ def clean(
             f"all {responses.table.height} responses are to control items: there are no test items"
         )
     clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), field_tables(items, gold))
-    return Cleaned(responses, gold, normalisation, items, clusters)
+    by_part = "grade_norm" in declaration.metrics and not settings.whole_answers
+    in_order = {number: kind == "matching" for number, kind in types.items() if by_part and kind != "text"}
+    return Cleaned(responses, gold, normalisation, items, clusters, in_order)
 
 
 def comparable(
@@ -212,7 +218,10 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
     out = annotators.filter("excluded").select(pl.col("annotator").alias("respondent"))
     used = cleaned.tests.join(out, on="respondent", how="anti", maintain_order="left")
     pool = pool_votes(cleaned.responses, annotators, settings.design)
-    return Screened(annotators, used, with_clusters(pool, cleaned.clusters))
+    pool = with_clusters(pool, cleaned.clusters)
+    if cleaned.in_order:
+        pool = with_parts(pool, cleaned.in_order, settings.min_votes)
+    return Screened(annotators, used, pool)
 
 
 def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, settings: Settings) -> Decided:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 import numpy as np
@@ -40,6 +41,10 @@ class PoolVotes:
         by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None`
             if all were, because the overlap is fixed.
         overlap: the adaptive overlap; `None` for a fixed one.
+        in_order: code of an item whose answers are lists of numbers -> whether their order matters; empty if only
+            whole answers are voted on.
+        composed: answers that nobody gave and that a majority of each part may give; their codes follow those of
+            `everyone.labels`.
     """
 
     everyone: Encoding
@@ -50,6 +55,13 @@ class PoolVotes:
     skill: NDArray[np.float64]
     by_design: NDArray[np.bool_] | None = None
     overlap: AdaptiveOverlap | None = None
+    in_order: Mapping[int, bool] = field(default_factory=dict)
+    composed: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """The texts of all labels by code, those of `composed` too."""
+        return [*self.everyone.labels.cast(pl.String).to_list(), *self.composed]
 
     @property
     def votes(self) -> Votes:
@@ -222,8 +234,9 @@ def decide(
     opened = is_open(pool.everyone.votes, open_answers)
 
     def by_votes() -> Consensus:
-        decided = _by_votes(pool, resolve, anchors, pool.needed(min_votes), opened)
-        return with_medoids(decided, pool) if free_text and resolve != "none" else decided
+        needed = pool.needed(min_votes)
+        decided = _by_votes(pool, resolve, anchors, needed, opened)
+        return decided if resolve == "none" else by_content(decided, pool, needed, free_text=free_text)
 
     if aggregator == "majority":
         return by_votes()
@@ -256,10 +269,69 @@ _MODELS: Final[Mapping[Aggregator, _Model]] = {
 }
 
 
-def with_medoids(decided: Consensus, pool: PoolVotes) -> Consensus:
-    """Resolve ties between free texts in favour of the answer with the largest token F1 to the others."""
-    texts = pool.everyone.labels.cast(pl.String).to_list()
-    return aggregation.break_ties_by_medoid(decided, pool.votes, texts, token_f1)
+def by_content(decided: Consensus, pool: PoolVotes, min_votes: MinVotes, *, free_text: bool) -> Consensus:
+    """Decide items without a majority by what their answers say, where this is possible.
+
+    Ties between free texts go to the answer with the largest token F1 to the others. Lists of numbers are decided
+    number by number, if each of them has a majority.
+    """
+    if free_text:
+        texts = pool.everyone.labels.cast(pl.String).to_list()
+        decided = aggregation.break_ties_by_medoid(decided, pool.votes, texts, token_f1)
+    if not pool.in_order:
+        return decided
+    open_items = ~np.isin(decided.how, (Resolution.UNANIMOUS, Resolution.MAJORITY))
+    codes = {text: code for code, text in enumerate(pool.labels)}
+    label, how, confidence = decided.label.copy(), decided.how.copy(), decided.confidence.copy()
+    for item, (answer, share) in _majorities_of_parts(pool, open_items, min_votes).items():
+        if answer in codes:
+            label[item], how[item], confidence[item] = codes[answer], Resolution.PARTS, share
+    return replace(decided, label=label, how=how, confidence=confidence)
+
+
+def with_parts(
+    pool: PoolVotes, in_order: Mapping[int, bool], min_votes: int | Literal["majority"]
+) -> PoolVotes:
+    """Let the numbers of lists be voted on one by one.
+
+    Args:
+        pool: the votes.
+        in_order: number of an item -> whether its answers are sequences; otherwise sets.
+        min_votes: how many equal votes make a majority; see `PoolVotes.needed`.
+    """
+    numbers = map(int, pool.everyone.items)
+    codes = {code: in_order[number] for code, number in enumerate(numbers) if number in in_order}
+    pool = replace(pool, in_order=codes)
+    every = np.ones(pool.everyone.votes.items, dtype=np.bool_)
+    known = {*pool.labels}
+    composed = {
+        answer
+        # With the answers of excluded annotators too, for the table of other thresholds.
+        for one in (pool, replace(pool, counted=pool.tests))
+        for answer, _ in _majorities_of_parts(one, every, one.needed(min_votes)).values()
+        if answer not in known
+    }
+    return replace(pool, composed=tuple(sorted(composed)))
+
+
+def _majorities_of_parts(
+    pool: PoolVotes, open_items: NDArray[np.bool_], min_votes: MinVotes
+) -> dict[int, tuple[str, float]]:
+    """Return the answer that majorities of its parts give, with their smallest share of the votes, by item."""
+    listed = np.zeros(pool.everyone.votes.items, dtype=np.bool_)
+    listed[[*pool.in_order]] = True
+    votes = pool.votes.where((listed & open_items)[pool.votes.item])
+    if not len(votes):
+        return {}
+    needed = np.broadcast_to(min_votes, votes.items)
+    texts, answers = pool.everyone.labels.cast(pl.String), defaultdict[int, dict[str, int]](dict)
+    for item, label, n in zip(*(column.tolist() for column in votes.tally()), strict=True):
+        answers[item][texts[label]] = n
+    found = {
+        item: aggregation.majority_of_parts(given, int(needed[item]), ordered=pool.in_order[item])
+        for item, given in answers.items()
+    }
+    return {item: one for item, one in found.items() if one is not None}
 
 
 def _by_votes(

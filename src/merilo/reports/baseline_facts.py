@@ -56,6 +56,7 @@ WAYS: Final = {
     "medoid": Way(
         "way-4", Text("closest to the others"), Text("by the answer closest to the others after a tie")
     ),
+    "parts": Way("way-5", Text("number by number"), Text("by a majority for each number of the answer")),
     "unresolved": Way("way-0", Text("unresolved"), Text("without a consensus")),
     "each_answer": Way(
         "way-1",

@@ -17,6 +17,7 @@ from merilo.people.aggregation.majority import (
     MinVotes,
     break_ties_by_medoid,
     majority,
+    majority_of_parts,
     plurality,
     resolve_by_skill,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "is_open",
     "lost_labels",
     "majority",
+    "majority_of_parts",
     "one_coin",
     "plurality",
     "pooled_dawid_skene",

@@ -55,6 +55,8 @@ class Resolution(IntEnum):
     """Every answer counts by itself, because programs have no consensus."""
     POOLED = 12
     """The label that Dawid and Skene's model with a pooled confusion matrix, one-coin and the votes support most."""
+    PARTS = 13
+    """No whole answer has a majority, but each number of a set, or each position of a sequence, has one."""
 
 
 @dataclass(frozen=True, slots=True)

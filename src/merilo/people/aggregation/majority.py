@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +25,8 @@ MinVotes: TypeAlias = "int | NDArray[np.int64]"
 
 #: How many of the most skilled annotators decide if the sums of skill over all voters are equal.
 MOST_SKILLED = 3
+
+_LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
 
 
 def majority(votes: Votes, min_votes: MinVotes = 3) -> Consensus:
@@ -273,3 +277,54 @@ def break_ties_by_medoid(
             label[tally.item[cells[0]]] = closest[0]
             how[tally.item[cells[0]]] = Resolution.MEDOID
     return replace(consensus, label=label, how=how, confidence=share_of_votes(votes, label))
+
+
+def majority_of_parts(answers: Mapping[str, int], needed: int, *, ordered: bool) -> tuple[str, float] | None:
+    """Decide each part of answers that are lists of numbers by majority.
+
+    In a set, each number that somebody chose is decided by itself: in or out. In a sequence, the length is decided
+    first, and then each position by the answers of this length.
+
+    Args:
+        answers: answer -> number of votes; answers that are not numbers separated by commas do not count.
+        needed: how many equal votes decide a part.
+        ordered: whether the answers are sequences; otherwise sets.
+
+    Returns:
+        The list of the decided numbers, and the smallest share of all votes that decided one of its parts; `None`
+        if a part has no majority, or no number is in the set.
+
+    Example:
+        >>> majority_of_parts({"1,2": 1, "1,3": 1, "2,3": 1}, 2, ordered=False)
+        ('1,2,3', 0.6666666666666666)
+        >>> majority_of_parts({"5,1,3": 1, "5,2,3": 1, "5,2,4": 1}, 2, ordered=True)
+        ('5,2,3', 0.6666666666666666)
+    """
+    lists = [(answer.split(","), n) for answer, n in answers.items() if _LIST_OF_NUMBERS.fullmatch(answer)]
+    if ordered:
+        length = _winner(((str(len(numbers)), n) for numbers, n in lists), needed)
+        if length is None:
+            return None
+        lists = [(numbers, n) for numbers, n in lists if str(len(numbers)) == length[0]]
+        parts = [
+            _winner(((numbers[place], n) for numbers, n in lists), needed) for place in range(int(length[0]))
+        ]
+    else:
+        options = sorted({one for numbers, _ in lists for one in numbers}, key=int)
+        parts = [
+            _winner(((one if one in numbers else "", n) for numbers, n in lists), needed) for one in options
+        ]
+    decided = [part for part in parts if part is not None]
+    chosen = [number for number, _ in decided if number]
+    if len(decided) < len(parts) or not chosen:
+        return None
+    return ",".join(chosen), min(n for _, n in decided) / sum(answers.values())
+
+
+def _winner(votes: Iterable[tuple[str, int]], needed: int) -> tuple[str, int] | None:
+    """Return the value with most votes and their number; `None` if it is not alone or has fewer than are needed."""
+    counts: Counter[str] = Counter()
+    for value, n in votes:
+        counts[value] += n
+    first, second = (*counts.most_common(2), ("", 0), ("", 0))[:2]
+    return first if first[1] >= needed and first[1] > second[1] else None

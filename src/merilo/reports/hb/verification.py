@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -135,7 +135,11 @@ def verify(folder: str | Path) -> Verification:
     files = _check_files(place, entries)
     published, faults = _published(place)
     try:
-        made = recompute(read_raw(place / RAW))
+        raw = read_raw(place / RAW)
+        if form == _FORMAT_WITH_PRIOR:
+            # Its version voted on whole answers only.
+            raw = replace(raw, settings=replace(raw.settings, whole_answers=True))
+        made = recompute(raw)
         experts = object_of(place / EXPERTS_FILE) if (place / EXPERTS_FILE).is_file() else None
         again = experts_again(place / RAW / EXPERTS_RAW, experts, made.baseline)
     except MeriloError as error:

@@ -1,0 +1,127 @@
+"""The exam's items without a majority for a whole answer are decided number by number."""
+
+import json
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import merilo
+from merilo.baselines.expert_scores import score_people
+from merilo.datasets import dataset
+from merilo.reports.baseline import BaselineResult
+from merilo.reports.hb import raw_study
+from merilo.settings import Settings
+
+PEOPLE = 5
+#: Answers to the item of type matching, gold 3,6,5,1. In the set of task 20 each person leaves out another number.
+SEQUENCES = ["3,6,5,2", "3,6,4,1", "3,7,5,1", "3,6,5,9", "8,6,5,1"]
+
+
+def exam() -> list[dict]:
+    path = resources.files("merilo.datasets") / "examples" / "use.json"
+    content = json.loads(path.read_text(encoding="utf-8"))["data"]
+    return content["test"] if isinstance(content, dict) else content
+
+
+def sheet(item: dict, person: int) -> str:
+    meta, gold = item["meta"], item["outputs"]
+    if meta["type"] == "matching":
+        return SEQUENCES[person]
+    if meta["id_task"] == "20":
+        numbers = gold.split(",")
+        return ",".join(one for place, one in enumerate(numbers) if place != person % len(numbers))
+    return gold.split(",")[0] if meta["type"] == "text" else gold
+
+
+@pytest.fixture(scope="module")
+def gold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("exam") / "test.json"
+    path.write_text(json.dumps({"data": {"test": exam()}}, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def made(gold: Path, **settings: object) -> BaselineResult:
+    rows = [
+        {**item["inputs"], "annotator": f"p{person}", "answer": sheet(item, person)}
+        for item in exam()
+        for person in range(PEOPLE)
+    ]
+    responses = merilo.read_responses(
+        pl.DataFrame(rows), item=list(exam()[0]["inputs"]), annotator="annotator", answer="answer"
+    )
+    return merilo.baseline(responses, dataset="use", gold=str(gold), **settings)
+
+
+def test_numbers_that_most_people_gave_make_the_answer(gold: Path) -> None:
+    found = made(gold)
+    rescued = found.consensus.filter(pl.col("resolved_by") == "parts").sort("id")
+    right = {str(item["meta"]["id"]): item["outputs"] for item in exam()}
+    assert rescued.height == 2
+    assert rescued["label"].to_list() == [right[str(number)] for number in rescued["id"]]
+    assert "3,6,5,1" not in SEQUENCES
+    assert rescued["confidence"].min() == pytest.approx(3 / 5)
+    assert found.metrics["grade_norm"].value == 1
+    interval = found.metrics["grade_norm"].interval
+    assert interval is None or interval.low <= 1 <= interval.high
+    assert found.record.resolved_by.parts == 2
+    assert found.record.agreement.low_agreement == 2
+    assert json.loads(json.dumps(found.to_dict()))["resolved_by"]["parts"] == 2
+    rows = {row.aggregator: row for row in found.record.sensitivity.rows if row.min_control_accuracy == 0.5}
+    assert (rows["cascade"].value, rows["cascade"].consensus, rows["majority"].consensus) == (1, 30, 28)
+
+
+def test_people_beside_experts_and_a_model_beside_people_have_the_composed_answers(
+    gold: Path, tmp_path: Path
+) -> None:
+    found = made(gold)
+    scored = score_people(found.details, dataset("use"))
+    assert scored.scores.main["grade_norm"].value == 1
+    assert scored.two_ways["grade_norm"].interval.high == 1
+    found.save(tmp_path / "base")
+    model = pl.DataFrame([{"id": str(item["meta"]["id"]), "answer": sheet(item, 0)} for item in exam()])
+    model.write_csv(tmp_path / "model.csv")
+    compared = merilo.compare(tmp_path / "base", {"model": tmp_path / "model.csv"}).to_dict()
+    (people,) = [one["comparisons"]["consensus"] for one in compared["models"]]
+    assert (people["people"], people["model_worse"]) == (1.0, 2)
+
+
+def test_whole_majorities_and_the_published_procedure_stay(gold: Path) -> None:
+    found, published = made(gold), made(gold, resolve="none")
+    assert published.record.resolved_by.parts == 0
+    both = found.consensus.select("item", "label", "resolved_by").join(
+        published.consensus.select("item", pl.col("label").alias("majority")), on="item"
+    )
+    with_majority = both.filter(pl.col("majority").is_not_null())
+    assert with_majority.height == 28
+    assert (with_majority["label"] == with_majority["majority"]).all()
+    assert set(with_majority["resolved_by"]) <= {"unanimous", "majority"}
+
+
+def test_other_datasets_have_no_such_step() -> None:
+    table = pl.DataFrame(
+        [(0, "a", "1,2"), (0, "b", "1,3"), (0, "c", "2,3")],
+        schema=["item", "annotator", "answer"],
+        orient="row",
+    )
+    assert merilo.baseline(table).record.resolved_by.parts == 0
+    assert "grade_norm" in dataset("use").metrics
+
+
+def test_a_folder_of_the_version_that_voted_on_whole_answers_verifies(
+    gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(gold, settings=Settings(whole_answers=True)).save(tmp_path / "base")
+    own = raw_study.settings_for
+    with monkeypatch.context() as earlier:
+        earlier.setattr(raw_study, "settings_for", lambda *given: replace(own(*given), whole_answers=True))
+        merilo.report(tmp_path / "base", tmp_path / "hb")
+    moved = {one.name for one in merilo.verify(tmp_path / "hb").moved}
+    assert "consensus.csv, item 30, label" in moved
+    assert "resolved_by.parts" in moved
+    manifest = tmp_path / "hb" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 1}))
+    found = merilo.verify(tmp_path / "hb")
+    assert found.ok, found.moved
