@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from every import every
 
-from merilo.text import Money, Text, both_languages, own_language
+from merilo.text import Money, Text, both_languages, formatted, own_language
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "catalogue.py"
 
@@ -67,6 +67,7 @@ def test_nouns_agree_and_numbers_are_written_as_the_language_writes_them() -> No
     paid = Text("{shown} and {more} more", shown=Money(1.5, "USD"), more=Money(860000, "RUB"))
     assert paid.en == "$1.50 and 860,000 RUB more"
     assert paid.ru.replace("\u00a0", " ") == "1,50 доллара США и ещё 860 000 рублей"
+    assert formatted("2026-11-22", "date", "ru").replace("\u00a0", " ") == "22 ноября 2026 г."
 
 
 def test_values_of_a_page_are_escaped() -> None:

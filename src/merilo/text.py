@@ -97,8 +97,8 @@ class Given(Text):
     """A text that somebody wrote in one or several languages, such as a rule in a plan; it is in no catalogue.
 
     Example:
-        >>> Given({"ru": "Без словаря"}).en
-        'Без словаря'
+        >>> Given({"ru": "Merilo"}).en
+        'Merilo'
     """
 
     __slots__ = ("texts",)
@@ -214,10 +214,8 @@ def formatted(value: object, spec: str, language: Language) -> str:
         ('−0,560', '30%')
         >>> formatted(1234567, ",", "ru").replace(chr(160), " ")
         '1 234 567'
-        >>> formatted(Money(7.25, "RUB"), "", "ru").replace(chr(160), " ")
-        '7,25 рубля'
-        >>> formatted("2026-11-22", "date", "ru").replace(chr(160), " ")
-        '22 ноября 2026 г.'
+        >>> formatted(Money(7.25, "RUB"), "", "en")
+        '7.25 RUB'
     """
     match value:
         case Text() | str() if spec == "capital":

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
-from merilo.people.out_of_bag import NOT_SHOWN, OutOfBag, OutOfBagDesign, may_be_mine, out_of_bag
+from merilo.people.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.question_sampling import even_shares, plan, sample_questions
+from merilo.people.spelling import NOT_SHOWN, may_be_mine
 from merilo.responses import SCHEMA, Responses
 
 

@@ -25,7 +25,7 @@ from study_people import study_of
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.people.out_of_bag import NOT_SHOWN
+from merilo.people.spelling import NOT_SHOWN
 from merilo.site.annotator_steps import (
     ShownTask,
     answer_training,

@@ -16,7 +16,8 @@ from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
 from merilo.people.gold import Gold, read_gold
 from merilo.people.gold_file import records
-from merilo.people.out_of_bag import NOT_SHOWN, OutOfBagDesign, spelling
+from merilo.people.out_of_bag import OutOfBagDesign
+from merilo.people.spelling import FALSE, NOT_SHOWN, spelling
 from merilo.people.uncertainty.two_way import group_difference
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import INPUT_MARK, Responses
@@ -24,7 +25,7 @@ from merilo.statistics.paired_tests import SAME, Difference, PairedTest
 from merilo.wording import choices, listed, shortened
 
 #: Values in a column of marks that mean "not marked".
-NOT_MARKED: Final = frozenset({"", "0", "0.0", "false", "no", "нет", "-"})
+NOT_MARKED: Final = frozenset({"", "0", "0.0", "-"}) | FALSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,9 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.strict_json import Json
+from merilo.text import Language, Text
 
-_CYRILLIC: Final = re.compile("[а-яё]", re.IGNORECASE)
+_CYRILLIC: Final = re.compile(r"[\u0400-\u04ff]")
 
 #: A field in braces, or a media field in angle brackets.
 PLACEHOLDER: Final = re.compile(r"\{([^\W\d]\w*)\}|<([^\W\d]\w*)>")
@@ -215,8 +216,8 @@ def bare_parts(item: Item, declared: Dataset) -> tuple[str | Media, ...]:
 
     Example:
         >>> from merilo.datasets import dataset
-        >>> bare_parts(Item(1, "", "( )"), dataset("bps"))
-        ('Скобки: ', '( )', '\nОтвет:')
+        >>> bare_parts(Item(1, "", "( )"), dataset("bps"))[1]
+        '( )'
     """
     return parts(replace(item, instruction=bare_template(item, declared)), declared)
 
@@ -266,7 +267,8 @@ def option_fields(declared: Dataset) -> Mapping[str, str]:
 def _listed_fields(item: Item, declared: Dataset) -> str:
     """Make a form of a custom dataset: one line per field that prompts must name, options after their labels."""
     labels = {field: label for label, field in option_fields(declared).items()}
-    answer = "Ответ:" if _CYRILLIC.search(template(item, declared)) else "Answer:"
+    language: Language = "ru" if _CYRILLIC.search(template(item, declared)) else "en"
+    answer = Text("Answer:").in_language(language)
     if not declared.fields:
         return f"{{{declared.placeholder}}}\n{answer}"
     lines = []

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+from unicodedata import normalize
 
 from merilo.items import ItemId
 from merilo.metrics.score import Judgement, Score
@@ -17,8 +18,17 @@ VARIANT_POINTS: Final = 34
 
 #: The task in which an answer with one wrong number still earns a point.
 _LENIENT_TASK: Final = "16"
-#: Written by hand because Unicode normalisation takes quadratic time on a long run of combining marks.
-_COMPOSED: Final = (("и\u0306", "й"), ("И\u0306", "Й"), ("е\u0308", "ё"), ("Е\u0308", "Ё"))
+#: Russian letters typed as a letter and a mark, and as one. A list, because Unicode normalisation takes quadratic time
+#: on a long run of combining marks.
+_COMPOSED: Final = tuple(
+    (two, normalize("NFC", two))
+    for two in (
+        "\N{CYRILLIC SMALL LETTER I}\N{COMBINING BREVE}",
+        "\N{CYRILLIC CAPITAL LETTER I}\N{COMBINING BREVE}",
+        "\N{CYRILLIC SMALL LETTER IE}\N{COMBINING DIAERESIS}",
+        "\N{CYRILLIC CAPITAL LETTER IE}\N{COMBINING DIAERESIS}",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,8 @@ def points(item: ExamItem, answer: str | None) -> int:
     """Return the points that an answer earns.
 
     - text: 1 if the answer's letters, lower-case, are those of one of the gold's comma-separated alternatives.
-      ё and е are different letters: an answer that may be written with either needs both among the alternatives.
+      The Russian letters io and ie are different: an answer that may be written with either needs both among the
+      alternatives.
     - multiple_choice: 1 if the set of comma-separated numbers is the gold's.
     - task 16: 2 for the gold's set; 1 if one number is wrong, or one is missing, or one is too many; else 0. The rule
       assumes a gold answer of at least two numbers, as in the exam: with a gold answer of one number, any other
@@ -94,11 +105,12 @@ def points(item: ExamItem, answer: str | None) -> int:
 def letters(text: str) -> str:
     """Reduce a text to its letters, in lower case.
 
-    й and ё are kept, whether typed as one character or two, and differ from и and е; a stress mark is dropped.
+    The Russian letters short i and io are kept, whether typed as one character or two, and differ from i and ie; a
+    stress mark is dropped.
 
     Example:
-        >>> letters("Все-таки, 2 раза!"), letters("Ещё") == letters("Еще")
-        ('всетакираза', False)
+        >>> letters("All-in, 2 times!")
+        'allintimes'
     """
     for two, one in _COMPOSED:
         text = text.replace(two, one)

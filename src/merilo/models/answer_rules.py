@@ -527,3 +527,18 @@ def _as_text(value: Json) -> str:
     if isinstance(value, list):
         return ", ".join(map(_as_text, value))
     return "" if value is None or isinstance(value, bool) else str(value)
+
+
+#: The order of letters that a question of the exam names: "в порядке букв А, Б, В, Г", "для А, Б, В и Г".
+_LETTERS: Final = re.compile(r"(?:букв\w*|для)\s+\(?((?:[А-Я]\s*,\s*)+[А-Я](?:\s+и\s+[А-Я])?)\b")
+
+
+def letters_asked(prompt: str) -> tuple[str, ...]:
+    """Return the letters for which a question of the exam asks a number each; empty if it names none.
+
+    Example:
+        >>> letters_asked("Запишите цифры в порядке букв А, Б, В.")
+        ('А', 'Б', 'В')
+    """
+    named = _LETTERS.findall(prompt)
+    return tuple(re.findall(r"[А-Я]", named[-1])) if named else ()

@@ -7,7 +7,7 @@ from math import fsum
 
 import polars as pl
 
-from merilo.people.out_of_bag import NOT_SHOWN
+from merilo.people.spelling import NOT_SHOWN
 from merilo.responses import Responses, page_of
 from merilo.text import Text
 

@@ -3,7 +3,9 @@
 Annotators type `1 000`, `1000.0` and `+1000` for one number, and `Ёж`, `еж.` and `«ёж»` for one word. Labels
 are unified on reading (`unify`). Rules that merge further spellings (`RULES`) are applied only on request.
 Answers that the metric treats as equal are votes for one label (`spelled_as_compared`). Every change is
-recorded; gold answers are not used.
+recorded; gold answers are not used. Experts skip questions that they may have written (`may_be_mine`).
+
+The words, letters and phrases of Russian answers of people stand here, those of models in `merilo.models.answer_rules`.
 """
 
 from __future__ import annotations
@@ -87,16 +89,22 @@ def _label(value: str, known: set[str], by_case: dict[str, str], pair: tuple[str
     return by_case.get(value.casefold(), value)
 
 
+#: The letters of the Russian keyboard, in the order of "`qwerty...bnm,." without and with Shift.
+JCUKEN: Final = "ёйцукенгшщзхъфывапролджэячсмитьбюЁЙЦУКЕНГШЩЗХЪФЫВАПРОЛДЖЭЯЧСМИТЬБЮ"
+#: Cyrillic letters that look Latin, and their Latin twins.
+TWINS: Final = str.maketrans("АВЕКМНОРСТУХаеорсухкі", "ABEKMHOPCTYXaeopcyxki")
+
 _SPACE: Final = re.compile(r"[\s\u200b\ufeff]+")
 _QUOTES: Final = str.maketrans(dict.fromkeys("«»„“”‟‹›‚‘’‛`´\"'", None))
 _DASHES: Final = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _ENDS: Final = " \t.,;:!?…"
-_YO: Final = str.maketrans("ёЁ", "еЕ")
+YO: Final = str.maketrans("ёЁ", "еЕ")
 _GROUPED: Final = re.compile(r"([+-]?)(\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+)([.,]\d+)?")
 _DECIMAL_COMMA: Final = re.compile(r"([+-]?)(\d+),(\d*)")
 _DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _TRUE: Final = frozenset({"true", "yes", "да", "верно", "истина"})
-_FALSE: Final = frozenset({"false", "no", "нет", "неверно", "ложь"})
+#: Words for no, in lower case.
+FALSE: Final = frozenset({"false", "no", "нет", "неверно", "ложь"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,7 @@ def _number(text: str) -> str:
 
 def _truth(text: str) -> str:
     word = text.strip().casefold()
-    return "1" if word in _TRUE else "0" if word in _FALSE else text
+    return "1" if word in _TRUE else "0" if word in FALSE else text
 
 
 #: name -> rule, in the order in which they are applied.
@@ -162,7 +170,7 @@ RULES: Final[dict[str, NormalisationRule]] = {
     ),
     "punctuation": NormalisationRule("punctuation at the ends is removed", _ends),
     "case": NormalisationRule("upper and lower case are the same", str.casefold),
-    "yo": NormalisationRule("ё and е are the same", lambda text: text.translate(_YO)),
+    "yo": NormalisationRule("ё and е are the same", lambda text: text.translate(YO)),
     "truth": NormalisationRule("true, yes, да become 1; false, no, нет become 0", _truth),
     "number": NormalisationRule(
         "1 000, 1000.0, +1000 and 1e3 become 1000; 2,5 becomes 2.5; 1,234 is ambiguous and unchanged", _number
@@ -437,3 +445,51 @@ def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> p
     return joined.with_columns(pl.when("right").then("answer").otherwise("control").alias("control")).drop(
         "right"
     )
+
+
+#: What stands in a table of answers for a question that was not shown to the expert who wrote it.
+NOT_SHOWN: Final = "не показан: вопрос придуман этим экспертом"
+
+#: Case, ё, quotation marks, dashes, white space and punctuation are ignored.
+_WORDS: Final = rules_of(["words"])
+_PUNCTUATION: Final = re.compile(r"[^\w\s]+")
+
+#: The guide's wording and its variants, after `spelling`.
+_RUSSIAN: Final = re.compile(
+    r"(?:пропус\w+ )?(?:(?:этот )?вопрос )?(?:(?:так как|потому что|поскольку|тк) )?(?:(?:он|это|этот вопрос) )?"
+    r"(?:возможно|вероятно|может быть|может) (?:быть )?(?:(?:он|это|этот вопрос) )?(?:был )?"
+    r"(?:(?:придуман|написан|составлен|сочинен|создан) мно[йю]|мой|мой вопрос)"
+)
+_ENGLISH: Final = re.compile(
+    r"(?:(?:skip|skipped|skipping) )?(?:(?:this |the )?question )?(?:(?:as|because|since) )?"
+    r"(?:(?:it|this|this question|the question|this one) )?"
+    r"(?:maybe|perhaps|possibly|(?:it )?(?:may|might|could) (?:be|have been|well be)) "
+    r"(?:mine|my own|my question|my own question|(?:written|made up|invented|composed|created|authored) by me)"
+)
+
+
+def spelling(text: str) -> str:
+    """Normalise an answer: ignore case, ё, quotation marks and punctuation.
+
+    Example:
+        >>> spelling(" «Пропустить:  вопрос МОЁ». ")
+        'пропустить вопрос мое'
+    """
+    return " ".join(_PUNCTUATION.sub(" ", canonical(text, _WORDS)).split())
+
+
+def may_be_mine(text: str) -> bool:
+    """Check whether an answer is the guide's option "skip the question, because it may be mine".
+
+    It may be in Russian or English; `NOT_SHOWN` counts too.
+
+    A bare "skip" does not count: it may also mean "I do not know".
+
+    Example:
+        >>> may_be_mine("Пропустить вопрос, так как он, возможно, был придуман мной")
+        True
+        >>> may_be_mine("Skip: this may be mine"), may_be_mine("skip"), may_be_mine("Мой дядя")
+        (True, False, False)
+    """
+    plain = spelling(text)
+    return text == NOT_SHOWN or bool(_RUSSIAN.fullmatch(plain) or _ENGLISH.fullmatch(plain))

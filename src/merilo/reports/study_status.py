@@ -17,8 +17,8 @@ from pydantic_core import to_jsonable_python
 from merilo.errors import DataError, UsageError, for_library
 from merilo.people.collection_design import ID
 from merilo.people.cost import Cost, cost
-from merilo.people.out_of_bag import NOT_SHOWN, may_be_mine
 from merilo.people.reading import StudyResponses
+from merilo.people.spelling import NOT_SHOWN, may_be_mine
 from merilo.reports.baseline import BaselineResult
 from merilo.reports.study_baseline import study_baseline, study_responses
 from merilo.responses import Responses, page_of

@@ -11,9 +11,9 @@ from typing import Final
 import polars as pl
 from sqlalchemy import Connection, select
 
-from merilo.people.out_of_bag import NOT_SHOWN
 from merilo.people.platforms.export import json_text
 from merilo.people.reading import StudyResponses, read_responses
+from merilo.people.spelling import NOT_SHOWN
 from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.strict_json import Json

@@ -21,11 +21,11 @@ from merilo.errors import DataError
 from merilo.people.collection_design import asked_by_design
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
-from merilo.people.out_of_bag import may_be_mine
 from merilo.people.quality import StudyWork, Work, study_work
 from merilo.people.quality.annotators import READING_LIMIT, pace
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.quality.peers import sharing
+from merilo.people.spelling import may_be_mine
 from merilo.reports.study_status import StudyStatus, status_of
 from merilo.responses import Responses
 from merilo.settings import Settings

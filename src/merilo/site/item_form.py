@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from markupsafe import Markup, escape
 
+from merilo.models.answer_rules import letters_asked
 from merilo.site.served_study import ServedStudy
 from merilo.studies.platform_tasks import ANSWER, PATTERNS, media_kind
 from merilo.studies.study_tasks import StudyTask
@@ -25,9 +26,6 @@ _OPTION: Final = re.compile(r"^\s*(\d{1,2})\)", re.MULTILINE)
 
 #: A line of a table or of aligned columns.
 _COLUMNS: Final = re.compile(r"^.*(?:\t|\S {3,}\S|\|.*\|).*$", re.MULTILINE)
-
-#: The order of letters that a question of the exam names: "в порядке букв А, Б, В, Г", "для А, Б, В и Г".
-_LETTERS: Final = re.compile(r"(?:букв\w*|для)\s+\(?((?:[А-Я]\s*,\s*)+[А-Я](?:\s+и\s+[А-Я])?)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +82,10 @@ def _set_field(prompt: str) -> ItemField:
 
 
 def _matching_field(prompt: str) -> ItemField:
-    named = _LETTERS.findall(prompt)
-    if not named:
+    letters = letters_asked(prompt)
+    if not letters:
         return ItemField("list", pattern=PATTERNS["matching"])
-    return ItemField("letters", tuple(re.findall(r"[А-Я]", named[-1])), r"\s*\d{1,3}\s*")
+    return ItemField("letters", letters, r"\s*\d{1,3}\s*")
 
 
 def is_fixed_width(task: StudyTask) -> bool:

@@ -275,9 +275,9 @@ def known_judgements(solved: Sequence[Item], project: str) -> tuple[Item, ...]:
         project: one of `PROJECTS`.
 
     Example:
-        >>> pair = Item(1, "", "Закрой рот, болван, и слушай", "Помолчи и послушай нас", {"id": 1})
+        >>> pair = Item(1, "", "Shut up, you fool, and listen", "Please listen to us", {"id": 1})
         >>> [(one.inputs["neutral_comment"], one.outputs) for one in known_judgements([pair], "fluent")]
-        [('Помолчи и послушай нас', '1'), ('нас послушай и Помолчи', '0')]
+        [('Please listen to us', '1'), ('us to listen Please', '0')]
     """
     pairs = _rewritten(solved)
     fields = (TOXIC, NEUTRAL) if project == "meaning" else (NEUTRAL,)

@@ -12,15 +12,20 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from merilo.datasets.validation.folder import META, OWN, READMES, Contents, ValidationReport
 from merilo.strict_json import Json
-from merilo.text import LANGUAGES
+from merilo.text import LANGUAGES, Text
 
 #: The text that stands for the entry of a dictionary of terms that datasets share.
 SHARED_TERM: Final = "default"
 
 #: The sections of a card, language by language.
-SECTIONS: Final = {
-    "ru": ("Описание задачи", "Мотивация", "Создание датасета", "Human baseline", "Авторы"),
-    "en": ("Task description", "Motivation", "Dataset creation", "Human baseline", "Contributors"),
+_BEFORE: Final = (Text("Task description"), Text("Motivation"), Text("Dataset creation"))
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    language: (
+        *(section.in_language(language) for section in _BEFORE),
+        "Human baseline",
+        Text("Contributors").in_language(language),
+    )
+    for language in LANGUAGES
 }
 
 

@@ -249,7 +249,7 @@ def break_ties_by_medoid(
     Example:
         >>> from merilo.metrics.squad import token_f1
         >>> votes = Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 1, 2]]), 1, 3, 3)
-        >>> texts = ["граф Лев Толстой", "Лев Толстой", "Толстой"]
+        >>> texts = ["Count Leo Tolstoy", "Leo Tolstoy", "Tolstoy"]
         >>> break_ties_by_medoid(plurality(votes), votes, texts, token_f1).label.tolist()
         [1]
     """

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
+from merilo.people.spelling import JCUKEN, TWINS, YO
+
 #: Kind of typing error -> its description, from the most to the least certain.
 TYPING_ERRORS: Final[Mapping[str, str]] = {
     "notation": "the same value in another notation",
@@ -30,12 +32,8 @@ TYPING_ERRORS: Final[Mapping[str, str]] = {
 }
 
 _QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
-_JCUKEN: Final = "ёйцукенгшщзхъфывапролджэячсмитьбюЁЙЦУКЕНГШЩЗХЪФЫВАПРОЛДЖЭЯЧСМИТЬБЮ"
-_TO_JCUKEN: Final = str.maketrans(_QWERTY, _JCUKEN)
-_TO_QWERTY: Final = str.maketrans(_JCUKEN, _QWERTY)
-
-#: Cyrillic letters that look Latin, and their Latin twins.
-_TWINS: Final = str.maketrans("АВЕКМНОРСТУХаеорсухкі", "ABEKMHOPCTYXaeopcyxki")
+_TO_JCUKEN: Final = str.maketrans(_QWERTY, JCUKEN)
+_TO_QWERTY: Final = str.maketrans(JCUKEN, _QWERTY)
 
 #: Longer texts are not numbers that people type, and would exceed the precision of the arithmetic.
 _LONGEST_NUMBER: Final = 25
@@ -63,8 +61,8 @@ def typing_error(answer: str, right: str) -> str | None:
         the answer.
 
     Example:
-        >>> typing_error("1324", "1234"), typing_error("120", "12"), typing_error("ф", "a"), typing_error("Кит", "Кот")
-        ('swapped_digits', 'power_of_ten', 'layout', None)
+        >>> typing_error("1324", "1234"), typing_error("120", "12"), typing_error("cat", "cot")
+        ('swapped_digits', 'power_of_ten', None)
         >>> typing_error("4", "5") is None
         True
     """
@@ -177,7 +175,7 @@ def _of_texts(answer: str, right: str) -> str | None:
     if one.casefold() == two.casefold():
         return "case"
     one, two = one.casefold(), two.casefold()
-    if answer.strip().translate(_TWINS).casefold() == right.strip().translate(_TWINS).casefold():
+    if answer.strip().translate(TWINS).casefold() == right.strip().translate(TWINS).casefold():
         return "alphabet"
     folded_answer, folded_right = answer.strip().casefold(), right.strip().casefold()
     if folded_right in {folded_answer.translate(_TO_JCUKEN), folded_answer.translate(_TO_QWERTY)}:
@@ -188,6 +186,6 @@ def _of_texts(answer: str, right: str) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """Normalise white space, remove quotation marks and the final stop, and replace ё by е."""
-    composed = unicodedata.normalize("NFC", text).replace("ё", "е").replace("Ё", "Е")
+    """Normalise white space, remove quotation marks and the final stop, and replace the Russian letter io by ie."""
+    composed = unicodedata.normalize("NFC", text).translate(YO)
     return " ".join(composed.split()).strip(" .,;:!?«»\"'“”„")
