@@ -22,7 +22,7 @@ be at most a tenth of the studies.
 
 The tables of other files come after it: `mixed_crowds.py` (agreement, and the rank of a model among people), `bad_crowds.py` (the
 default settings in good and bad crowds), `audit_calibration.py`
-(probabilities of wrong golds), `difference_coverage.py` (the difference between people and a model, and verdicts of equivalence),
+(probabilities and number of wrong golds), `difference_coverage.py` (the difference between people and a model, and verdicts of equivalence),
 `post_stratified_coverage.py` (a sample's estimate for the whole dataset), `cluster_coverage.py` (items that share a text),
 `adaptive_overlap.py` (more answers where people disagree) and `part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer everything). `make bench` does not run
 these files again.
@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from adaptive_overlap import table as adaptive
-from audit_calibration import calibration_table
+from audit_calibration import calibration_table, range_table
 from bad_crowds import table as bad_crowds
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
@@ -488,6 +488,7 @@ def main() -> int:
     held = mixed_crowds(arguments.studies, arguments.seed) and held
     held = bad_crowds(arguments.studies, arguments.seed) and held
     held = calibration_table(max(1, arguments.studies // 3)) and held
+    held = range_table(max(1, arguments.studies // 3)) and held
     held = differences(arguments.studies, arguments.seed) and held
     held = whole_dataset(arguments.studies, arguments.seed) and held
     held = clusters(arguments.studies, arguments.seed) and held

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -294,6 +295,35 @@ def test_guessers_accuse_no_gold(tmp_path: Path, capsys: pytest.CaptureFixture[s
     content = run_json(capsys, "audit", pool, "--gold", gold)
     assert content["findings_total"] > 40
     assert content["expected_wrong_golds"] < 6
+
+
+def test_no_number_of_wrong_golds_is_given_where_people_answer_at_random(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(1)
+    rows = [(f"q{n}", f"p{k}", rng.choice("ABC")) for n in range(60) for k in range(6)]
+    pool, gold = written(tmp_path, rows, {f"q{n}": "ABC"[n % 3] for n in range(60)})
+    content = run_json(capsys, "audit", pool, "--gold", gold)
+    assert content["expected_wrong_golds"] is None
+    assert content["wrong_golds_range"] is None
+    assert main(["audit", str(pool), "--gold", str(gold)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the answers do not exclude that half of the 60 golds are wrong" in said
+
+
+def test_golds_that_all_deny_may_be_items_with_lures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(f"q{n}", who, "ABC"[n % 3]) for n in range(60) for who in PEOPLE]
+    pool, gold = written(tmp_path, rows, {f"q{n}": "ABC"[(n + (n % 20 == 0)) % 3] for n in range(60)})
+    content = run_json(capsys, "audit", pool, "--gold", gold)
+    low, high = content["wrong_golds_range"]
+    assert low <= 3 <= high <= 6
+    assert content["review_first"] == 3
+    assert main(["audit", str(pool), "--gold", str(gold)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Wrong golds: {low} to {high} of 60." in said
+    assert "the first 3 items of the list hold 90 % of this" in said
 
 
 def test_a_miscount_from_0_to_9_is_no_typing_error(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.people.audit.findings import (
     COLUMN,
+    FEWEST_EXPECTED,
     NONE_OF_THESE,
     Audit,
     Finding,
@@ -37,6 +38,7 @@ from merilo.records import rounded, save_result
 from merilo.responses import INPUT_MARK, Responses
 from merilo.settings import DEFAULTS, Settings
 from merilo.strict_json import Json
+from merilo.text import Text
 from merilo.wording import listed, named, shown
 
 #: The settings of a baseline that an audit takes.
@@ -335,7 +337,7 @@ def audit_summary(
         "golds": found.golds,
         "findings_total": len(found.findings),
         "contested_total": len(found.contested),
-        "expected_wrong_golds": rounded(found.expected_wrong),
+        **_wrong_golds(found),
         "review_first": found.to_review(0.9),
         "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
         "typing_errors": dict(found.typing_errors),
@@ -354,6 +356,39 @@ def audit_summary(
     }
 
 
+def number_of_wrong_golds(found: Audit) -> Text:
+    """Describe the range of the number of wrong golds, or why there is none.
+
+    Args:
+        found: the audit of a study with gold.
+    """
+    bounds = found.wrong_golds
+    if bounds is None:
+        return Text(
+            "The number of wrong golds cannot be estimated: the answers do not exclude that half of the "
+            "{golds} golds are wrong.",
+            golds=found.golds,
+        )
+    if bounds.low == 0 and bounds.high and found.probable >= FEWEST_EXPECTED:
+        return Text(
+            "Wrong golds: 0 to {high} of {golds}. It may be 0, because wrong answers that attract many people "
+            "would explain these answers too.",
+            high=bounds.high,
+            golds=found.golds,
+        )
+    return Text(
+        "Wrong golds: {low} to {high} of {golds}.", low=bounds.low, high=bounds.high, golds=found.golds
+    )
+
+
+def _wrong_golds(found: Audit) -> dict[str, Json]:
+    bounds = found.wrong_golds
+    return {
+        "expected_wrong_golds": None if found.expected_wrong is None else rounded(found.expected_wrong),
+        "wrong_golds_range": [bounds.low, bounds.high] if bounds else None,
+    }
+
+
 def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Json]:
     """Summarise the audit for a baseline: how many gold answers are probably wrong, and the first findings.
 
@@ -364,7 +399,7 @@ def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Js
     found = study.audit
     return {
         "golds": found.golds,
-        "expected_wrong_golds": rounded(found.expected_wrong),
+        **_wrong_golds(found),
         "findings_total": len(found.findings),
         "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
         "typing_errors": dict(found.typing_errors),

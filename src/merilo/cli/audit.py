@@ -173,7 +173,7 @@ def _show(
 
 def _golds(found: Audit, suspects: int) -> Iterator[Text]:
     """Yield the summary over all gold answers."""
-    from merilo.baselines.audit import LEAST_PROBABLE  # noqa: PLC0415 - slow
+    from merilo.baselines.audit import LEAST_PROBABLE, number_of_wrong_golds  # noqa: PLC0415 - slow
     from merilo.people.audit.findings import FEWEST_EXPECTED  # noqa: PLC0415
 
     yield Text(
@@ -189,19 +189,21 @@ def _golds(found: Audit, suspects: int) -> Iterator[Text]:
             "as well."
         )
     first = found.to_review(0.9)
-    yield Text(
-        "Expected number of wrong golds: {expected:.1f} of {golds}{first}.",
-        expected=found.expected_wrong,
-        golds=found.golds,
-        first=Text(
-            "; the {n:first item of the list holds|first # items of the list hold} 90 % of them", n=first
+    yield number_of_wrong_golds(found)
+    if first:
+        yield Text(
+            "The probabilities that a gold is wrong add up to {sum:.1f}; the {n:first item of the list holds|first "
+            "# items of the list hold} 90 % of this.",
+            sum=found.probable,
+            n=first,
         )
-        if first
-        else "",
-    )
-    if not first:
-        yield Text("This is below {least:g}, so the audit recommends no list to read.", least=FEWEST_EXPECTED)
-    elif not suspects:
+    else:
+        yield Text(
+            "The probabilities that a gold is wrong add up to less than {least:g}, so the audit recommends no "
+            "list to read.",
+            least=FEWEST_EXPECTED,
+        )
+    if first and not suspects:
         yield Text(
             "No gold is wrong with a probability of {least:g} or more: the answers give no reason to doubt one.",
             least=LEAST_PROBABLE,

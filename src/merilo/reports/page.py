@@ -12,7 +12,7 @@ import polars as pl
 from markupsafe import Markup
 
 from merilo.baselines.ability_scale import AbilityScale
-from merilo.baselines.audit import doubtful_golds
+from merilo.baselines.audit import doubtful_golds, number_of_wrong_golds
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.estimates import Estimate, why_items_alone
@@ -153,6 +153,7 @@ def page(
         arms_prose=comparison(experts or {}),
         methods=methods(record, plan),
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
+        wrong_golds=number_of_wrong_golds(quality.dataset.audit) if quality and quality.dataset else None,
         verdicts=VERDICTS,
         comparisons=comparisons,
         verdict_sentence=verdict_sentence,

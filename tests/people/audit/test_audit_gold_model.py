@@ -13,10 +13,10 @@ from merilo.people.audit.gold_model import (
     LURE,
     LURES,
     NODES,
-    _cells,
     _expect,
     _Parameters,
     fit_gold_model,
+    truth_cells,
 )
 from merilo.people.votes import Votes
 
@@ -51,7 +51,7 @@ def test_the_posterior_is_bayes_rule_summed_over_truths_lures_and_difficulties(
     votes = votes_of(rows, 3, 4, 3)
     golds = np.array(gold, np.int32)
     now = _Parameters(np.array(ability), error_rate=error, lures=np.array(lures) / sum(lures))
-    cells = _cells(votes, golds, options)
+    cells = truth_cells(votes, golds, options)
     joint, _ = _expect(votes, cells, now)
     truth = joint.sum(axis=1)
     for item in range(3):

@@ -173,14 +173,17 @@ def test_a_folder_of_the_version_whose_dawid_skene_had_a_prior_verifies(hb: Path
             row |= {"aggregator": "dawid-skene", "value": 0.123}
     for one in content["quality"]["annotators"]:
         one["ability"] = {"dawid-skene": 0.123, **{k: v for k, v in one["ability"].items() if k != "auto"}}
+    del content["dataset_quality"]["wrong_golds_range"]
+    content["dataset_quality"]["expected_wrong_golds"] = 0.123
     path.write_text(json.dumps(content))
     entries["format"] = 1
     entries["files"]["metrics.json"]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     manifest.write_text(json.dumps(entries))
     found = merilo.verify(hb)
     assert found.ok
-    assert len(found.taken) == 1
+    assert len(found.taken) == 2
     assert "Dawid-Skene model with a prior" in found.taken[0]
+    assert "of wrong golds" in found.taken[1]
     content["metrics"]["acc"]["value"] = 0.999
     path.write_text(json.dumps(content))
     assert [one.name for one in merilo.verify(hb).moved] == ["metrics.acc.value"]

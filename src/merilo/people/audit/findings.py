@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from merilo.atomic_write import unguarded
 from merilo.errors import DataError, InputError
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
+from merilo.people.audit.gold_range import GoldRange, wrong_gold_range
 from merilo.people.audit.typos import typing_error
 from merilo.people.gold import Gold
 from merilo.people.gold_file import records
@@ -58,8 +59,11 @@ SHARE_OF_EXPECTED, FEWEST_ITEMS = 0.9, 3
 PROBABLY = 0.5
 
 
-#: If fewer wrong golds are expected, no list is recommended.
+#: If the probabilities add up to fewer wrong golds, no list is recommended.
 FEWEST_EXPECTED = 0.5
+
+#: If the range of wrong golds begins at 0, an expected number is given only if it ends below this share of the golds.
+FEW_GOLDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,9 @@ class Audit:
         contested: items without gold on which answers differ, the least certain truth first.
         items: how many items were audited.
         golds: how many of them have a gold.
-        expected_wrong: the expected number of wrong golds, the sum of their probabilities.
+        probable: the sum of the probabilities that the golds are wrong. Too large where an item's wrong answer
+            attracts people more strongly than the model assumes.
+        wrong_golds: the range of the number of wrong golds; `None` if the answers do not bound it.
         typing_errors: kinds of typing error -> how many answers.
         model: the fitted model.
     """
@@ -150,23 +156,40 @@ class Audit:
     contested: tuple[Finding, ...]
     items: int
     golds: int
-    expected_wrong: float
+    probable: float
+    wrong_golds: GoldRange | None
     typing_errors: Mapping[str, int]
     model: GoldModel
 
-    def to_review(self, share: float = 0.9) -> int:
-        """Return how many of the first findings contain this share of the expected number of wrong golds.
+    @property
+    def expected_wrong(self) -> float | None:
+        """Return the expected number of wrong golds, or `None` if the answers do not determine it.
 
-        0 if fewer than half a wrong gold is expected: then the audit recommends no list to read.
+        They do not if there is no range, if the model's number is outside of it, or if its lower end is 0, unless
+        the model expects almost none and the upper end is low too: attractive wrong answers may then explain all
+        that contradicts the golds.
+        """
+        bounds = self.wrong_golds
+        if bounds is None:
+            return None
+        if bounds.low:
+            return self.probable if bounds.low <= round(self.probable) <= bounds.high else None
+        few = self.probable < FEWEST_EXPECTED and bounds.high <= FEW_GOLDS * self.golds
+        return self.probable if few else None
+
+    def to_review(self, share: float = 0.9) -> int:
+        """Return how many of the first findings contain this share of the sum of the probabilities.
+
+        0 if the probabilities add up to less than half a wrong gold: then the audit recommends no list to read.
 
         Args:
             share: 0 to 1.
         """
         held = np.cumsum([one.gold_wrong for one in self.findings])
-        wanted = share * self.expected_wrong
+        wanted = share * self.probable
         return (
             0
-            if wanted <= 0 or self.expected_wrong < FEWEST_EXPECTED
+            if wanted <= 0 or self.probable < FEWEST_EXPECTED
             else min(len(held), int(np.searchsorted(held, wanted - 1e-9)) + 1)
         )
 
@@ -236,6 +259,7 @@ def audit(
         votes.items,
         int((gold >= 0).sum()),
         float(np.nansum(model.gold_wrong)),
+        wrong_gold_range(votes, gold),
         dict(kinds.most_common()),
         model,
     )

@@ -181,7 +181,7 @@ def _shares(logs: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class TruthCells:
     """The candidate truths of every item: the labels given, the gold, and all others combined.
 
     Attributes:
@@ -190,7 +190,7 @@ class _Cells:
         count: shape (m,), votes.
         is_gold: shape (m,).
         times: shape (m,), how many labels the cell stands for.
-        lure: shape (m, shares), for each of `LURES` the log of the sum over lures, as far as it depends on
+        lure: shape (m, shares), for each share of lures the log of the sum over lures, as far as it depends on
             the cell; on items without gold all are that of `LURE`.
         gold_known: shape (items,).
         votes_of_item: sparse, shape (items, annotators), 1 if the annotator answered the item.
@@ -239,7 +239,7 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
         [0.0, 1.0]
     """
     options = max(2, votes.labels if options is None else options)
-    cells = _cells(votes, gold, options)
+    cells = truth_cells(votes, gold, options)
     now = _Parameters(np.full(votes.annotators, 1.5))
     joint, objective = _expect(votes, cells, now)
     trace = [objective]
@@ -252,7 +252,7 @@ def fit_gold_model(votes: Votes, gold: IntArray, *, options: int | None = None) 
 
 
 def _stride(
-    votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray
+    votes: Votes, cells: TruthCells, now: _Parameters, joint: FloatArray
 ) -> tuple[_Parameters, FloatArray, float]:
     """Run two EM steps and an extrapolation along them, kept if its objective exceeds that of the first step (SQUAREM).
 
@@ -276,7 +276,8 @@ def _stride(
     return second, joint_second, objective_second
 
 
-def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
+def truth_cells(votes: Votes, gold: IntArray, options: int, shares: tuple[float, ...] = LURES) -> TruthCells:
+    """Build the candidate truths of every item, with the sums over lures for each of these shares."""
     known = gold >= 0
     golds = np.flatnonzero(known)
     codes = votes.item.astype(np.int64) * votes.labels + votes.label
@@ -295,15 +296,15 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
     times = np.concatenate((np.ones(cell.size), others[rest].astype(np.float64)))
     wrong = np.bincount(item, count, votes.items)[item] - count
     by_share = {}
-    for share in {*LURES, LURE}:
+    for share in {*shares, LURE}:
         # P(lure | error) is `even` + share, P(any other wrong label | error) is `even`.
         even = (1 - share) / (options - 1)
         lures = lure_sums(item[: cell.size], count[: cell.size] * np.log((share + even) / even), others, rest)
         by_share[share] = wrong * np.log(even) + lures - np.log(options - 1)
-    lure = np.stack([np.where(known[item], by_share[share], by_share[LURE]) for share in LURES], axis=1)
+    lure = np.stack([np.where(known[item], by_share[share], by_share[LURE]) for share in shares], axis=1)
     people = votes.annotators
     ordered = np.argsort(item, kind="stable")
-    return _Cells(
+    return TruthCells(
         item,
         label,
         count,
@@ -321,7 +322,7 @@ def _cells(votes: Votes, gold: IntArray, options: int) -> _Cells:
     )
 
 
-def _expect(votes: Votes, cells: _Cells, now: _Parameters) -> tuple[FloatArray, float]:
+def _expect(votes: Votes, cells: TruthCells, now: _Parameters) -> tuple[FloatArray, float]:
     """Compute the posterior of (truth, difficulty) of every item, shape (cells, nodes), and the objective."""
     right, wrong = _log_chances(now.ability, cells.floor)
     base = cells.votes_of_item @ wrong
@@ -348,7 +349,7 @@ def _expect(votes: Votes, cells: _Cells, now: _Parameters) -> tuple[FloatArray, 
     return joint, likelihood + people + float(golds) + float(PRIOR_DIFFICULTY @ weight) + shares
 
 
-def _lure(cells: _Cells, now: _Parameters) -> FloatArray:
+def _lure(cells: TruthCells, now: _Parameters) -> FloatArray:
     """Compute the log of the sum over lures and their shares, shape (m,)."""
     return np.asarray(np.logaddexp.reduce(cells.lure + np.log(now.lures), axis=1))
 
@@ -365,7 +366,7 @@ def _logistic(x: FloatArray) -> FloatArray:
     return chance
 
 
-def _maximise(cells: _Cells, now: _Parameters, joint: FloatArray) -> _Parameters:
+def _maximise(cells: TruthCells, now: _Parameters, joint: FloatArray) -> _Parameters:
     """Compute the parameters with the largest expected log posterior."""
     of_item = cells.cells_of_item @ joint
     right, answers = cells.votes_of_cell.T @ joint, cells.votes_of_item.T @ of_item
@@ -404,7 +405,13 @@ def _abilities(now: _Parameters, right: FloatArray, answers: FloatArray) -> Floa
 
 
 def _answer(
-    votes: Votes, cells: _Cells, now: _Parameters, joint: FloatArray, trace: list[float], *, converged: bool
+    votes: Votes,
+    cells: TruthCells,
+    now: _Parameters,
+    joint: FloatArray,
+    trace: list[float],
+    *,
+    converged: bool,
 ) -> GoldModel:
     truth = joint.sum(axis=1)
     gold = np.bincount(cells.item, truth * cells.is_gold, votes.items)

@@ -38,9 +38,11 @@ _FORMAT: Final = 2
 #: tried beside the baseline's own; some intervals were computed by other methods (`_BY_OTHER_METHODS`).
 _FORMAT_WITH_PRIOR: Final = 1
 
-#: The figures that a folder of that format has by other methods: experts beside people, and the whole dataset.
+#: The figures that a folder of that format has by other methods: experts beside people, the whole dataset, and the
+#: number of wrong golds.
 _BY_OTHER_METHODS: Final = re.compile(
     rf"{re.escape(EXPERTS_FILE)}, comparison\.|.*(^|\.)(whole_dataset\.metrics\.\w+|metrics\.\w+\.dataset)\."
+    r"|dataset_quality\.(expected_wrong_golds|wrong_golds_range)"
 )
 
 #: What programs leave in a folder that they open.
@@ -187,7 +189,7 @@ def _of_earlier_version(figures: Sequence[Figure]) -> tuple[list[Figure], list[s
         f"{len(some)} values of {of} are taken as an earlier version gave them: this version does not have the {what}"
         for some, of, what in (
             (with_prior, "the Dawid-Skene model with a prior, which stands beside the baseline,", "model"),
-            (other, "the whole dataset and of experts beside people", "methods"),
+            (other, "the whole dataset, of wrong golds and of experts beside people", "methods"),
         )
         if some
     ]
