@@ -338,7 +338,7 @@ _USE = "datasets/validation/test_validation.py::test_the_rules_of_the_exam"
 _POINTS = "metrics/test_exam.py::test_"
 _PASS = "metrics/test_pass_at_k.py::test_"
 _PAIRS = "baselines/recipes/test_recipes.py::test_the_published_files_keep_the_published_number_of_pairs"
-_BAG = "people/experts/test_expert_protocol.py::test_"
+_BAG = "people/test_expert_protocol.py::test_"
 
 # fmt: off
 STATEMENTS: dict[str, tuple[str, ...]] = {
