@@ -14,7 +14,7 @@ SERVER  := postgresql 'pg_ctlcluster initdb' 'the annotation site on PostgreSQL,
 ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 
 # Benchmarks that benchmarks/coverage.py calls.
-WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py populations.py)
+WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py planned_widths.py populations.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint bench docs reference catalogue lock format clean

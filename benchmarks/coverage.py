@@ -24,7 +24,7 @@ The tables of other files come after it: `mixed_crowds.py` (agreement, and the r
 default settings in good and bad crowds), `audit_calibration.py`
 (probabilities and number of wrong golds), `difference_coverage.py` (the difference between people and a model, and verdicts of equivalence),
 `post_stratified_coverage.py` (a sample's estimate for the whole dataset), `cluster_coverage.py` (items that share a text),
-`adaptive_overlap.py` (more answers where people disagree) and `part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer everything). `make bench` does not run
+`adaptive_overlap.py` (more answers where people disagree), `planned_widths.py` (half-widths that `merilo power` plans) and `part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who answer everything). `make bench` does not run
 these files again.
 """
 
@@ -44,6 +44,7 @@ from difference_coverage import table as differences
 from mixed_crowds import mixed_crowds
 from numpy.typing import NDArray
 from part_coverage import table as parts
+from planned_widths import table as planned
 from populations import ATTRACTED, POPULATIONS, Population, answered
 from post_stratified_coverage import table as whole_dataset
 
@@ -493,6 +494,7 @@ def main() -> int:
     held = whole_dataset(arguments.studies, arguments.seed) and held
     held = clusters(arguments.studies, arguments.seed) and held
     held = adaptive(arguments.studies, arguments.seed) and held
+    held = planned(arguments.studies, arguments.seed) and held
     return 0 if parts(arguments.studies, arguments.seed) and held else 1
 
 

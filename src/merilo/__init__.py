@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from merilo.people.aggregation.estimators import OneCoin as OneCoin
     from merilo.people.aggregation.estimators import aggregate as aggregate
     from merilo.people.agreement import agreement as agreement
+    from merilo.people.power import power as power
     from merilo.people.reading import read_responses as read_responses
     from merilo.reports.ability_scale import item_response as item_response
     from merilo.reports.baseline import baseline as baseline
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from merilo.runs.run_scores import score_run as score_run
     from merilo.settings import RunSettings as RunSettings
     from merilo.settings import Settings as Settings
-    from merilo.statistics.planning import power as power
 
 #: Module -> its public names.
 _HOMES = {
@@ -61,7 +61,7 @@ _HOMES = {
     "merilo.baselines.expert_baseline": ("expert_baseline",),
     "merilo.reports.ability_scale": ("item_response",),
     "merilo.runs.model_run": ("run",),
-    "merilo.statistics.planning": ("power",),
+    "merilo.people.power": ("power",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
     "merilo.reports.recipes": ("run_recipe",),

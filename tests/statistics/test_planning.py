@@ -1,6 +1,7 @@
 """Power analysis against simulation, exact enumeration and studies of the planned size."""
 
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from merilo.errors import DataError, UsageError
+from merilo.people.power import (
+    ESTIMATED,
+    Estimated,
+    agreement_half_widths,
+    half_widths,
+    size_for_assurance,
+)
 from merilo.people.uncertainty.two_way import influences, shared_part, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
@@ -184,6 +192,72 @@ def test_without_a_number_of_people_the_fewest_are_named() -> None:
     assert "control answers" in outcome.out
 
 
+def test_the_plan_names_the_single_person_agreement_and_the_assured_half_widths() -> None:
+    found = merilo("power", "--items", 300, "--half-width", 0.05, "--people", 60, "--json", "-").json
+    precise, size = found["precision"], found["interval"]["assured"]
+    for part in (precise, precise["single_person"], precise["krippendorff_alpha"]):
+        assert part["assured_half_width"] > part["half_width"]
+    assert found["interval"]["items"] < size["consensus"]["items"]
+    said = merilo("power", "--items", 300, "--half-width", 0.05, "--people", 60, "--assurance", 0.9).out
+    assert "in 90% of studies" in said
+    # Twelve annotators are too few for the single annotator, whatever the number of items.
+    few = merilo(
+        "power", "--half-width", 0.06, "--people", 15, "--spread", 0.12, "--expected", 0.97, "--json", "-"
+    )
+    assert few.json["interval"]["assured"]["single_person"]["items"] is None
+    assert few.json["interval"]["assured"]["single_person"]["people_at_least"] > 15
+
+
+@pytest.mark.parametrize("of", ESTIMATED)
+def test_the_assured_size_is_the_smallest_one(of: Estimated) -> None:
+    plan = StudyPlan(0.9, 5, 60, 0.08)
+    items = size_for_assurance(plan, 0.04, of, assurance=0.9).items
+    assert items is not None
+    widths = [np.quantile(half_widths(plan, n, of), 0.9) for n in (items - 1, items)]
+    assert widths[0] > 0.04 >= widths[1]
+    free = size_for_assurance(StudyPlan(0.9, 5, None, 0.08), 0.04, of)
+    assert free.items is not None
+    assert free.people is not None
+    crowds = [StudyPlan(0.9, 5, people, 0.08) for people in (free.people - 1, free.people)]
+    widths = [np.quantile(half_widths(crowd, free.items, of), 0.8) for crowd in crowds]
+    assert widths[0] > 0.04 >= widths[1]
+
+
+def test_four_of_five_simulated_studies_stay_below_the_assured_half_width(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    benchmark = pytest.importorskip("planned_widths")
+    for world in benchmark.WORLDS:
+        planned, observed = benchmark.planned(world), benchmark.observed(world, 60, seed=2)
+        for name, widths in planned.items():
+            assert widths.mean() == pytest.approx(observed[name].mean(), rel=0.15)
+            assert 0.64 <= (observed[name] <= np.quantile(widths, 0.8)).mean() <= 0.93
+
+
+def test_agreement_of_many_items_is_extrapolated_and_needs_two_answers_to_independent_items() -> None:
+    plan = StudyPlan(0.9, 5, 40)
+    whole, few = agreement_half_widths(plan, 10**6), agreement_half_widths(plan, 800)
+    assert whole is not None
+    assert few is not None
+    # The annotators' part of the variance stays.
+    assert 0.5 * few[1].mean() < whole[1].mean() < few[1].mean()
+    assert agreement_half_widths(StudyPlan(0.9, 1, 40), 400) is None
+    assert agreement_half_widths(StudyPlan(0.9, 5, 40, cluster_size=5, icc=0.2), 400) is None
+
+
+@given(st.floats(0.55, 0.95), st.integers(1, 9), st.floats(0.02, 0.2))
+def test_with_items_of_unequal_difficulty_the_majority_is_averaged_over_the_items(
+    person: float, overlap: int, spread: float
+) -> None:
+    size = person * (1 - person) / spread**2 - 1
+    items = stats.beta(person * size, (1 - person) * size).ppf((np.arange(4000) + 0.5) / 4000)
+    average = np.mean([consensus_accuracy(p, overlap) for p in items])
+    assert consensus_accuracy(person, overlap, spread) == pytest.approx(average, abs=2e-3)
+    swing = np.mean([pivotal(p, overlap) for p in items])
+    assert pivotal(person, overlap, spread) == pytest.approx(swing, abs=2e-3)
+
+
 def test_what_cannot_be_had_is_said_with_status_1() -> None:
     outcome = merilo("power", "--expected", 0.8, "--half-width", 0.02, "--people", 6, "--spread", 0.15)
     assert outcome.status == 1
@@ -212,6 +286,8 @@ def test_what_cannot_be_had_is_said_with_status_1() -> None:
         ("--metric", "bleu"),
         ("--level", 1),
         ("--power", 0),
+        ("--assurance", 1),
+        ("--item-spread", 0.5),
         ("--cluster-size", 0.5),
         ("--icc", 1.5),
         ("--icc", "nan"),

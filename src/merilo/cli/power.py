@@ -23,7 +23,7 @@ def plan(*, settings: PowerSettings, json_to: JsonOption = None) -> int:
 
     Exit status 1: no number of items or control items is enough, or annotators are too few.
     """
-    from merilo.statistics.planning import power  # noqa: PLC0415 - slow
+    from merilo.people.power import power  # noqa: PLC0415 - slow
 
     content = power(settings)
     deliver(json_to, lambda: content, partial(_show, content))
@@ -56,20 +56,47 @@ def _rows(content: dict[str, Any]) -> Iterator[tuple[Text, Text]]:
         yield (
             Text("interval"),
             Text(
-                "For a half-width of {half_width:g}: {items_if_people_do_not_matter} items if no two share an "
+                "For a mean half-width of {half_width:g}: {items_if_people_do_not_matter} items if no two share an "
                 "annotator; {size}",
                 **found,
                 size=_size(found),
+            ),
+        )
+        yield (
+            Text("assurance"),
+            Text(
+                "For a half-width of at most {half_width:g} in {assurance:.0%} of studies: consensus {consensus}; "
+                "single annotator {single}",
+                half_width=found["half_width"],
+                assurance=assumed["assurance"],
+                consensus=_assured(found["assured"]["consensus"]),
+                single=_assured(found["assured"]["single_person"]),
             ),
         )
     if found := content.get("precision"):
         yield (
             Text("precision"),
             Text(
-                "With {items} items: half-width {half_width:.4f}, design effect {design_effect:.2f}",
+                "With {items} items: half-width {half_width:.4f}, design effect {design_effect:.2f}; "
+                "at most {assured_half_width:.4f} in {assurance:.0%} of studies",
                 **found,
+                assurance=assumed["assurance"],
             ),
         )
+        for name, of in (
+            (Text("single annotator"), found["single_person"]),
+            (Text("Krippendorff's alpha"), found.get("krippendorff_alpha")),
+        ):
+            if of is not None:
+                yield (
+                    name,
+                    Text(
+                        "{expected:.3f} with a half-width of {half_width:.4f}; "
+                        "at most {assured_half_width:.4f} in {assurance:.0%} of studies",
+                        **of,
+                        assurance=assumed["assurance"],
+                    ),
+                )
     if found := content.get("difference"):
         yield (
             Text("difference"),
@@ -99,6 +126,17 @@ def _rows(content: dict[str, Any]) -> Iterator[tuple[Text, Text]]:
                 **found,
             ),
         )
+
+
+def _assured(found: dict[str, Any]) -> Text:
+    """Say how many items, or how many annotators, make the half-width small enough in the assured share of studies."""
+    if found["items"] is None and found["people_at_least"] is None:
+        return Text("no number of items and annotators is enough")
+    if found["items"] is None:
+        return Text("no number of items is enough, at least {people_at_least} annotators are needed", **found)
+    if found["people_at_least"] is None:
+        return Text("{items} items with these annotators", **found)
+    return Text("{items} items with at least {people_at_least} annotators", **found)
 
 
 def _needed(found: dict[str, Any]) -> Text:

@@ -1,17 +1,20 @@
 """Study design: the numbers of items, annotators and control items that a required precision or comparison takes.
 
-`power` plans a study; `size_for_margin` and `size_for_difference` tell what would answer what a study could not.
+`size_for_margin` and `size_for_difference` tell what would answer what a study could not. `merilo.people.power` has
+the half-widths that depend on how a study estimates its variances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil, exp, floor, inf, lgamma, log, log10, sqrt
 from typing import Final
 
+import numpy as np
+import scipy
+
 from merilo.errors import DataError, UsageError, argument
-from merilo.settings import PowerSettings
 from merilo.statistics.crossed_difference import CrossedDifference, heavy_tails
 from merilo.statistics.intervals import (
     at_least,
@@ -22,7 +25,6 @@ from merilo.statistics.intervals import (
     student_quantile,
 )
 from merilo.statistics.paired_tests import tango_statistic
-from merilo.strict_json import Json
 
 #: Upper limits of the searches for a number of items, annotators and control items.
 MOST_ITEMS: Final = 10_000_000
@@ -41,6 +43,7 @@ class StudyPlan:
         spread: the standard deviation of individual accuracy between annotators.
         cluster_size: the mean number of items in a cluster, such as questions about one text, weighted by size.
         icc: the intra-cluster correlation of the items' scores, or of their differences from a model.
+        item_spread: the standard deviation of a single annotator's accuracy between items; 0 if items are equally hard.
     """
 
     expected: float
@@ -49,12 +52,18 @@ class StudyPlan:
     spread: float = 0.1
     cluster_size: float = 1.0
     icc: float = 0.0
+    item_spread: float = 0.0
 
     def __post_init__(self) -> None:
         if self.people is not None and self.people < max(self.overlap, 2):
             raise UsageError(
                 f"{self.people} annotators are too few for {self.overlap} answers per item and an estimate of their "
                 f"spread: {argument('people')} takes a number of at least {max(self.overlap, 2)}"
+            )
+        if self.item_spread**2 >= 0.98 * self.person * (1 - self.person) > 0:
+            raise UsageError(
+                f"{argument('item_spread')} {self.item_spread:g} is too large: single annotators with accuracy "
+                f"{self.person:.3f} allow less than {sqrt(self.person * (1 - self.person)):.3f}"
             )
 
     @property
@@ -69,12 +78,22 @@ class StudyPlan:
     @property
     def person(self) -> float:
         """The individual accuracy at which the consensus of `overlap` equal annotators has the expected accuracy."""
-        return _solve(lambda p: consensus_accuracy(p, self.overlap) - self.expected)
+        return _solve(lambda p: consensus_accuracy(p, self.overlap, self.item_spread) - self.expected)
 
     @property
     def influence(self) -> float:
         """The increase of consensus accuracy per unit of one annotator's accuracy (see `pivotal`)."""
-        return pivotal(self.person, self.overlap)
+        return pivotal(self.person, self.overlap, self.item_spread)
+
+    @property
+    def decisive(self) -> tuple[float, float]:
+        """The mean and the variance of a single answer's score on the items that it decides; these are hard items."""
+        beta = _beta(self.person, self.item_spread)
+        if beta is None:
+            return self.person, self.person * (1 - self.person)
+        right, wrong = (shape + (self.overlap - 1) // 2 for shape in beta)
+        both = right + wrong
+        return right / both, right * wrong / (both * (both + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,35 +131,53 @@ class ControlPlan:
     kept: float
 
 
-def consensus_accuracy(person: float, overlap: int) -> float:
+def consensus_accuracy(person: float, overlap: int, item_spread: float = 0.0) -> float:
     """Compute the majority accuracy of equally accurate, independent annotators; ties are right half the time.
 
     All wrong answers to an item are assumed to be the same. This is the worst case: wrong answers spread over several
-    labels outvote the right one less often.
+    labels outvote the right one less often. If items are not equally hard, the accuracy has a beta distribution between
+    them.
 
     References:
         M. de Condorcet (1785), Essai sur l'application de l'analyse.
 
     Example:
-        >>> round(consensus_accuracy(0.8, 5), 3)
-        0.942
+        >>> round(consensus_accuracy(0.8, 5), 3), round(consensus_accuracy(0.8, 5, 0.2), 3)
+        (0.942, 0.888)
     """
-    tie = _divided(overlap, person) / 2 if overlap % 2 == 0 else 0.0
-    return at_least(overlap // 2 + 1, overlap, person) + tie
+    tie = _divided(overlap, person, item_spread) / 2 if overlap % 2 == 0 else 0.0
+    beta = _beta(person, item_spread)
+    if beta is None:
+        return at_least(overlap // 2 + 1, overlap, person) + tie
+    special = scipy.special
+    right = np.arange(overlap // 2 + 1, overlap + 1)
+    ways = -special.betaln(overlap - right + 1, right + 1) - log(overlap + 1)
+    chances = special.betaln(right + beta[0], overlap - right + beta[1]) - special.betaln(*beta)
+    return float(np.exp(ways + chances).sum()) + tie
 
 
-def pivotal(person: float, overlap: int) -> float:
+def _beta(person: float, item_spread: float) -> tuple[float, float] | None:
+    """Return the parameters of the accuracy's distribution between items; `None` if items are equally hard."""
+    variance = person * (1 - person)
+    if item_spread == 0 or variance == 0:
+        return None
+    size = max(variance / item_spread**2 - 1, 0.01)
+    return person * size, (1 - person) * size
+
+
+def pivotal(person: float, overlap: int, item_spread: float = 0.0) -> float:
     """Compute the derivative of the consensus accuracy with respect to one annotator's accuracy.
 
     With an odd overlap it is the probability that the other annotators tie. With an even overlap it is half the
     probability that the leading label of the other annotators is ahead by one vote.
     """
     others = overlap - 1
-    return _divided(others, person) if others % 2 == 0 else _divided(others, person) / 2
+    divided = _divided(others, person, item_spread)
+    return divided if others % 2 == 0 else divided / 2
 
 
-def _divided(votes: int, person: float) -> float:
-    """Compute C(n, k) (p q)^k with k = n / 2 rounded down.
+def _divided(votes: int, person: float, item_spread: float = 0.0) -> float:
+    """Compute C(n, k) (p q)^k with k = n / 2 rounded down, as a mean over items.
 
     It is the probability of a tie for an even number of votes, and of a lead by one vote for an odd number.
     """
@@ -148,7 +185,13 @@ def _divided(votes: int, person: float) -> float:
     if half and not 0 < person < 1:
         return 0.0
     ways = lgamma(votes + 1) - lgamma(half + 1) - lgamma(votes - half + 1)
-    return exp(ways + half * log(person * (1 - person))) if half else 1.0
+    if not half:
+        return 1.0
+    beta = _beta(person, item_spread)
+    if beta is None:
+        return exp(ways + half * log(person * (1 - person)))
+    right, wrong = beta
+    return exp(ways + scipy.special.betaln(right + half, wrong + half) - scipy.special.betaln(right, wrong))
 
 
 def precision(plan: StudyPlan, items: int, *, level: float = 0.95) -> Precision:
@@ -655,125 +698,3 @@ def _two_digits(number: float) -> int:
     """
     step: int = 10 ** max(floor(log10(max(number, 1.0))) - 1, 0)
     return ceil(ceil(number - 1e-9) / step) * step
-
-
-def power(settings: PowerSettings | None = None, **chosen: object) -> dict[str, Json]:
-    """Plan a study: items for a target interval or difference, annotators, and control items for each annotator.
-
-    Args:
-        settings: what is assumed and wanted; by default, the defaults of `PowerSettings`.
-        chosen: single settings by name, such as `half_width=0.05`; `docs/commands.md` explains each as an option.
-
-    Returns:
-        The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference`,
-        `equivalence` if requested.
-
-    Raises:
-        UsageError: a parameter is out of range.
-        DataError: no number of items or control items is sufficient, or these annotators are too few.
-
-    Example:
-        >>> plan = power(difference=0.05)
-        >>> plan["difference"]["items"] > 100
-        True
-    """
-    wanted = PowerSettings.of(chosen, settings)
-    crowd = StudyPlan(
-        wanted.expected, wanted.overlap, wanted.people, wanted.spread, wanted.cluster_size, wanted.icc
-    )
-    content: dict[str, Json] = {
-        "metric": wanted.metric,
-        "assumed": {
-            **asdict(crowd),
-            "cluster_design_effect": round(crowd.cluster_effect, 6),
-            "single_person": round(crowd.person, 6),
-            "level": wanted.level,
-            "power": wanted.power,
-        },
-    }
-    if wanted.items is not None:
-        found = precision(crowd, wanted.items, level=wanted.level)
-        content["precision"] = {
-            "items": wanted.items,
-            "half_width": round(found.half_width, 6),
-            "design_effect": round(found.design_effect, 6),
-        }
-    if wanted.half_width is not None:
-        content["interval"] = _interval(crowd, wanted.half_width, wanted.level, wanted.each)
-    if wanted.difference is not None:
-        content["difference"] = {
-            "difference": wanted.difference,
-            **_comparison(crowd, wanted, wanted.difference, wanted.difference, items_for_difference),
-        }
-    if wanted.margin is not None:
-        content["equivalence"] = {
-            "margin": wanted.margin,
-            **_comparison(crowd, wanted, wanted.margin, 0.0, items_for_margin),
-        }
-    plan = controls(
-        threshold=wanted.min_control_accuracy,
-        chance=wanted.chance,
-        skilled=wanted.skilled,
-        exclude=wanted.exclude,
-        keep=wanted.keep,
-    )
-    content["controls"] = {
-        "a_person": plan.controls,
-        "always_from": plan.always_from,
-        "right_to_be_kept": plan.pass_mark,
-        "threshold": wanted.min_control_accuracy,
-        "excluded_at_chance": round(plan.excluded, 6),
-        "kept_if_skilled": round(plan.kept, 6),
-    }
-    return content
-
-
-def _comparison(
-    crowd: StudyPlan,
-    wanted: PowerSettings,
-    distance: float,
-    true: float,
-    sizes: Callable[..., ComparisonSize],
-) -> dict[str, Json]:
-    """Plan a comparison with a model; by default the errors of people and the model are independent."""
-    discordant = wanted.discordant
-    if discordant is None:
-        discordant = independent_discordance(wanted.expected, true)
-    size = sizes(crowd, discordant, distance, level=wanted.level, power=wanted.power)
-    return {
-        "discordant": round(discordant, 6),
-        "discordant_assumed_independent": wanted.discordant is None,
-        "items_if_people_do_not_matter": size.items_alone,
-        "items": size.items,
-        "people_at_least": size.people if crowd.people is None else None,
-        "items_each": wanted.each,
-        "people_at_so_many_items_each": people_needed(size.items, crowd.overlap, wanted.each),
-        "power": round(size.power, 6),
-        "design_effect": round(size.design_effect, 6),
-    }
-
-
-def _interval(crowd: StudyPlan, half_width: float, level: float, each: int) -> dict[str, Json]:
-    alone = items_for_half_width(replace(crowd, people=None), half_width, level=level)
-    content: dict[str, Json] = {
-        "half_width": half_width,
-        "items_if_people_do_not_matter": alone.items,
-        "items_each": each,
-    }
-    if crowd.people is not None:
-        needed = items_for_half_width(crowd, half_width, level=level)
-        content["items"] = needed.items
-        content["people_at_so_many_items_each"] = people_needed(needed.items, crowd.overlap, each)
-        content["design_effect"] = round(needed.design_effect, 6)
-        return content
-    # The factor 1.5 allows for the variance added by annotators who answer many items.
-    several = round(alone.items * 1.5)
-    fewest = people_for_half_width(crowd, several, half_width, level=level)
-    if fewest is None:
-        raise DataError(
-            f"{several} items do not give a half-width of {half_width:g} with any number of people"
-        )
-    content["items"] = several
-    content["people_at_so_many_items_each"] = people_needed(several, crowd.overlap, each)
-    content["people_at_least"] = fewest
-    return content

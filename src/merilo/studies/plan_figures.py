@@ -7,8 +7,12 @@ from dataclasses import asdict, dataclass
 from math import ceil, inf, sqrt
 from typing import Final, cast
 
+import numpy as np
+
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, for_command_line, for_library
+from merilo.people.power import ESTIMATED, half_widths
+from merilo.settings import PowerSettings
 from merilo.statistics.crossed_difference import heavy_tails
 from merilo.statistics.intervals import quantile_of
 from merilo.statistics.paired_tests import detectable_difference
@@ -29,6 +33,8 @@ from merilo.wording import counted_noun
 SHARES: Final = ("acc", "em")
 #: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
 _LEAST_CHANCE: Final = 0.02
+#: The share of studies whose half-width is at most the assured one.
+ASSURANCE: Final = PowerSettings().assurance
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,9 @@ class PrecisionFigures:
     Attributes:
         expected: the assumed accuracy of the consensus.
         half_width: half the width of its confidence interval.
+        assured_half_width: the half-width that `ASSURANCE` of such studies do not exceed.
+        single_expected: the accuracy of a single annotator at the assumed accuracy of the consensus.
+        single_half_width: half the width of its confidence interval.
         design_effect: the factor by which shared annotators increase the variance.
         detectable: the smallest difference from a model that is found with the plan's power; `None` if there is none.
         margin: the plan's margin for equivalence.
@@ -108,6 +117,9 @@ class PrecisionFigures:
 
     expected: float
     half_width: float
+    assured_half_width: float
+    single_expected: float
+    single_half_width: float
     design_effect: float
     detectable: float | None
     margin: float
@@ -168,7 +180,7 @@ def plan_figures(
         notes.append(f"no interval is expected for {metric}: only {' and '.join(SHARES)} have a formula")
     for name, arm in plan.arms.items() if metric in SHARES else ():
         try:
-            precise[name] = _precision(plan, arm, arms[name].people, items)
+            precise[name] = _precision(plan, arm, arms[name].people, items, declared)
         except UsageError as error:
             notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
     notes += _adaptive_notes(plan)
@@ -294,7 +306,7 @@ def _control_notes(
         )
 
 
-def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigures:
+def _precision(plan: Study, arm: Arm, people: int, items: int, declared: Dataset) -> PrecisionFigures:
     assumed = plan.assumptions
     crowd = StudyPlan(assumed.expected, arm.overlap, max(people, arm.overlap, 2), assumed.spread)
     estimate = precision(crowd, items, level=assumed.level)
@@ -308,9 +320,14 @@ def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigur
         "annotator_variance": shared,
         "freedom": max((from_items + shared) ** 2 / doubt, 1.0),
     }
+    chance = {"chance": chance_of(declared), "level": assumed.level}
+    consensus, single = (half_widths(crowd, items, of, **chance) for of in ESTIMATED)
     return PrecisionFigures(
         expected=assumed.expected,
         half_width=estimate.half_width,
+        assured_half_width=float(np.quantile(consensus, ASSURANCE)),
+        single_expected=crowd.person,
+        single_half_width=float(single.mean()),
         design_effect=estimate.design_effect,
         detectable=detectable_difference(discordant, items, **test),
         margin=plan.baseline.margin,
@@ -429,6 +446,14 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
             precise(
                 f"expected interval of {figures.metric}",
                 lambda arm: f"{arm.expected:g} ± {arm.half_width:.3f}",
+            ),
+            precise(
+                f"its half-width in {ASSURANCE:.0%} of studies, at most",
+                lambda arm: f"{arm.assured_half_width:.3f}",
+            ),
+            precise(
+                "expected interval of a single annotator",
+                lambda arm: f"{arm.single_expected:.3f} ± {arm.single_half_width:.3f}",
             ),
             precise(
                 "detectable difference from a model",
