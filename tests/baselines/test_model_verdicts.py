@@ -9,7 +9,7 @@ from command import merilo
 from compared_study import LABELS, guesses, model, study
 
 import merilo as library
-from merilo.baselines.model_verdicts import Margin, verdicts
+from merilo.baselines.model_verdicts import Compared, Margin, verdicts
 from merilo.errors import DataError, UsageError
 from merilo.statistics.crossed_difference import CrossedDifference, SharedPart, crossed_difference
 from merilo.statistics.paired_tests import holm
@@ -26,8 +26,9 @@ def found(better: int, worse: int, n: int, part: SharedPart = MANY) -> CrossedDi
 
 
 def outcomes(*ones: CrossedDifference, margin: float | None = 0.05) -> list[str]:
-    given = [(one.p, one.value, one) for one in ones]
-    return [verdict.outcome for _, verdict in verdicts(given, None if margin is None else Margin(margin), 40)]
+    allowed = None if margin is None else Margin(margin)
+    told = verdicts([Compared(one.p, one.value, one, allowed, 40) for one in ones])
+    return [verdict.outcome for _, verdict in told]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_without_a_margin_equality_is_never_claimed() -> None:
 
 def test_several_models_are_corrected_in_every_test() -> None:
     ones = [found(25, 11, 300), found(60, 55, 1000), found(15, 15, 400)]
-    told = verdicts([(one.p, one.value, one) for one in ones], Margin(0.05), 40)
+    told = verdicts([Compared(one.p, one.value, one, Margin(0.05), 40) for one in ones])
     assert [p for p, _ in told] == holm([one.p for one in ones])
     assert [verdict.p_equivalent for _, verdict in told] == holm([one.p_within(0.05) for one in ones])
     assert [verdict.p_not_worse for _, verdict in told] == holm([one.p_above(-0.05) for one in ones])
@@ -77,7 +78,7 @@ def test_too_small_a_study_says_how_many_items_and_annotators_it_needs() -> None
     ):
         outcomes(found(1, 1, 5, FEW))
     one = found(1, 1, 5, FEW)
-    ((_, verdict),) = verdicts([(one.p, one.value, one)], Margin(0.05, "2026-01-02"), 2)
+    ((_, verdict),) = verdicts([Compared(one.p, one.value, one, Margin(0.05, "2026-01-02"), 2)])
     assert (verdict.outcome, verdict.margin) == ("untold", None)
 
 
@@ -89,8 +90,8 @@ def test_above_and_below_need_as_many_annotators_as_equality(
     annotators: int, outcome: str, over_annotators: bool
 ) -> None:
     one = found(200, 10, 1000, SharedPart(0.0, 0.0, 0.0, annotators))
-    given = (1e-9, one.value, one if over_annotators else None)
-    ((_, verdict),) = verdicts([given], None, annotators)
+    given = Compared(1e-9, one.value, one if over_annotators else None, None, annotators)
+    ((_, verdict),) = verdicts([given])
     assert verdict.outcome == outcome
     assert verdict.few_annotators == (annotators if annotators < 10 else None)
 

@@ -157,7 +157,7 @@ def test_nothing_is_cut_off_on_a_telephone(page, tmp_path: Path) -> None:
     page.set_viewport_size({"width": 1000, "height": 900})
 
 
-def test_the_report_shows_an_item_the_methods_and_marks_its_own_cell(page, tmp_path: Path) -> None:
+def test_the_report_shows_an_item_the_methods_and_the_range_of_choices(page, tmp_path: Path) -> None:
     gold = written(tmp_path / "gold.csv", "question,gold\nq0,A\nq1,B\n")
     controls = [row("control", "A", f"w{n}", golden="A") for n in range(5)]
     opened(
@@ -165,8 +165,9 @@ def test_the_report_shows_an_item_the_methods_and_marks_its_own_cell(page, tmp_p
     )
     assert page.inner_text(".example dd") == "q0"
     assert "Human performance was measured on" in page.inner_text("main")
-    assert page.locator("td.own").count() == 1
-    assert page.locator("tr:has(td.own) td").first.inner_text() == "0.3"
+    ranges = page.inner_text("main")
+    assert "thresholds 0.3 to 0.7 (cascade)" in ranges
+    assert "procedures (threshold 0.3)" in ranges
 
 
 def test_an_instruction_of_a_plan_is_shown_as_text(tmp_path: Path) -> None:

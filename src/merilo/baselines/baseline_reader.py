@@ -44,6 +44,19 @@ _COLUMNS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class WholeStudy:
+    """All answers of a study, also those that do not count.
+
+    Attributes:
+        responses: all responses with their use `became`, see `responses_with_fate`.
+        annotators: one row per annotator, those excluded among them.
+    """
+
+    responses: pl.DataFrame
+    annotators: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class StoredBaseline:
     """The annotators of a baseline and their answers to the items that have gold.
 
@@ -67,6 +80,8 @@ class StoredBaseline:
             if all were, because the overlap is fixed.
         sampled: the number of items of the study and of the dataset from which they were sampled; `None` if
             they are not known to be a sample.
+        numbers: shape (items,), the items' numbers in the study.
+        study: all answers of the study.
     """
 
     folder: str
@@ -86,6 +101,8 @@ class StoredBaseline:
     clusters: ItemClusters | None = None
     sampled: tuple[int, int] | None = None
     by_design: NDArray[np.bool_] | None = None
+    numbers: tuple[int, ...] = ()
+    study: WholeStudy | None = None
 
     @property
     def single_answers(self) -> StoredBaseline:
@@ -135,6 +152,7 @@ class StoredBaseline:
             weight=None if self.weight is None else self.weight[kept],
             needed=self.needed[list(chosen)],
             by_design=None if self.by_design is None else self.by_design[kept],
+            numbers=tuple(self.numbers[i] for i in chosen),
         )
 
 
@@ -293,6 +311,8 @@ def _crowd(
         tables.clusters,
         tables.sampled,
         coded[BY_DESIGN].to_numpy() if BY_DESIGN in coded.columns else None,
+        tuple(known["item"].to_list()),
+        WholeStudy(tables.responses, tables.annotators),
     )
 
 

@@ -14,10 +14,19 @@ from math import comb
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, by_criterion
-from merilo.baselines.model_verdicts import FEWEST_ANNOTATORS, ComparisonVerdict, Margin, verdicts
+from merilo.baselines.model_verdicts import (
+    FEWEST_ANNOTATORS,
+    Compared,
+    ComparisonVerdict,
+    Holds,
+    Margin,
+    verdicts,
+)
+from merilo.baselines.quality import PROCEDURES
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
@@ -31,7 +40,7 @@ from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import Difference, compare_scores
-from merilo.text import Text
+from merilo.text import Text, joined
 from merilo.wording import counted_noun, listed
 
 Kind: TypeAlias = Literal["consensus", "single", "majority"]
@@ -54,8 +63,10 @@ class Match:
         like: whether both sides have as many answers per item, decided in the same way.
         difference: model minus annotators, paired by item; its interval and its test are for these annotators.
         crossed: the difference over items and annotators together; `None` if the metric is not a mean over items.
-        corrected: `p` after Holm's correction over all models with this kind of comparison.
+        corrected: `p` after Holm's correction over all models with this kind of comparison, or over all
+            comparisons of several datasets.
         verdict: what may be said about the difference.
+        holds: under which other choices the verdict is the same; `None` if it is not told or this was not tried.
     """
 
     kind: Kind
@@ -64,6 +75,11 @@ class Match:
     crossed: CrossedDifference | None
     corrected: float = 1.0
     verdict: ComparisonVerdict | None = None
+    holds: Holds | None = None
+
+    def compared(self, margin: Margin | None, annotators: int) -> Compared:
+        """Return what its verdict is told from; `annotators` is the number of those of the study."""
+        return Compared(self.p, self.difference.value, self.crossed, margin, annotators)
 
     @property
     def both(self) -> Interval | None:
@@ -174,9 +190,9 @@ def compare(
         _comparison(crowd, model, force=force, seed=seed, min_answers=min_answers) for model in models
     ]
     for kind in KINDS:
+        annotators = crowd.votes.annotators
         matches = [match for one in comparisons for match in one.matches if match.kind == kind]
-        differences = [(match.p, match.difference.value, match.crossed) for match in matches]
-        told = iter(verdicts(differences, margin, crowd.votes.annotators))
+        told = iter(verdicts([match.compared(margin, annotators) for match in matches]))
         comparisons = [
             replace(one, matches=tuple(_told(match, kind, told) for match in one.matches))
             for one in comparisons
@@ -344,16 +360,56 @@ def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int)
     right = earned(crowd, range(len(people)), people)
     clusters = crowd.votes.cluster
     difference = compare_scores(right, scores.model, clusters=clusters, seed=seed)
-    influence = influences(
-        crowd.votes,
-        scores.model[crowd.votes.item] - scores.people,
-        min_votes=crowd.needed if crowd.weight is None else 0,
-        weight=crowd.weight,
-        unseen=scores.model,
+    crossed = consensus_difference(
+        crowd.votes, scores.people, right, scores.model, needed=crowd.needed, weight=crowd.weight
     )
-    crossed = crossed_difference(right, scores.model, shared_part(crowd.votes, influence), clusters=clusters)
     overlap = np.bincount(crowd.votes.item, minlength=len(crowd.names))
     return Match("consensus", bool((overlap == 1).all()), difference, crossed)
+
+
+def consensus_difference(
+    votes: Votes,
+    worth: FloatArray,
+    right: FloatArray,
+    model: FloatArray,
+    *,
+    needed: NDArray[np.int64],
+    weight: FloatArray | None,
+) -> CrossedDifference:
+    """Compute the difference of a model's answers and a consensus, over items and annotators.
+
+    Args:
+        votes: the answers.
+        worth: shape (n,), the points of each answer.
+        right: shape (items,), the points of the consensus.
+        model: shape (items,), the points of the model.
+        needed: shape (items,), how many equal votes make a majority.
+        weight: shape (n,), the weight of each answer; `None` if a majority decides.
+    """
+    influence = influences(
+        votes,
+        model[votes.item] - worth,
+        min_votes=needed if weight is None else 0,
+        weight=weight,
+        unseen=model,
+    )
+    return crossed_difference(right, model, shared_part(votes, influence), clusters=votes.cluster)
+
+
+def majority_difference(
+    votes: Votes, worth: FloatArray, model: FloatArray
+) -> tuple[FloatArray, CrossedDifference]:
+    """Compute the points of the majority of each item's annotators, and the model's difference from them.
+
+    Args:
+        votes: the answers; each item has one.
+        worth: shape (n,), the points of each answer.
+        model: shape (items,), the points of the majority of the model's answers.
+    """
+    of_people = influences(votes, worth)
+    people = of_people.item + of_people.value
+    apart = influences(votes, model[votes.item] - worth, unseen=model)
+    return people, crossed_difference(people, model, shared_part(votes, apart), clusters=votes.cluster)
 
 
 def _single(crowd: StoredBaseline, scores: _Scores, seed: int) -> Match:
@@ -394,12 +450,8 @@ def _majority(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) 
         ]
     )
     scores = _Scores.of(crowd, [given[place] for place in asked.tolist()])
-    of_people = influences(crowd.votes, scores.people)
-    people = of_people.item + of_people.value
-    clusters = crowd.votes.cluster
-    difference = compare_scores(people, model, clusters=clusters, seed=seed)
-    apart = influences(crowd.votes, model[crowd.votes.item] - scores.people, unseen=model)
-    crossed = crossed_difference(people, model, shared_part(crowd.votes, apart), clusters=clusters)
+    people, crossed = majority_difference(crowd.votes, scores.people, model)
+    difference = compare_scores(people, model, clusters=crowd.votes.cluster, seed=seed)
     return Match("majority", True, difference, crossed)
 
 
@@ -491,6 +543,61 @@ def verdict_sentence(match: Match, model: str) -> Text:
             when=when,
         )
     return _told_sentence(scores, verdict, when, crossed=match.crossed is not None)
+
+
+def holds_sentence(holds: Holds) -> Text:
+    """Say in one line under which other choices a verdict is the same."""
+    parts: list[Text] = []
+    if holds.thresholds:
+        other = [one for one, same in holds.thresholds.items() if not same]
+        parts.append(
+            Text(
+                "for {n} of {all} thresholds from {low:.1f} to {high:.1f} (not {other})",
+                n=len(holds.thresholds) - len(other),
+                all=len(holds.thresholds),
+                low=min(holds.thresholds),
+                high=max(holds.thresholds),
+                other=joined((Text("{threshold:.1f}", threshold=one) for one in other), ", "),
+            )
+            if other
+            else Text(
+                "for all thresholds from {low:.1f} to {high:.1f}",
+                low=min(holds.thresholds),
+                high=max(holds.thresholds),
+            )
+        )
+    if holds.procedures:
+        others = [PROCEDURES[name] for name, same in holds.procedures.items() if not same]
+        parts.append(
+            Text(
+                "in {n} of {all:# procedure|# procedures} (not {others})",
+                n=len(holds.procedures) - len(others),
+                all=len(holds.procedures),
+                others=others,
+            )
+            if others
+            else Text("in {n:# procedure|all # procedures}", n=len(holds.procedures))
+        )
+    if holds.without_suspects is not None:
+        parts.append(
+            Text(
+                "{holds:True=|False=not }without the {n:# suspect gold answer|# suspect gold answers}",
+                holds=holds.without_suspects,
+                n=holds.suspects,
+            )
+        )
+    if holds.changed_by:
+        parts.append(
+            Text(
+                "without each of {n} of {all:# annotator|# annotators} (not without {names})",
+                n=holds.annotators - len(holds.changed_by),
+                all=holds.annotators,
+                names=listed([*holds.changed_by], 3),
+            )
+        )
+    elif holds.annotators:
+        parts.append(Text("without any one of the {n:# annotator|# annotators}", n=holds.annotators))
+    return Text("The verdict holds {parts}.", parts=joined(parts, ", "))
 
 
 def _told_sentence(scores: Text, verdict: ComparisonVerdict, when: Text | str, *, crossed: bool) -> Text:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.crossed_difference import CrossedDifference
@@ -66,10 +66,59 @@ class ComparisonVerdict:
     few_annotators: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Under which other choices a verdict is the same.
+
+    Attributes:
+        thresholds: mapping from threshold of accuracy on control items to whether the verdict is the same; empty
+            without control items.
+        procedures: the same for procedures that decide items; empty if no consensus is compared.
+        suspects: how many gold answers of the compared items are suspect.
+        without_suspects: whether the verdict is the same without these items; `None` if there are none, or if the
+            audit was not made.
+        annotators: how many annotators were left out, one at a time; 0 if this was not tried.
+        changed_by: the annotators without whom the verdict is another.
+    """
+
+    thresholds: Mapping[float, bool]
+    procedures: Mapping[str, bool]
+    suspects: int = 0
+    without_suspects: bool | None = None
+    annotators: int = 0
+    changed_by: tuple[str, ...] = ()
+
+    @property
+    def tried(self) -> bool:
+        """Whether another choice was tried."""
+        return bool(
+            self.thresholds or self.procedures or self.annotators or self.without_suspects is not None
+        )
+
+
+class Compared(NamedTuple):
+    """A comparison with a model, of which a verdict is told.
+
+    Attributes:
+        p: the p-value.
+        value: the difference.
+        crossed: the difference over items and annotators; `None` if the metric is not a mean over items.
+        margin: the margin; without it only above, below and untold are possible. A planned margin is left out
+            if there are too few items or annotators.
+        annotators: how many annotators the study has; used where there is no difference over items and annotators.
+    """
+
+    p: float
+    value: float
+    crossed: CrossedDifference | None
+    margin: Margin | None
+    annotators: int
+
+
 def verdicts(
-    found: Sequence[tuple[float, float, CrossedDifference | None]], margin: Margin | None, annotators: int
+    found: Sequence[Compared], *, fewest: int = FEWEST_ANNOTATORS
 ) -> list[tuple[float, ComparisonVerdict]]:
-    """Correct the p-values of one kind of comparison over the models, and give the verdicts.
+    """Correct the p-values of comparisons together, and give the verdicts.
 
     Equivalence is tested by two one-sided tests at 5 %, each over items and annotators. Its verdict comes
     first, because a difference inside the margin counts as none even if it is significant. Then come above
@@ -77,13 +126,11 @@ def verdicts(
     one-sided tests. With too few annotators no verdict is told.
 
     Args:
-        found: the p-value, the difference and the difference over items and annotators of each model.
-        margin: the margin; without it only above, below and untold are possible. A planned margin is left out
-            if there are too few items or annotators.
-        annotators: how many annotators the study has; used where there is no difference over items and annotators.
+        found: the comparisons.
+        fewest: with fewer annotators, no verdict is told.
 
     Returns:
-        The p-value after Holm's correction, and the verdict, of each model.
+        The p-value after Holm's correction, and the verdict, of each comparison.
 
     Raises:
         DataError: a margin is given after the data, and there are too few items or annotators.
@@ -91,28 +138,29 @@ def verdicts(
     References:
         D. Schuirmann (1987), as for `CrossedDifference.p_within`; S. Holm (1979), as for `holm`.
     """
-    corrected = holm([p for p, _, _ in found])
-    crossed = [one for _, _, one in found if one is not None]
-    small = next(filter(None, map(_too_small, crossed)), None)
-    if small and margin and margin.planned is None:
-        raise DataError(f"{argument('margin')} needs {small}")
-    if margin is None or small or len(crossed) < len(found):
-        return [
-            (p, _without_margin(p, value, one.annotators if one else annotators))
-            for p, (_, value, one) in zip(corrected, found, strict=True)
-        ]
-    equivalent = holm([one.p_within(margin.value) for one in crossed])
-    not_worse = holm([one.p_above(-margin.value) for one in crossed])
-    return [
-        (p, _verdict(one, margin, p, within, above))
-        for one, p, within, above in zip(crossed, corrected, equivalent, not_worse, strict=True)
-    ]
+    corrected = holm([one.p for one in found])
+    tested: dict[int, tuple[CrossedDifference, Margin]] = {}
+    for place, one in enumerate(found):
+        if one.crossed is None or one.margin is None:
+            continue
+        small = _too_small(one.crossed, fewest)
+        if small and one.margin.planned is None:
+            raise DataError(f"{argument('margin')} needs {small}")
+        if not small:
+            tested[place] = one.crossed, one.margin
+    within = holm([crossed.p_within(margin.value) for crossed, margin in tested.values()])
+    above = holm([crossed.p_above(-margin.value) for crossed, margin in tested.values()])
+    told = [(p, _without_margin(one, p, fewest)) for p, one in zip(corrected, found, strict=True)]
+    for (place, (crossed, margin)), equivalent, not_worse in zip(tested.items(), within, above, strict=True):
+        told[place] = corrected[place], _verdict(crossed, margin, corrected[place], equivalent, not_worse)
+    return told
 
 
-def _without_margin(p: float, value: float, annotators: int) -> ComparisonVerdict:
-    if annotators < FEWEST_ANNOTATORS:
+def _without_margin(one: Compared, p: float, fewest: int) -> ComparisonVerdict:
+    annotators = one.crossed.annotators if one.crossed else one.annotators
+    if annotators < fewest:
         return ComparisonVerdict("untold", None, few_annotators=annotators)
-    significant = _by_difference(p, value)
+    significant = _by_difference(p, one.value)
     return ComparisonVerdict(significant or "untold", None, significant=significant)
 
 
@@ -140,13 +188,13 @@ def _by_difference(p: float, value: float) -> Literal["above", "below"] | None:
     return "above" if value > 0 else "below"
 
 
-def _too_small(one: CrossedDifference) -> str | None:
+def _too_small(one: CrossedDifference, fewest_annotators: int) -> str | None:
     """Name what a test of equivalence needs and the study lacks."""
     few = [
         f"at least {fewest} {what} (the study has {there})"
         for there, fewest, what in (
             (one.clusters or one.n, FEWEST_ITEMS, "clusters of items" if one.clusters else "items"),
-            (one.annotators, FEWEST_ANNOTATORS, "annotators"),
+            (one.annotators, fewest_annotators, "annotators"),
         )
         if there < fewest
     ]

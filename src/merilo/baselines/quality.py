@@ -32,9 +32,13 @@ from merilo.people.quality.controls import ControlAccuracy, ExclusionRule
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval
+from merilo.text import Text
 
 #: 0, 0.1 .. 0.9: from keeping all annotators to keeping those who almost never fail a control item.
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
+
+#: The thresholds that authors choose among, over which the range of an estimate is shown and a verdict is tried.
+USUAL_THRESHOLDS: Final = (0.3, 0.4, 0.5, 0.6, 0.7)
 
 #: Computes a consensus from a pool's votes.
 Procedure: TypeAlias = Callable[[PoolVotes], Consensus]
@@ -156,6 +160,24 @@ class StudyQuality:
     dataset: StudyAudit | None = None
 
 
+#: Procedure -> its name in sentences.
+PROCEDURES: Final[Mapping[str, Text]] = {
+    "majority": Text("majority"),
+    "cascade": Text("cascade"),
+    "glad": Text("GLAD"),
+    "dawid-skene": Text("dawid-skene"),
+    "one-coin": Text("one-coin"),
+    "auto": Text("auto"),
+}
+
+
+def own_procedure(settings: Settings) -> str:
+    """Return the name of the procedure of a baseline's settings; empty if the table of sensitivity has none."""
+    if settings.aggregator != "majority":
+        return settings.aggregator
+    return {"none": "majority", "cascade": "cascade"}.get(settings.resolve, "")
+
+
 def study_quality(baseline: Baseline) -> StudyQuality:
     """Measure the quality of a baseline's annotators and the sensitivity of its main metric to excluding them.
 
@@ -180,7 +202,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     elif not programs:
         # The cascade has already fitted GLAD to the answers of all annotators.
         made = baseline.model if (settings.aggregator, settings.resolve) == ("majority", "cascade") else None
-        everyone = _by_models(replace(pool, kept=np.ones_like(pool.kept)), settings, made)
+        everyone = by_models(replace(pool, kept=np.ones_like(pool.kept)), settings, made)
     fits = {name: one.fit for name, one in everyone.items() if one.fit}
     people = people_quality(
         replace(study.work, by_design=pool.by_design),
@@ -197,7 +219,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         else sensitivity(
             pool,
             [controls[str(name)] for name in pool.everyone.annotators],
-            _procedures(settings, everyone, free_text=baseline.declaration.answer.kind == "text"),
+            procedures_of(settings, everyone, free_text=baseline.declaration.answer.kind == "text"),
             scorer.headline if scorer else _no_gold,
             min_controls=settings.min_controls,
             over_annotators=_row_uncertainty(baseline, fits),
@@ -213,7 +235,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     return StudyQuality(people, rows, left_out, dataset)
 
 
-def _procedures(
+def procedures_of(
     settings: Settings, everyone: Mapping[str, Consensus], *, free_text: bool
 ) -> dict[str, Procedure]:
     """Return the procedures that are fast enough for this study: majority, the cascade, and the models.
@@ -238,7 +260,7 @@ def _procedures(
             return everyone[model]
         kept = pool.kept.tobytes()
         if kept not in decided:
-            decided[kept] = _by_models(pool, settings)
+            decided[kept] = by_models(pool, settings)
         return decided[kept][model]
 
     procedures: dict[str, Procedure] = {"majority": by_majority}
@@ -247,7 +269,7 @@ def _procedures(
     return procedures | {model: partial(by_model, model=model) for model in MODELS if model in everyone}
 
 
-def _by_models(pool: PoolVotes, settings: Settings, ability: Fit | None = None) -> dict[str, Consensus]:
+def by_models(pool: PoolVotes, settings: Settings, ability: Fit | None = None) -> dict[str, Consensus]:
     """Decide items by each model alone, fitted to the answers that are kept.
 
     `ability` is GLAD's fit to these answers, if it is known.
@@ -267,26 +289,35 @@ def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotat
 
     The items are decided again by the row's procedure.
     """
-    settings = baseline.settings
-    #: The annotators whose answers count -> the number of equally likely wrong answers to an item.
-    wrong: dict[bytes, float] = {}
+    glad_fit = fits.get("glad")
 
     def over_annotators(name: str, pool: PoolVotes, consensus: Consensus, found: Score) -> TwoWay | None:
-        votes = pool.votes
-        if name == "majority":
-            rule = DecisionRule(votes, needed=pool.needed(settings.min_votes))
-        elif consensus.fit and name in MODELS:
-            kept = pool.kept.tobytes()
-            if kept not in wrong:
-                wrong[kept] = wrong_answers(votes, open_answers=settings.open_answers)
-            weight = model_weights(votes, consensus.fit, wrong[kept])
-            rule = DecisionRule(votes, weight=weight)
-        else:
-            rule = DecisionRule(votes, weight=tie_weights(votes, pool.skill, fits["glad"].quality))
+        rule = rule_of(name, pool, consensus, baseline.settings, glad_fit)
         scorer = baseline.scorer
         return two_ways(rule, scorer, consensus, {found.name: found}).get(found.name) if scorer else None
 
     return over_annotators
+
+
+def rule_of(
+    name: str, pool: PoolVotes, consensus: Consensus, settings: Settings, ability: Fit | None
+) -> DecisionRule:
+    """Return the rule by which a procedure decides the items again with other annotators.
+
+    Args:
+        name: the procedure.
+        pool: the votes.
+        consensus: the consensus by this procedure.
+        settings: the settings of the baseline.
+        ability: GLAD's fit to the answers of all annotators, for the cascade.
+    """
+    votes = pool.votes
+    if name == "majority":
+        return DecisionRule(votes, needed=pool.needed(settings.min_votes))
+    if consensus.fit and name in MODELS:
+        wrong = wrong_answers(votes, open_answers=settings.open_answers)
+        return DecisionRule(votes, weight=model_weights(votes, consensus.fit, wrong))
+    return DecisionRule(votes, weight=tie_weights(votes, pool.skill, ability.quality if ability else None))
 
 
 def _no_gold(_: Consensus) -> Score | None:

@@ -578,7 +578,16 @@ class BaselineRecord(Record):
                 file=file,
                 field="declaration",
             )
+        labels = declaration.answer.labels
+        accuracy, controls = given.get("min_control_accuracy"), given.get("min_controls")
         return Settings(
+            min_control_accuracy=accuracy
+            if isinstance(accuracy, int | float)
+            else Settings().min_control_accuracy,
+            min_controls=controls if isinstance(controls, int) else Settings().min_controls,
+            anchor_controls=given.get("anchor_controls") is True,
+            labels=labels,
+            open_answers=not labels if given.get("dataset") else None,
             min_votes=votes if isinstance(votes, int) else "majority",
             aggregator=aggregator,
             resolve=resolve,

@@ -108,7 +108,8 @@ def finish(
         from merilo.errors import for_command_line  # noqa: PLC0415
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
-        Console(highlight=False).print(table(made.without_quality, for_command_line, details=details))
+        shown = made.record if details else made.without_quality
+        Console(highlight=False).print(table(shown, for_command_line, details=details))
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
     if made.comparisons:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from merilo.baselines.model_comparison import Match, ModelComparison, verdict_sentence
+from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.cli.output import interval, number, show, show_table
 from merilo.people.disagreement import MEASURES, Disagreement
@@ -56,15 +56,23 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
             _show_disagreement([one.disagreement for one in result.models])
         return
     verdicts = [
-        verdict_sentence(match, one.tests.model)
+        list(_verdict(match, one.tests.model))
         for result in found.results.values()
         for one in result.models
         for match in one.tests.matches
         if match.verdict
     ]
     if len(verdicts) > _MOST_SENTENCES:
-        verdicts = [Text("Verdicts in words, tests and label distributions: --details.")]
-    show(*verdicts)
+        show(Text("Verdicts in words, tests and label distributions: --details."))
+    else:
+        show(*(sentence for verdict in verdicts for sentence in verdict))
+
+
+def _verdict(match: Match, model: str) -> Iterator[Text]:
+    """Yield the verdict of a comparison, and under which other choices it holds."""
+    yield verdict_sentence(match, model)
+    if match.holds:
+        yield joined(["  ", holds_sentence(match.holds)], "")
 
 
 def overview(table: ComparisonTable) -> str:
@@ -190,7 +198,9 @@ def show_tests(comparisons: Iterable[ModelComparison], metric: str) -> None:
     """Print the verdicts, the differences and the tests of each model."""
     for comparison in comparisons:
         matches = comparison.matches
-        show(*(verdict_sentence(match, comparison.model) for match in matches if match.verdict))
+        for match in matches:
+            if match.verdict:
+                show(*_verdict(match, comparison.model))
         show_table(
             zip(_ROWS, *map(_column, matches), strict=True),
             ["", *(_HEADS[match.kind] for match in matches)],

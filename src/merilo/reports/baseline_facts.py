@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from merilo.baselines.record import BaselineRecord, MetricRecord
+from merilo.baselines.quality import PROCEDURES, USUAL_THRESHOLDS, own_procedure
+from merilo.baselines.record import BaselineRecord, MetricRecord, SensitivityValue
 from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.text_escapes import one_line
@@ -250,3 +251,74 @@ def _restriction(one: Json) -> Given | None:
         if (text := one_line(text_at(given, language) or ""))
     }
     return Given(texts) if texts else None
+
+
+class SensitivityRange(NamedTuple):
+    """The lowest and the highest estimate over thresholds, or over procedures.
+
+    Attributes:
+        name: what is varied.
+        value: the range, and where its ends are.
+    """
+
+    name: Text
+    value: Text
+
+
+def sensitivity_ranges(record: BaselineRecord) -> list[SensitivityRange]:
+    """Return the range of the estimate over thresholds from 0.3 to 0.7, and over procedures; empty without rows.
+
+    Thresholds vary with the baseline's own procedure, or the first one if the rows have another; procedures vary at
+    the threshold of the rows that is next to the baseline's own. Without gold answers, the number of items with a
+    consensus stands in place of the metric.
+    """
+    rows = record.sensitivity.rows if record.sensitivity else ()
+    if not rows:
+        return []
+    settings, _ = record.settings()
+    own = own_procedure(settings)
+    if own not in {row.aggregator for row in rows}:
+        own = rows[0].aggregator
+    nearest = min(
+        (row.min_control_accuracy for row in rows), key=lambda one: abs(one - settings.min_control_accuracy)
+    )
+    over_thresholds = [
+        row for row in rows if row.aggregator == own and row.min_control_accuracy in USUAL_THRESHOLDS
+    ]
+    over_procedures = [row for row in rows if row.min_control_accuracy == nearest]
+    ranges = (
+        (
+            Text(
+                "thresholds {low:.1f} to {high:.1f} ({procedure})",
+                low=min(USUAL_THRESHOLDS),
+                high=max(USUAL_THRESHOLDS),
+                procedure=PROCEDURES.get(own, own),
+            ),
+            [(row, Text("{threshold:.1f}", threshold=row.min_control_accuracy)) for row in over_thresholds],
+        ),
+        (
+            Text("procedures (threshold {threshold:.1f})", threshold=nearest),
+            [(row, PROCEDURES.get(row.aggregator, row.aggregator)) for row in over_procedures],
+        ),
+    )
+    return [SensitivityRange(name, _range(found)) for name, found in ranges if found]
+
+
+def _range(rows: Sequence[tuple[SensitivityValue, Text | str]]) -> Text:
+    """Describe the lowest and the highest value of rows with their names."""
+    scored = [(row.value, name) for row, name in rows if row.value is not None]
+    if scored:
+        low, high = min(scored, key=lambda one: one[0]), max(scored, key=lambda one: one[0])
+        if low[0] == high[0]:
+            return Text("{value:.3f}", value=low[0])
+        return Text(
+            "{low:.3f} ({low_at}) to {high:.3f} ({high_at})",
+            low=low[0],
+            low_at=low[1],
+            high=high[0],
+            high_at=high[1],
+        )
+    counts = [row.consensus for row, _ in rows]
+    return Text(
+        "{low} to {n:# item|# items} with a consensus, without gold answers", low=min(counts), n=max(counts)
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from merilo.answer_tables import AnswerRecord, answer_record
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
 from merilo.baselines.model_answers import Samples, answers_to, by_criterion, dataset_key, samples_of
-from merilo.baselines.model_comparison import Match, ModelComparison, verdict_sentence
+from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, verdict_sentence
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_disagreement import (
     ModelDisagreement,
@@ -18,8 +18,9 @@ from merilo.baselines.model_disagreement import (
     model_disagreement,
     opposite_outcomes,
 )
-from merilo.baselines.model_verdicts import Margin
+from merilo.baselines.model_verdicts import Compared, Holds, Margin
 from merilo.baselines.record import cluster_record
+from merilo.baselines.verdict_scrutiny import scrutinised
 from merilo.datasets.declaration import with_metric
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.models.run_folder import read_run
@@ -74,12 +75,50 @@ class Comparison:
         metric: the metric's name.
         settings: how they were compared.
         models: the models.
+        margin: the margin for equivalence.
+        family: the number of comparisons whose p-values are corrected together, those on other datasets among
+            them; 0 if each kind of comparison is corrected by itself, over the models.
     """
 
     baseline: StoredBaseline
     metric: str
     settings: ComparisonSettings
     models: tuple[ComparedModel, ...]
+    margin: Margin | None = None
+    family: int = 0
+
+    @property
+    def correction(self) -> str:
+        """Return over what the p-values are corrected."""
+        if self.family:
+            return f"Holm over {counted(self.family, 'comparison')}: all models, datasets and kinds of comparison"
+        return f"Holm over {counted(len(self.models), 'model')}, each kind of comparison by itself"
+
+    def told(self) -> list[Compared]:
+        """Return what the verdicts are told from, in the order of `matches`."""
+        return [match.compared(self.margin, self.baseline.votes.annotators) for match in self.matches()]
+
+    def matches(self) -> list[Match]:
+        """Return all comparisons of all models."""
+        return [match for one in self.models for match in one.tests.matches]
+
+    def with_matches(self, matches: Iterable[Match]) -> Comparison:
+        """Return the result with other comparisons, in the order of `matches`."""
+        left = iter(matches)
+        tests = (
+            replace(one.tests, matches=tuple(next(left) for _ in one.tests.matches)) for one in self.models
+        )
+        models = (replace(one, tests=made) for one, made in zip(self.models, tests, strict=True))
+        return replace(self, models=tuple(models))
+
+    def scrutinised(self, others: Sequence[Compared] | None = None) -> Comparison:
+        """Return the result with the choices under which each verdict holds; see `verdict_scrutiny.scrutinised`."""
+        people = self.baseline
+        if self.metric != people.metric_name:
+            people = replace(people, declaration=with_metric(people.declaration, self.metric))
+        samples, tests = [one.samples for one in self.models], [one.tests for one in self.models]
+        found = scrutinised(people, samples, tests, self.margin, seed=self.settings.seed, others=others)
+        return self.with_matches(match for one in found for match in one.matches)
 
     @property
     def comparisons(self) -> dict[str, ModelComparison]:
@@ -103,7 +142,7 @@ class Comparison:
             "clusters": clusters.to_json() if clusters else None,
             "forced": self.settings.force,
             "warnings": [one.en for one in baseline_warnings(crowd)],
-            "correction": f"Holm over {counted(len(self.models), 'model')}, each kind of comparison by itself",
+            "correction": self.correction,
             "seed": self.settings.seed,
             "models": [_model_json(one) for one in self.models],
         }
@@ -142,6 +181,8 @@ class Comparison:
                 difference, interval = match.difference, match.interval
                 if match.verdict:
                     lines.append(verdict_sentence(match, name).en)
+                if match.holds:
+                    lines.append(holds_sentence(match.holds).en)
                 lines.append(
                     f"{name}, {match.kind}: people {difference.first:.3f}, model {difference.second:.3f}, difference "
                     f"{difference.value:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
@@ -187,7 +228,9 @@ def compare(
     folder = Path(baseline) if isinstance(baseline, str | Path) else None
     margin = chosen_margin(folder, settings.margin)
     people = people_of(baseline, data, settings.cluster)
-    return compared(people, models_beside(people, models, force=settings.force), settings, margin)
+    return compared(
+        people, models_beside(people, models, force=settings.force), settings, margin
+    ).scrutinised()
 
 
 #: Where the record of the plan is, seen from a baseline: in its own folder, in `plan/` of a report, in its study.
@@ -352,7 +395,7 @@ def compared(
         )
         for one, test in zip(samples, tests, strict=True)
     )
-    return Comparison(people, metric or people.metric_name, settings, tuple(models))
+    return Comparison(people, metric or people.metric_name, settings, tuple(models), margin)
 
 
 def comparison_warnings(results: Mapping[str, Comparison]) -> list[Text]:
@@ -509,7 +552,9 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
     """Return the verdict of a comparison, and its tests of equivalence if there is a margin."""
     verdict, crossed = match.verdict, match.crossed
     if verdict is None:
-        return {"verdict": None, "significant": None, "verdict_sentence": None, "equivalence": None}
+        return {
+            "verdict": None, "significant": None, "verdict_sentence": None, "holds": None, "equivalence": None,
+        }  # fmt: skip
     equivalence: dict[str, Json] | None = None
     if crossed and verdict.margin:
         margin, needed = verdict.margin, verdict.needed
@@ -530,7 +575,21 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
         "verdict": verdict.outcome,
         "significant": verdict.significant,
         "verdict_sentence": {"en": sentence.en, "ru": sentence.ru},
+        "holds": _holds_json(match.holds) if match.holds else None,
         "equivalence": equivalence,
+    }
+
+
+def _holds_json(holds: Holds) -> dict[str, Json]:
+    sentence = holds_sentence(holds)
+    return {
+        "thresholds": {f"{threshold:g}": same for threshold, same in holds.thresholds.items()},
+        "procedures": {**holds.procedures},
+        "suspect_golds": holds.suspects,
+        "without_suspect_golds": holds.without_suspects,
+        "annotators_left_out": holds.annotators,
+        "changed_without": [*holds.changed_by],
+        "sentence": {"en": sentence.en, "ru": sentence.ru},
     }
 
 

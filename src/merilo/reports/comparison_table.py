@@ -158,11 +158,13 @@ class ComparisonTable:
         columns: the datasets.
         models: mapping from model to its cells by dataset.
         with_total: whether the metrics are those of the total score.
+        family: the number of comparisons whose p-values are corrected together; see `Comparison.family`.
     """
 
     columns: tuple[TableColumn, ...]
     models: Mapping[str, Mapping[str, ModelCell]]
     with_total: bool = True
+    family: int = 0
 
     def people_total(self) -> TableTotal:
         """Return people's total over the datasets of the table that count in it."""
@@ -393,6 +395,14 @@ def notes(table: ComparisonTable) -> list[Text]:
     if marks:
         several = reduce(lambda first, second: Text("{first}; {second}", first=first, second=second), marks)
         found.append(Text("{marks}.", marks=several))
+    if marks and table.family:
+        found.append(
+            Text(
+                "One correction (Holm) is over all {n:# comparison|# comparisons} of the table: models, datasets and "
+                "columns of marks.",
+                n=table.family,
+            )
+        )
     if used & {"human_level", "untold"}:
         found.append(Text("≡ and ≈ count as ties with people; ≈ does not show that the two are equal."))
     if any(one.people and one.people.kind != THIS_BASELINE for one in table.columns):

@@ -12,8 +12,9 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
 from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, dataset_key
 from merilo.baselines.model_comparison import compare as compare_models
-from merilo.baselines.model_comparison import verdict_sentence
+from merilo.baselines.model_comparison import holds_sentence, verdict_sentence
 from merilo.baselines.model_disagreement import Side
+from merilo.baselines.model_verdicts import verdicts
 from merilo.baselines.record import BaselineRecord, MetricRecord, read_record
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
@@ -156,9 +157,30 @@ def compare_datasets(
         for key, held in samples.items()
         if held
     }
+    results = corrected_together(results)
     runs = [read_run(path) for path in given if is_run(path) and settings.metric is None]
     table, skipped = _table(crowds, results, settings)
     return _with_runs(DatasetComparisons(results, table, skipped, settings), runs, whole)
+
+
+def corrected_together(results: Mapping[str, Comparison]) -> dict[str, Comparison]:
+    """Correct the p-values of all comparisons on several datasets by one method of Holm, and tell the verdicts.
+
+    The family has all models, datasets and kinds of comparison: every verdict of the table. On one dataset each
+    kind of comparison keeps its own correction over the models.
+    """
+    if len(results) < 2:
+        return {key: one.scrutinised() for key, one in results.items()}
+    told = {key: one.told() for key, one in results.items()}
+    judged = iter(verdicts([one for found in told.values() for one in found]))
+    family = sum(map(len, told.values()))
+    made: dict[str, Comparison] = {}
+    for key, one in results.items():
+        pairs = [(match, *next(judged)) for match in one.matches()]
+        matches = (replace(match, corrected=p, verdict=verdict) for match, p, verdict in pairs)
+        others = [other for name, found in told.items() if name != key for other in found]
+        made[key] = replace(one.with_matches(matches), family=family).scrutinised(others)
+    return made
 
 
 def on_one_dataset(result: Comparison) -> DatasetComparisons:
@@ -203,7 +225,8 @@ def _table(
         for name in models
         if key not in models[name]
     ]
-    return ComparisonTable(tuple(columns), models, settings.metric is None), tuple(skipped)
+    family = max((one.family for one in results.values()), default=0)
+    return ComparisonTable(tuple(columns), models, settings.metric is None, family), tuple(skipped)
 
 
 def _with_runs(
@@ -338,6 +361,7 @@ def comparison_page(found: DatasetComparisons) -> str:
             notes=notes(table),
             results=[(key, titles[key], one) for key, one in found.results.items()],
             verdict_sentence=verdict_sentence,
+            holds_sentence=holds_sentence,
             listed=_listed,
             skipped=found.skipped,
             most=MOST_ITEMS_LISTED,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import isnan
 from typing import Final
 
@@ -16,10 +15,10 @@ from merilo.baselines.audit import doubtful_golds, number_of_wrong_golds
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.estimates import Estimate, why_items_alone
-from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
+from merilo.baselines.model_comparison import ModelComparison, holds_sentence, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.quality import SensitivityRow, StudyQuality
+from merilo.baselines.quality import StudyQuality
 from merilo.baselines.record import BaselineRecord
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
@@ -29,12 +28,11 @@ from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
-from merilo.reports.baseline_facts import COEFFICIENTS, REASONS, WAYS, dataset_title, ways
+from merilo.reports.baseline_facts import COEFFICIENTS, REASONS, WAYS, dataset_title, sensitivity_ranges, ways
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.estimates import metric_title
 from merilo.reports.paper import arm_rows
 from merilo.reports.prose import adaptive_overlap, comparison, methods
-from merilo.settings import Settings
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
@@ -62,15 +60,6 @@ _MODELS: Final = {
     "one-coin": Text("The one-coin model, one accuracy for each annotator,"),
     "dawid-skene": Text("Dawid and Skene’s model of how annotators confuse labels"),
     "pooled": Text("Dawid and Skene’s model with a matrix of errors that the crowd shares"),
-}
-
-_PROCEDURES: Final = {
-    "majority": Text("majority"),
-    "cascade": Text("cascade"),
-    "glad": Text("GLAD"),
-    "dawid-skene": Text("dawid-skene"),
-    "one-coin": Text("one-coin"),
-    "auto": Text("auto"),
 }
 
 
@@ -144,9 +133,7 @@ def page(
         flagged=_people_to_look_at(quality) if quality else [],
         flag_texts=FLAGS,
         test_names=TESTS,
-        grid=_sensitivity_grid(_sensitivity(baseline, quality)) if quality and quality.sensitivity else None,
-        procedures=_PROCEDURES,
-        own_aggregator=_own_aggregator(baseline.settings),
+        ranges=sensitivity_ranges(record),
         asked=_asked(baseline, attachments or {}),
         frozen=_frozen(attachments or {}),
         arms=arm_rows(experts) if experts else (),
@@ -157,6 +144,7 @@ def page(
         verdicts=VERDICTS,
         comparisons=comparisons,
         verdict_sentence=verdict_sentence,
+        holds_sentence=holds_sentence,
         whole=baseline.whole,
         heaviest=_heaviest(baseline),
         disagreements=[one for one in disagreements if one.found],
@@ -193,31 +181,6 @@ def _heaviest(baseline: Baseline) -> list[SampledStratum]:
     """Return the strata of the dataset with the largest weights; those without responses first."""
     strata = baseline.whole.strata if baseline.whole else ()
     return sorted(strata, key=lambda one: -(one.weight or float("inf")))[:MOST_ROWS]
-
-
-def _own_aggregator(settings: Settings) -> str:
-    """Return the column of the sensitivity table that shows the baseline's own procedure; empty if none does."""
-    if settings.aggregator != "majority":
-        return settings.aggregator
-    return {"none": "majority", "cascade": "cascade"}.get(settings.resolve, "")
-
-
-def _sensitivity(baseline: Baseline, quality: StudyQuality) -> list[SensitivityRow]:
-    """Return the rows of the sensitivity table.
-
-    The row of an estimate on the page has the interval of that estimate.
-    """
-    headline, settings = baseline.estimates.headline, baseline.settings
-    if headline is None:
-        return [*quality.sensitivity]
-    majority = headline.published_two_way if headline.published_differs else headline.two_way
-    own = {"majority": majority, _own_aggregator(settings): headline.two_way}
-    return [
-        replace(row, two_way=crowd)
-        if row.threshold == settings.min_control_accuracy and (crowd := own.get(row.aggregator))
-        else row
-        for row in quality.sensitivity
-    ]
 
 
 def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Chart]]:
@@ -331,15 +294,6 @@ def _people_to_look_at(quality: StudyQuality) -> list[AnnotatorQuality]:
     """Return the annotators with flags, ordered by the number of flags and then of answers, largest first."""
     shown = [one for one in quality.people.annotators if one.flags]
     return sorted(shown, key=lambda one: (-len(one.flags), -one.answers, one.annotator))
-
-
-def _sensitivity_grid(rows: Sequence[SensitivityRow]) -> tuple[list[str], list[list[SensitivityRow]]]:
-    """Return the names of the aggregators, and for each threshold the list of its rows."""
-    names = list(dict.fromkeys(row.aggregator for row in rows))
-    lines: dict[float, list[SensitivityRow]] = {}
-    for row in rows:
-        lines.setdefault(row.threshold, []).append(row)
-    return names, list(lines.values())
 
 
 def _frozen(attachments: Mapping[str, bytes]) -> dict[str, Json] | None:

@@ -45,6 +45,9 @@ _BY_OTHER_METHODS: Final = re.compile(
     r"|dataset_quality\.(expected_wrong_golds|wrong_golds_range)"
 )
 
+#: Under which choices a verdict of a comparison with a model holds, which a folder of that format does not have.
+_SCRUTINY: Final = ".holds"
+
 #: What programs leave in a folder that they open.
 _IGNORED: Final = frozenset({".ipynb_checkpoints", ".DS_Store", "__pycache__"})
 
@@ -183,7 +186,7 @@ def _of_earlier_version(figures: Sequence[Figure]) -> tuple[list[Figure], list[s
         if one.name not in gone
         and one.name != "sensitivity.left_out"
         and not one.name.startswith("warnings.")
-        and not (one.published == ABSENT and _names_auto(one.name))
+        and not (one.published == ABSENT and (_names_auto(one.name) or _SCRUTINY in one.name))
     ]
     sentences = [
         f"{len(some)} values of {of} are taken as an earlier version gave them: this version does not have the {what}"
