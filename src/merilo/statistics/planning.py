@@ -143,7 +143,7 @@ def consensus_accuracy(person: float, overlap: int, item_spread: float = 0.0) ->
 
     Example:
         >>> round(consensus_accuracy(0.8, 5), 3), round(consensus_accuracy(0.8, 5, 0.2), 3)
-        (0.942, 0.888)
+        (0.942, 0.86)
     """
     tie = _divided(overlap, person, item_spread) / 2 if overlap % 2 == 0 else 0.0
     beta = _beta(person, item_spread)
