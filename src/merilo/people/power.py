@@ -302,7 +302,7 @@ def size_for_assurance(
         level: the nominal coverage, in (0, 1).
 
     References:
-        S. Kelley, S. Maxwell (2003), Sample size for multiple regression: obtaining regression coefficients that are
+        K. Kelley, S. Maxwell (2003), Sample size for multiple regression: obtaining regression coefficients that are
         accurate, not simply significant. Psychological Methods 8, 305-321 (assurance of a confidence interval's width).
 
     Example:
