@@ -74,6 +74,24 @@ def test_a_model_that_fails_what_people_find_easy_is_told_by_its_infit_and_items
     assert shown.status == 0
 
 
+def test_a_model_whose_difficulties_are_not_those_of_people_is_named_in_a_warning(study: Path) -> None:
+    shown = merilo("scale", study / "people", study / "odd.csv", study / "weak.csv")
+    said = " ".join(shown.complaint.split())
+    assert (
+        "odd fails items that are easy for people more often than hard ones, so its place on this scale"
+        in said
+    )
+    assert "weak" not in said
+    found = merilo("scale", study / "people", study / "odd.csv", study / "weak.csv", "--json", "-").json
+    odd, weak = found["models"]
+    assert (odd["fits"], weak["fits"]) == (False, True)
+    assert odd["dependence"] < 0 < weak["dependence"]
+    assert any(one.startswith("odd fails items") for one in found["warnings"])
+    answers = dict(line.split(",") for line in (study / "odd.csv").read_text().splitlines()[1:])
+    assert "odd: " in (told := repr(library.item_response(study / "people", {"odd": answers})))
+    assert "does not fit the scale" in told
+
+
 def test_the_two_parameter_model_gives_each_item_a_discrimination(study: Path) -> None:
     found = merilo("scale", study / "people", "--model", "2pl", "--json", "-").json
     slopes = [item["discrimination"] for item in found["items"]["each"]]

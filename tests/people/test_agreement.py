@@ -18,12 +18,13 @@ from simulated_votes import small_votes
 
 from merilo.errors import UsageError
 from merilo.people.agreement import (
+    Deletions,
     LeaveOneOut,
     agreement_by,
     alpha_of_numbers,
     fleiss_kappa,
     gwet_ac1,
-    interval_from_variances,
+    interval_from_deletions,
     jackknife_intervals,
     jackknife_variance,
     krippendorff_alpha,
@@ -32,6 +33,7 @@ from merilo.people.agreement import (
 )
 from merilo.people.votes import Votes
 from merilo.settings import Level
+from merilo.statistics.crossed_difference import skewed_quantile
 
 
 @st.composite
@@ -213,18 +215,56 @@ def test_the_jackknife_variance_of_a_mean_is_that_of_textbooks() -> None:
     assert math.isnan(jackknife_variance(np.ones(1)))
 
 
-def test_the_interval_is_students_from_the_variances_with_half_an_annotator_who_answers_at_random() -> None:
-    # Worked by hand: 10 annotators, A = 0.5; the influence of the random annotator is -1.
-    found = interval_from_variances(0.5, (0.004, 0.009, 0.003), 100, 10)
-    shift = -0.5 / 10.5
-    people = (0.009 * 10 * 9 + 10 * shift**2 + 0.5 * (-1 - shift) ** 2) / (10.5 * 9.5)
-    reach = 2.2621571628 * math.sqrt(0.004 + people - 0.003)
-    assert found.low == pytest.approx(0.5 + shift - reach)
-    assert found.high == pytest.approx(0.5 + shift + reach)
+def deleted(variance: float, n: int) -> np.ndarray:
+    """Coefficients after n deletions with this jackknife variance, symmetric around 0.5."""
+    return 0.5 + np.resize([1, -1], n) * math.sqrt(variance / (n - 1))
+
+
+def test_the_lower_bound_allows_for_an_annotator_more_who_guesses() -> None:
+    # Worked by hand: 10 annotators with equal shares of the answers and A = 0.5, so that one who guesses changes A by -0.1.
+    deletions = Deletions(deleted(0.004, 100), deleted(0.009, 10), deleted(0.003, 500))
+    found = interval_from_deletions(0.5, deletions, 100, np.full(10, 0.1))
+    variance = 0.004 + 0.009 - 0.003
+    assumed = (1 / 11) * (10 / 11) * 10 * 0.1**2
+    third = (1 / 11) * (10 / 11) * (1 - 2 / 11) * 10 * -(0.1**3)
+    t = skewed_quantile(2.2621571628, -third / (variance + assumed) ** 1.5)
+    assert t > 2.4
+    assert found.low == pytest.approx(max(0.5 - t * math.sqrt(variance + assumed), 0.0))
+    by_people = 2.2621571628 * math.sqrt(0.006)
+    lowered = 2.2621571628 * math.sqrt(variance) - 0.25 / 11
+    assert lowered > 1.96 * math.sqrt(variance)
+    assert found.high == pytest.approx(0.5 + lowered + by_people**2 / 2)
     assert found.method == "jackknife over items and annotators, t with 9 degrees of freedom"
 
 
-@pytest.mark.parametrize(("annotators", "low"), [(3, 0.0), (25, 0.84), (200, 0.95)])
+def test_annotators_who_do_most_of_the_work_leave_fewer_degrees_of_freedom() -> None:
+    deletions = Deletions(deleted(0.004, 100), deleted(0.009, 10), deleted(0.003, 500))
+    shares = np.array([0.28, *[0.08] * 9])
+    found = interval_from_deletions(0.5, deletions, 100, shares)
+    assert found.method.endswith("t with 6 degrees of freedom")
+    assert found.low < interval_from_deletions(0.5, deletions, 100, np.full(10, 0.1)).low
+
+
+def guessers_do_most_of_the_work(seed: int) -> Votes:
+    """Answers of 24 people; each guesses with the probability 0.04 and then does six times the work of others."""
+    rng = np.random.default_rng(seed)
+    guesses = rng.random(24) < 0.04
+    busy = np.log(np.where(guesses, 6.0, 1.0)) + 0.7 * rng.standard_normal(24)
+    annotator = np.argsort(-(busy + rng.gumbel(size=(200, 24))), axis=1)[:, :5].ravel()
+    item, truth = np.repeat(np.arange(200), 5), rng.integers(0, 4, 200)
+    right = ~guesses[annotator] & (rng.random(1000) < 0.85)
+    return Votes(item, annotator, np.where(right, truth[item], rng.integers(0, 4, 1000)), 200, 24, 4)
+
+
+def test_the_interval_covers_alpha_where_people_who_guess_do_most_of_the_work() -> None:
+    studies = [guessers_do_most_of_the_work(seed) for seed in range(150)]
+    truth = np.mean([krippendorff_alpha(votes) for votes in studies])
+    intervals = [jackknife_intervals(votes)["krippendorff_alpha"] for votes in studies]
+    covered = sum(interval.low <= truth <= interval.high for interval in intervals)
+    assert covered >= 138  # 92 %
+
+
+@pytest.mark.parametrize(("annotators", "low"), [(3, 0.0), (25, 0.79), (200, 0.95)])
 def test_unanimous_annotators_leave_room_for_others_who_disagree(annotators: int, low: float) -> None:
     item, annotator = np.divmod(np.arange(100 * annotators), annotators)
     found = jackknife_intervals(Votes(item, annotator, item % 2, 100, annotators, 2))

@@ -134,6 +134,21 @@ def test_the_interval_of_a_models_ability_covers_it() -> None:
     assert np.mean(estimates) == pytest.approx(1.0, abs=0.12)
 
 
+def test_the_dependence_tells_reversed_difficulties_from_those_of_people() -> None:
+    rng = np.random.default_rng(0)
+    like, reversed_, covered = 0, 0, 0
+    for seed in range(40):
+        fit, _, difficulty = crowd(seed, people=12, items=100, overlap=5)
+        people_like = locate(fit, np.arange(100), (rng.random(100) < expit(-difficulty)).astype(float))
+        other = locate(fit, np.arange(100), (rng.random(100) < expit(2 + difficulty)).astype(float))
+        like += people_like.dependence < 0.5 and people_like.dependence_z < -1.645
+        reversed_ += other.dependence < 0.5 and other.dependence_z < -1.645
+        covered += people_like.interval.low <= 0 <= people_like.interval.high
+    assert like <= 4  # 5 % of 40 are 2
+    assert reversed_ >= 36
+    assert covered >= 35  # 0.92 of 40 are 36.8, and their standard deviation is 1.7
+
+
 def test_a_respondent_who_errs_where_people_do_not_has_a_high_infit() -> None:
     fit, _, difficulty = crowd(3)
     easy = difficulty < np.median(difficulty)

@@ -30,6 +30,10 @@ from merilo.text import Text
 FEW_ANSWERS: Final = 3.0
 #: Below this spread of abilities, in logits, people do not differ beyond chance.
 NO_SPREAD: Final = 0.1
+#: A model does not fit the scale if its answers depend on the people's difficulties less than half as strongly as
+#: people's do, and chance does not explain this (one-sided, 5 %).
+LEAST_DEPENDENCE: Final = 0.5
+_UNLIKELY: Final = -1.645
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,12 @@ class ModelLocation:
     location: Location
     places: tuple[int, ...]
     scores: FloatArray
+
+    @property
+    def fits(self) -> bool:
+        """Whether its answers depend on the people's difficulties, so that its place on the scale has a meaning."""
+        found = self.location
+        return found.dependence >= LEAST_DEPENDENCE or found.dependence_z > _UNLIKELY
 
     def places_of(self, rows: Sequence[int]) -> list[int]:
         """Return the places in the baseline of items given by their positions in `places`."""
@@ -133,14 +143,15 @@ def ability_scale(
         )
     except DataError as error:
         raise DataError(error.message, file=crowd.folder) from error
+    located = tuple(_located(scored, fit, one) for one in models)
     return AbilityScale(
         crowd,
         fit,
         people_on_scale(fit),
         information(fit),
-        tuple(_located(scored, fit, one) for one in models),
+        located,
         exact,
-        tuple(_warnings(crowd, fit, exact=exact)),
+        tuple(_warnings(crowd, fit, located, exact=exact)),
     )
 
 
@@ -164,7 +175,22 @@ def _located(crowd: StoredBaseline, fit: ItemResponseFit, model: Samples) -> Mod
     )
 
 
-def _warnings(crowd: StoredBaseline, fit: ItemResponseFit, *, exact: bool) -> Iterator[Text]:
+def _warnings(
+    crowd: StoredBaseline, fit: ItemResponseFit, models: Sequence[ModelLocation], *, exact: bool
+) -> Iterator[Text]:
+    for one in models:
+        if not one.fits and one.location.dependence < 0:
+            yield Text(
+                "{model} fails items that are easy for people more often than hard ones, so its place on this scale "
+                "means nothing",
+                model=one.model,
+            )
+        elif not one.fits:
+            yield Text(
+                "the answers of {model} hardly depend on how difficult items are for people, so its place on this "
+                "scale means nothing",
+                model=one.model,
+            )
     if not fit.converged:
         yield Text(
             "the item-response model has not converged after {n:# iteration|# iterations}",

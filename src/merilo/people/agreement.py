@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from merilo.people.reading import Frame, encoded
 from merilo.people.votes import Votes, run_starts
 from merilo.settings import Level
 from merilo.statistics import FloatArray
+from merilo.statistics.crossed_difference import skewed_quantile
 from merilo.statistics.intervals import Interval, cluster_count, student_quantile
 
 
@@ -499,8 +501,8 @@ def _without_answers(votes: Votes, number: FloatArray) -> FloatArray:
     return _ratio(disagreement * (left - 1), 2 * (left * two - one**2), left >= 2)
 
 
-#: As many annotators who answer at random are added to those of the study.
-RANDOM_ANNOTATOR: Final = 0.5
+#: How many annotators who answer at random are added to those of the study.
+RANDOM_ANNOTATORS: Final = 1.0
 
 
 def jackknife_intervals(
@@ -514,14 +516,20 @@ def jackknife_intervals(
 
     v(...) are jackknife variances. Both of the first two contain the chance of single answers, so that part
     is subtracted once. v(items) is at least (2 / N)^2, about what one more item without any agreement would
-    add. The interval is Student's with min(N, P) - 1 degrees of freedom, clipped to [-1, 1].
+    add. The interval is Student's, clipped to [-1, 1]. Its degrees of freedom are min(N, E) - 1, rounded down, at
+    least 1. E = 1 / (sum of s^2) is the effective number of annotators, with s an annotator's share of the answers.
 
-    A few annotators often include none of the population's careless ones. The interval is therefore computed
-    as if half an annotator more, who answers at random, had taken part (as Jeffreys' prior adds half an
-    observation). To first order, a share e of annotators who answer at random changes A to (1 - e)^2 A, so
-    the influence of this annotator is -2 A; it moves the centre of the interval to A - A / (P + 1/2). The
-    interval always holds A, and this annotator alone lowers the lower bound to 0 at most. For this reason, a
-    unanimous study has a lower bound below 1.
+    A few annotators often include none of the population's careless ones. To first order, an annotator with the
+    share s of the answers who answers at random changes A by -2 A s. The lower bound is therefore computed a second
+    time, as if each annotator answered at random with the probability 1 / (P + 1): the variance grows by
+    the one that this causes. The lower of both bounds counts, but this allowance does not take it below 0. For this
+    reason, a unanimous study has a lower bound below 1. Student's quantile of the lower bound is corrected for the
+    skewness that annotators cause.
+
+    A share e of such annotators changes A to (1 - e)^2 A: the root of A, not A, is linear in e. The part of the
+    upper bound's distance that annotators cause, d, therefore grows by d^2 / 4 A, at most twofold. Careless annotators
+    who are missing from the study would lower A, so that the upper bound is A / 2 (P + 1) lower than Student's, but
+    not lower than the normal distribution's.
 
     If items form clusters (`Votes.cluster`), a cluster takes the place of an item: it is left out as a whole,
     N is the number of clusters, and v(answers) is over one annotator's answers to one cluster. With a single
@@ -546,6 +554,7 @@ def jackknife_intervals(
         Psychometrika 73, 407-430 (the variances over items and over raters are added).
         A. C. Cameron, J. Gelbach, D. Miller (2011), Robust inference with multiway clustering. Journal of Business &
         Economic Statistics 29, 238-249 (the variance over single answers is subtracted).
+        P. Hall (1992), On the removal of skewness by transformation. J. Royal Statistical Society B 54, 221-228.
 
     Example:
         >>> item, annotator = np.divmod(np.arange(300, dtype=np.int32), 3)
@@ -557,7 +566,8 @@ def jackknife_intervals(
     pairable = int(several.sum()) if votes.cluster is None else cluster_count(votes.cluster[several])
     if pairable < 2:
         return {}
-    people = int(np.unique(votes.annotator).size)
+    comparable = np.bincount(votes.annotator, weights=several[votes.item])
+    shares = comparable[np.unique(votes.annotator)] / comparable.sum()
     study = LeaveOneOut.of(votes)
     alpha = study.alpha() if level == "nominal" else alpha_of_numbers(votes, level, values)
     kappa, ac1 = study.kappas()
@@ -567,50 +577,50 @@ def jackknife_intervals(
         "gwet_ac1": (gwet_ac1(votes), ac1),
     }
     return {
-        name: interval_from_variances(
-            value, deletions.variance, pairable, people, confidence, clustered=votes.cluster is not None
+        name: interval_from_deletions(
+            value, deletions, pairable, shares, confidence, clustered=votes.cluster is not None
         )
         for name, (value, deletions) in seen.items()
         if np.isfinite(value)
     }
 
 
-def interval_from_variances(
+def interval_from_deletions(
     value: float,
-    variances: tuple[float, float, float],
+    deletions: Deletions,
     items: int,
-    people: int,
+    shares: FloatArray,
     confidence: float = 0.95,
     *,
     clustered: bool = False,
 ) -> Interval:
-    """Compute the interval of a coefficient from its jackknife variances, as `jackknife_intervals` describes.
+    """Compute the interval of a coefficient from its deletions, as `jackknife_intervals` describes.
 
     Args:
         value: the coefficient.
-        variances: over items, annotators and answers; over annotators NaN if it is not defined.
+        deletions: the coefficient after each deletion.
         items: the number of items that have two answers or more, at least 2; or of their clusters.
-        people: the number of annotators.
+        shares: shape (annotators,), the share of each annotator in the answers to these items.
         confidence: the nominal coverage.
         clustered: whether `items` counts clusters of items.
     """
-    of_items, of_people, of_answers = variances
+    of_items, of_people, of_answers = deletions.variance
     of_items = max(of_items, (2 / items) ** 2)
     alone = not np.isfinite(of_people)
-    freedom = items - 1 if alone else min(items, people) - 1
+    effective = 1 / float(shares @ shares)
+    # Equal shares must give the number of annotators in spite of rounding.
+    freedom = items - 1 if alone else max(int(min(items, effective + 1e-9)) - 1, 1)
     t = student_quantile((1 + confidence) / 2, freedom)
     if alone:
         low, high = value - t * sqrt(of_items), value + t * sqrt(of_items)
     else:
-        low = value - t * sqrt(_total(of_items, of_people, of_answers))
-        influence = -2 * max(value, 0.0)
-        more = people + RANDOM_ANNOTATOR
-        shift = RANDOM_ANNOTATOR * influence / more
-        squares = people * (people - 1) * of_people + people * shift**2
-        squares += RANDOM_ANNOTATOR * (influence - shift) ** 2
-        reach = t * sqrt(_total(of_items, squares / (more * (more - 1)), of_answers))
-        low = min(low, max(value + shift - reach, 0.0))
-        high = max(value, value + shift + reach)
+        variance = max(of_items + of_people - of_answers, of_items, of_people)
+        low = _lower(value, variance, t, deletions.annotators, shares)
+        by_people = t * sqrt(max(variance - of_items, 0.0))
+        curved = by_people * min(by_people / (4 * value), 1.0) if value > 0 else by_people
+        normal = NormalDist().inv_cdf((1 + confidence) / 2)
+        lowered = t * sqrt(variance) - max(value, 0.0) / (2 * (shares.size + 1))
+        high = value + max(lowered, normal * sqrt(variance)) + curved
     over = f"{items} clusters of items" if clustered else "items"
     units = f"{over} alone" if alone else f"{over} and annotators"
     method = f"jackknife over {units}, t with {freedom} {'degree' if freedom == 1 else 'degrees'} of freedom"
@@ -618,9 +628,19 @@ def interval_from_variances(
     return Interval(max(low, min(-1.0, value)), min(high, 1.0), confidence, method)
 
 
-def _total(of_items: float, of_people: float, of_answers: float) -> float:
-    """Return the variance over items and annotators together."""
-    return max(of_items + of_people - of_answers, of_items, of_people)
+def _lower(value: float, variance: float, t: float, deleted: FloatArray, shares: FloatArray) -> float:
+    """Return the lower bound: that of the study, or that with annotators who answer at random if it is lower."""
+    moved = (deleted.mean() - deleted) * (1 - 1 / deleted.size)
+    third = float((moved**3).sum())
+    change = -2 * max(value, 0.0) * shares
+    q = RANDOM_ANNOTATORS / (shares.size + RANDOM_ANNOTATORS)
+    wider = variance + q * (1 - q) * float(change @ change)
+    assumed = q * (1 - q) * (1 - 2 * q) * float((change**3).sum())
+
+    def bound(variance: float, third: float) -> float:
+        return value - skewed_quantile(t, -third / variance**1.5) * sqrt(variance)
+
+    return min(bound(variance, third), max(bound(wider, third + assumed), 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,8 @@ class ScaleResult:
             found = one.location
             lines.append(
                 f"{one.model}: {found.ability:+.2f} [{found.interval.low:+.2f}, {found.interval.high:+.2f}]"
-                + (f", above {found.below:.0%} of people" if self.scale.ranked else "")
+                + (f", above {found.below:.0%} of people" if self.scale.ranked and one.fits else "")
+                + ("" if one.fits else ", does not fit the scale")
             )
         return "\n".join(lines)
 
@@ -268,6 +269,9 @@ def _model(scale: AbilityScale, one: ModelLocation) -> dict[str, Json]:
         "expected_score": rounded(found.expected_score),
         "infit": rounded(found.infit),
         "infit_z": rounded(found.infit_z),
+        "dependence": rounded(found.dependence),
+        "dependence_z": rounded(found.dependence_z),
+        "fits": one.fits,
         "fails_unlike_people": _rows(scale, one, worse),
         "solves_unlike_people": _rows(scale, one, better),
     }

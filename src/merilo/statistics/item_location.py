@@ -20,6 +20,9 @@ from merilo.statistics.item_response import ItemResponseFit
 TOO_EASY: Final = 0.95
 #: Abilities are sought between these bounds around the scale's middle, in logits.
 _FARTHEST: Final = 12.0
+#: The relative error of the scale's unit if each item had one answer; it falls with the root of their number. Few
+#: answers leave the people's spread and the items' difficulties too small. By simulation.
+_UNIT_ERROR: Final = 0.3
 _METHOD: Final = "items and the people who define the scale (Student)"
 #: Quadrature of expectations over people.
 _NODE, _HERMITE_WEIGHT = np.polynomial.hermite_e.hermegauss(41)
@@ -40,6 +43,9 @@ class Location:
         infit: the weighted mean square of residuals; above 1 if other items are hard for this respondent than
             for people.
         infit_z: infit as a standard normal value.
+        dependence: how strongly its answers depend on the people's difficulties: 1 as strongly as people's, 0 not
+            at all, below 0 if it fails what is easy for people.
+        dependence_z: the difference of the dependence from 1, as a standard normal value.
         expected: shape (items answered,), the probability of a correct answer to each of the items.
         surprise: shape (items answered,), the standardised residual; below 0 if it fails where people succeed.
     """
@@ -52,6 +58,8 @@ class Location:
     expected_score: float
     infit: float
     infit_z: float
+    dependence: float
+    dependence_z: float
     expected: FloatArray
     surprise: FloatArray
 
@@ -103,7 +111,7 @@ def locate(fit: ItemResponseFit, item: NDArray[np.signedinteger], score: FloatAr
     likelihood it is finite if every answer is correct. What the fit does not know of an item's difficulty is
     integrated out: its logit is divided by the root of 1 + π v / 8, with v the posterior variance of the
     intercept (MacKay). The interval adds the error of the scale, whose origin and unit come from the people
-    of the study; its quantile is Student's.
+    of the study (`_over_people`); its quantile is Student's.
 
     Args:
         fit: the model fitted to people.
@@ -143,13 +151,38 @@ def locate(fit: ItemResponseFit, item: NDArray[np.signedinteger], score: FloatAr
     infit = float(((y - p) ** 2).sum() / variance.sum())
     deviation = sqrt(float((variance * (1 - 4 * variance)).sum())) / float(variance.sum())
     z = (infit ** (1 / 3) - 1) * 3 / deviation + deviation / 3 if deviation > 1e-9 else 0.0
+    dependence, dependence_z = _dependence(d, y - p, variance)
     expected = np.full(len(item), np.nan)
     expected[usable] = p
     with np.errstate(divide="ignore", invalid="ignore"):
         surprise = (score - expected) / np.sqrt(expected * (1 - expected))
     return Location(
-        ability, error, interval, below, share, expected_score(fit, ability), infit, z, expected, surprise
+        ability,
+        error,
+        interval,
+        below,
+        share,
+        expected_score(fit, ability),
+        infit,
+        z,
+        dependence,
+        dependence_z,
+        expected,
+        surprise,
     )
+
+
+def _dependence(easiness: FloatArray, residual: FloatArray, variance: FloatArray) -> tuple[float, float]:
+    """Return the slope of a respondent's logits on the people's, by one Newton step from 1, and its score test.
+
+    Easiness is centred with the weights of Fisher's information, because the ability is estimated from these answers.
+    """
+    centred = easiness - (variance @ easiness) / variance.sum()
+    information = float(variance @ centred**2)
+    if information < 1e-9:
+        return 1.0, 0.0
+    score = float(residual @ centred)
+    return 1 + score / information, score / sqrt(information)
 
 
 def expected_score(fit: ItemResponseFit, ability: float) -> float:
@@ -214,13 +247,15 @@ def _moderated(fit: ItemResponseFit) -> tuple[FloatArray, FloatArray]:
 
 
 def _over_people(fit: ItemResponseFit, ability: float, error: float) -> Interval:
-    """Return the interval of a place on the scale, adding the error of the scale's origin, the average person.
+    """Return the interval of a place on the scale, adding the error of the scale's origin and of its unit.
 
-    With s the spread of abilities and r_i the reliability of respondent i's ability, the mean of abilities has the
-    variance s² / Σ r_i. The unit, a logit, comes from the answers, not from the people.
+    The origin is the average person: with s the spread of abilities and r_i the reliability of respondent i's ability,
+    the mean of abilities has the variance s² / (Σ r_i - 1); 1 is subtracted because s is estimated by maximum
+    likelihood, with the mean. The unit's relative error depends on the number of answers to an item.
     """
-    origin = fit.spread**2 / max(fit.effective, 1e-9)
-    variance = error**2 + origin
+    origin = fit.spread**2 / max(fit.effective - 1, fit.effective / 2, 1e-9)
+    unit = _UNIT_ERROR * ability / sqrt(float(fit.answers[fit.answers > 0].mean()))
+    variance = error**2 + origin + unit**2
     freedom = max(fit.effective - 1, 1.0) * (variance / origin) ** 2 if origin > 0 else 1e6
     reach = student_quantile(0.975, min(freedom, 1e6)) * sqrt(variance)
     return Interval(ability - reach, ability + reach, 0.95, _METHOD)

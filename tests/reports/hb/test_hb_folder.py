@@ -175,6 +175,7 @@ def test_a_folder_of_the_version_whose_dawid_skene_had_a_prior_verifies(hb: Path
         one["ability"] = {"dawid-skene": 0.123, **{k: v for k, v in one["ability"].items() if k != "auto"}}
     del content["dataset_quality"]["wrong_golds_range"]
     content["dataset_quality"]["expected_wrong_golds"] = 0.123
+    content["agreement"]["krippendorff_alpha_ci95"][0] -= 0.01
     path.write_text(json.dumps(content))
     entries["format"] = 1
     entries["files"]["metrics.json"]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -185,8 +186,10 @@ def test_a_folder_of_the_version_whose_dawid_skene_had_a_prior_verifies(hb: Path
     assert "Dawid-Skene model with a prior" in found.taken[0]
     assert "of wrong golds" in found.taken[1]
     content["metrics"]["acc"]["value"] = 0.999
+    content["agreement"]["krippendorff_alpha"] = 0.999
     path.write_text(json.dumps(content))
-    assert [one.name for one in merilo.verify(hb).moved] == ["metrics.acc.value"]
+    moved = [one.name for one in merilo.verify(hb).moved]
+    assert moved == ["metrics.acc.value", "agreement.krippendorff_alpha"]
 
 
 def test_changed_missing_and_unknown_files_are_named(hb: Path) -> None:

@@ -38,11 +38,12 @@ _FORMAT: Final = 2
 #: tried beside the baseline's own; some intervals were computed by other methods (`_BY_OTHER_METHODS`).
 _FORMAT_WITH_PRIOR: Final = 1
 
-#: The figures that a folder of that format has by other methods: experts beside people, the whole dataset, and the
-#: number of wrong golds.
+#: The figures that a folder of that format has by other methods: experts beside people, the whole dataset, the number
+#: of wrong golds, intervals of agreement, and abilities.
 _BY_OTHER_METHODS: Final = re.compile(
     rf"{re.escape(EXPERTS_FILE)}, comparison\.|.*(^|\.)(whole_dataset\.metrics\.\w+|metrics\.\w+\.dataset)\."
     r"|dataset_quality\.(expected_wrong_golds|wrong_golds_range)"
+    r"|.*(^|\.)agreement\.(\w+_ci95\.|method$)|scale\."
 )
 
 #: Under which choices a verdict of a comparison with a model holds, which a folder of that format does not have.
@@ -192,7 +193,11 @@ def _of_earlier_version(figures: Sequence[Figure]) -> tuple[list[Figure], list[s
         f"{len(some)} values of {of} are taken as an earlier version gave them: this version does not have the {what}"
         for some, of, what in (
             (with_prior, "the Dawid-Skene model with a prior, which stands beside the baseline,", "model"),
-            (other, "the whole dataset, of wrong golds and of experts beside people", "methods"),
+            (
+                other,
+                "the whole dataset, of wrong golds, experts beside people, agreement and abilities",
+                "methods",
+            ),
         )
         if some
     ]
