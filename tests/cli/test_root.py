@@ -42,7 +42,7 @@ def test_every_command_is_there_and_explains_itself(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("power --half-width 0.05", ["План исследования", "Для полуширины 0,05", "угадывающего"]),
+        ("power --half-width 0.05", ["План исследования", "Для средней полуширины 0,05", "угадывающего"]),
         ("datasets list", ["Датасет", "Оценка человека", "любых людей"]),
         ("datasets show lcs", ["поля вопроса", "Опубликованные оценки человека", "кого спрашивать"]),
         ("recipe list", ["вопросы: "]),

@@ -12,7 +12,7 @@ from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
-from merilo.text import LANGUAGES, Given, Language, Text
+from merilo.text import LANGUAGES, Given, Language, Text, joined
 
 #: Who answered: people without training, or experts.
 Role: TypeAlias = Literal["people", "experts"]
@@ -288,20 +288,21 @@ def sensitivity_ranges(record: BaselineRecord) -> list[SensitivityRange]:
     over_procedures = [row for row in rows if row.min_control_accuracy == nearest]
     ranges = (
         (
-            Text(
-                "thresholds {low:.1f} to {high:.1f} ({procedure})",
-                low=min(USUAL_THRESHOLDS),
-                high=max(USUAL_THRESHOLDS),
-                procedure=PROCEDURES.get(own, own),
-            ),
+            Text("thresholds {low:.1f} to {high:.1f}", low=min(USUAL_THRESHOLDS), high=max(USUAL_THRESHOLDS)),
+            PROCEDURES.get(own, own),
             [(row, Text("{threshold:.1f}", threshold=row.min_control_accuracy)) for row in over_thresholds],
         ),
         (
-            Text("procedures (threshold {threshold:.1f})", threshold=nearest),
+            Text("procedures"),
+            Text("threshold {threshold:.1f}", threshold=nearest),
             [(row, PROCEDURES.get(row.aggregator, row.aggregator)) for row in over_procedures],
         ),
     )
-    return [SensitivityRange(name, _range(found)) for name, found in ranges if found]
+    return [
+        SensitivityRange(name, joined([_range(found), fixed], "; "))
+        for name, fixed, found in ranges
+        if found
+    ]
 
 
 def _range(rows: Sequence[tuple[SensitivityValue, Text | str]]) -> Text:

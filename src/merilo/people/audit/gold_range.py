@@ -76,7 +76,7 @@ def wrong_gold_range(votes: Votes, gold: IntArray, *, options: int | None = None
         >>> item, annotator = np.divmod(np.arange(50, dtype=np.int32), 5)
         >>> votes = Votes(item, annotator, np.zeros(50, np.int32), 10, 5, 4)
         >>> wrong_gold_range(votes, np.array([0] * 9 + [1], np.int32))
-        GoldRange(low=0, high=2)
+        GoldRange(low=0, high=1)
     """
     options = max(2, votes.labels if options is None else options)
     if not (gold >= 0).any():
