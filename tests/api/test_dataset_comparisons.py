@@ -20,7 +20,7 @@ from merilo.items import Item, Split, read_split, write_splits
 RUN = ("run", "--shots", "0")
 
 #: What follows from the correction for several comparisons.
-CORRECTED = {"p_corrected", "verdict", "verdict_sentence", "holds"}
+CORRECTED = {"p_holm", "verdict", "verdict_sentence", "holds"}
 
 
 @made_once
