@@ -299,9 +299,7 @@ def sensitivity_ranges(record: BaselineRecord) -> list[SensitivityRange]:
         ),
     )
     return [
-        SensitivityRange(name, joined([_range(found), fixed], "; "))
-        for name, fixed, found in ranges
-        if found
+        SensitivityRange(name, joined([_range(found), fixed], "; ")) for name, fixed, found in ranges if found
     ]
 
 

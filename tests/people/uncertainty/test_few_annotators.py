@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from merilo.people.uncertainty.annotator_accuracy import answer_difference, guessing_variance, individuals
+from merilo.people.uncertainty.annotator_accuracy import (
+    answer_difference,
+    clear_third_cumulant,
+    guessing_variance,
+    individuals,
+)
 from merilo.people.uncertainty.two_way import influences, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.intervals import limited_freedom
@@ -155,3 +160,9 @@ def test_a_single_person_is_not_beaten_by_a_model_as_good_because_nobody_guessed
     assert held >= 51
     assert below <= 4
     assert above <= 4
+
+
+def test_a_crowd_without_influence_has_no_skewness() -> None:
+    """Every item may be decided by all others, while a model fitted again without a group decides otherwise."""
+    assert clear_third_cumulant(np.zeros(5)) == 0
+    assert clear_third_cumulant(np.zeros(0)) == 0

@@ -109,7 +109,7 @@ def clear_third_cumulant(sums: FloatArray) -> float:
     present = sums[sums != 0]
     spread = float((present**2).mean()) if present.size else 0.0
     skewness = float((present**3).mean()) / spread**1.5 if spread > 0 else 0.0
-    return float((sums**3).sum()) if abs(skewness) > 2 * np.sqrt(6 / present.size) else 0.0
+    return float((sums**3).sum()) if abs(skewness) > 2 * np.sqrt(6 / max(present.size, 1)) else 0.0
 
 
 def skewed_wilson(p: float, effective: float, quantile: float, skewness: float) -> tuple[float, float]:
