@@ -12,7 +12,7 @@ import polars as pl
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_items import item_points, metas, texts
 from merilo.baselines.decision_rule import DecisionRule, decision_rule, tie_weights, two_ways
-from merilo.baselines.item_clusters import ItemClusters, find_clusters
+from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.steps import test_items
 from merilo.datasets import Dataset
@@ -186,8 +186,8 @@ def _clusters(
     responses: Responses, gold: Gold | None, declared: Dataset | None, chosen: str | None
 ) -> ItemClusters | None:
     items = test_items(responses)
-    fields = [items, *([gold.fields] if gold and gold.fields is not None else [])]
-    return find_clusters(chosen, declared.cluster if declared else None, items["item"].to_list(), fields)
+    tables = field_tables(items, gold)
+    return find_clusters(chosen, declared.cluster if declared else None, items["item"].to_list(), tables)
 
 
 def _out_of_bag_rule(

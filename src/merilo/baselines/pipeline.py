@@ -280,8 +280,9 @@ def baseline(
             if programs
             else estimate_metrics(scorer, screened, decided, settings)
         )
+    table = tabulate(cleaned, screened, decided, scorer)
     diagnosis = diagnose(
-        cleaned, screened, decided, settings, scorer=scorer, skills=skills, health=check.health
+        cleaned, screened, decided, settings, table=table, scorer=scorer, skills=skills, health=check.health
     )
     if scorer and not programs:
         more = _warnings_on_auto(scorer, screened.pool, estimates, settings)
@@ -293,7 +294,7 @@ def baseline(
         cleaned=cleaned,
         screened=screened,
         decided=decided,
-        consensus=tabulate(cleaned, screened, decided, scorer),
+        consensus=table,
         scorer=scorer,
         estimates=estimates,
         whole=estimate_dataset(scorer, screened, decided, settings, population)

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from merilo.atomic_write import unguarded
+from merilo.baselines.item_clusters import field_tables
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.people.gold import Gold
 from merilo.responses import INPUT_MARK
@@ -156,7 +157,7 @@ def population_of_weights(table: pl.DataFrame, *, source: str, items: Mapping[in
 def _strata_of(fields: Sequence[str], items: pl.DataFrame, gold: Gold | None) -> dict[int, str]:
     """Return the stratum of each of the study's items."""
     table = items.select("item")
-    tables = [items, *([gold.fields] if gold and gold.fields is not None else [])]
+    tables = field_tables(items, gold)
     for place, name in enumerate(fields):
         named = [
             (one, column)

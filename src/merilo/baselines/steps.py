@@ -32,7 +32,7 @@ from merilo.people import aggregation, cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement, measure, on_scale
 from merilo.people.collection_design import CollectedDesign, collected_design
-from merilo.people.decision import PoolVotes, decide, each_answer, passed_shares, pool_votes, with_parts
+from merilo.people.decision import PoolVotes, decide_by, each_answer, passed_shares, pool_votes, with_parts
 from merilo.people.gold import Gold, normalise_gold
 from merilo.people.quality.controls import (
     ControlHealth,
@@ -230,15 +230,7 @@ def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, set
     if declaration.answer.kind == "program":
         consensus = each_answer(pool)
         return Decided(consensus, consensus, _ways(cleaned, pool, consensus), 0, {})
-    consensus = decide(
-        pool,
-        aggregator=settings.aggregator,
-        resolve=settings.resolve,
-        anchor_controls=settings.anchor_controls,
-        min_votes=settings.min_votes,
-        open_answers=settings.open_answers,
-        free_text=declaration.answer.kind == "text",
-    )
+    consensus = decide_by(settings, pool, free_text=declaration.answer.kind == "text")
     majority, low_agreement = without_majority(pool, settings, cleaned.items.height)
     return Decided(
         consensus, majority, _ways(cleaned, pool, consensus), low_agreement, _votes_needed(pool, settings)
@@ -270,22 +262,17 @@ def tabulate(
 
 
 def _warnings_on_dependence(
-    cleaned: Cleaned, pool: PoolVotes, decided: Decided, scorer: ConsensusScorer | None
+    cleaned: Cleaned, pool: PoolVotes, decided: Decided, table: pl.DataFrame
 ) -> tuple[BaselineWarning, ...]:
     if Resolution.EACH_ANSWER in decided.consensus.how:
         return ()
-    points = scorer.share_earned(decided.consensus) if scorer else {}
-    tables = [
-        cleaned.items,
-        *([cleaned.gold.fields] if cleaned.gold and cleaned.gold.fields is not None else []),
-    ]
     return (
         *warnings_on_dependence(
             pool.votes, decided.consensus.label, [str(one) for one in pool.everyone.annotators]
         ),
         *warnings_on_fields(
-            {int(number): earned for number, earned in points.items()},
-            tables,
+            dict(table.select("item", "points").drop_nulls().iter_rows()),
+            field_tables(cleaned.items, cleaned.gold),
             cleaned.clusters.field if cleaned.clusters else None,
         ),
     )
@@ -297,11 +284,12 @@ def diagnose(
     decided: Decided,
     settings: Settings,
     *,
+    table: pl.DataFrame,
     scorer: ConsensusScorer | None,
     skills: pl.DataFrame | None,
     health: ControlHealth,
 ) -> Diagnosis:
-    """Compute the status, warnings, agreement, groups and cost of the baseline."""
+    """Compute the status, warnings, agreement, groups and cost of the baseline; `table` is that of `tabulate`."""
     items, pool = cleaned.items, screened.pool
     adaptive = _adaptive(cleaned, screened, settings)
     reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
@@ -321,7 +309,7 @@ def diagnose(
             *warnings_on_variants(scorer),
             *(warnings_on_adaptive_overlap(adaptive) if adaptive else ()),
             *(cleaned.clusters.warnings() if cleaned.clusters else ()),
-            *_warnings_on_dependence(cleaned, pool, decided, scorer),
+            *_warnings_on_dependence(cleaned, pool, decided, table),
         ),
         agreement=agreement_of(pool, settings, no_agreement=Resolution.EACH_ANSWER in decided.consensus.how),
         by=groups_by(

@@ -44,7 +44,7 @@ from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.worth import OF_LABELS, parts
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.audit.findings import audit
-from merilo.people.decision import PoolVotes, decide, pool_votes
+from merilo.people.decision import PoolVotes, decide_by, pool_votes
 from merilo.people.quality.controls import ExclusionRule
 from merilo.people.uncertainty.annotator_accuracy import answer_difference
 from merilo.people.votes import IntArray, Votes
@@ -248,15 +248,7 @@ class _Study:
             ability = self._everyone["glad"].fit if self._everyone else None
             rule = rule_of(name, pool, consensus, self.settings, ability)
         elif self._procedures:
-            consensus = decide(
-                pool,
-                aggregator=self.settings.aggregator,
-                resolve=self.settings.resolve,
-                anchor_controls=self.settings.anchor_controls,
-                min_votes=self.settings.min_votes,
-                open_answers=self.settings.open_answers,
-                free_text=self._free_text,
-            )
+            consensus = decide_by(self.settings, pool, free_text=self._free_text)
             rule = self._own_rule(pool)
         else:
             return self._alternative(pool, self.own.label, self._own_rule(pool))

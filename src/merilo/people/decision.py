@@ -18,7 +18,7 @@ from merilo.people.aggregation import NO_LABEL, Consensus, MinVotes, Resolution,
 from merilo.people.collection_design import asked_by_design
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
-from merilo.settings import AdaptiveDesign, AdaptiveOverlap, Aggregator, Resolve
+from merilo.settings import AdaptiveDesign, AdaptiveOverlap, Aggregator, Resolve, Settings
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import exact_interval
 
@@ -191,6 +191,19 @@ def pool_votes(
         if design is None
         else asked_by_design(responses, design)[responses.table.select(given).to_series().to_numpy()],
         overlap=None if design is None else design.overlap,
+    )
+
+
+def decide_by(settings: Settings, pool: PoolVotes, *, free_text: bool) -> Consensus:
+    """Compute the consensus on the items of a pool by the settings of a baseline; see `decide`."""
+    return decide(
+        pool,
+        aggregator=settings.aggregator,
+        resolve=settings.resolve,
+        anchor_controls=settings.anchor_controls,
+        min_votes=settings.min_votes,
+        open_answers=settings.open_answers,
+        free_text=free_text,
     )
 
 

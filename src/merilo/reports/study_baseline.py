@@ -21,14 +21,14 @@ from merilo.baselines.provenance import provenance
 from merilo.baselines.study_input import find_population, gold_of
 from merilo.errors import DataError, UsageError, argument, renamed
 from merilo.people.out_of_bag import OutOfBag, OutOfBagDesign
-from merilo.people.reading import StudyResponses, read_responses
+from merilo.people.reading import StudyResponses
 from merilo.reports.baseline import BaselineResult, baseline
 from merilo.reports.hb.expert_raw import experts_computed
 from merilo.reports.hb.raw_study import RAW, RawStudy, without_folders
 from merilo.responses import Responses
 from merilo.settings import AnalysisSettings, Settings
 from merilo.strict_json import Json, as_text
-from merilo.studies.collected import collected_table, read_imports
+from merilo.studies.collected import collected_table, read_collected, read_imports
 from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import (
     FROZEN_FILE,
@@ -75,20 +75,7 @@ def read_answers_table(folder: StudyFolder, path: Path, fields: Sequence[str]) -
         path: the table.
         fields: its columns that hold the items' input fields.
     """
-    return read_responses(
-        path,
-        platform="csv",
-        dataset=folder.declared(),
-        item=["id", *fields],
-        annotator="respondent",
-        answer="answer",
-        control="control",
-        page="page",
-        started="started",
-        submitted="submitted",
-        seconds="seconds",
-        reward="reward",
-    )
+    return read_collected(path, folder.declared(), ("id", *fields))
 
 
 def frozen_plan(folder: StudyFolder) -> Study:

@@ -12,12 +12,12 @@ import polars as pl
 from sqlalchemy import Connection, select
 
 from merilo.people.platforms.export import json_text
-from merilo.people.reading import StudyResponses, read_responses
+from merilo.people.reading import StudyResponses
 from merilo.people.spelling import NOT_SHOWN
 from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.strict_json import Json
-from merilo.studies.collected import input_columns
+from merilo.studies.collected import input_columns, read_collected
 from merilo.studies.platform_rows import as_given
 from merilo.studies.study_tasks import study_tasks
 
@@ -161,20 +161,7 @@ def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = 
         .with_columns(pl.col("answer").replace(changed) if changed else pl.col("answer"))
         .sort(_NUMBER, "submitted", "respondent", nulls_last=True)
     )
-    return read_responses(
-        table,
-        platform="csv",
-        dataset=study.declared,
-        item=("id", *inputs) if inputs else (SITE_TASK, "id"),
-        annotator="respondent",
-        answer="answer",
-        control="control",
-        page="page",
-        started="started",
-        submitted="submitted",
-        seconds="seconds",
-        reward="reward",
-    )
+    return read_collected(table, study.declared, ("id", *inputs) if inputs else (SITE_TASK, "id"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,13 @@ import polars as pl
 from pydantic import Field
 
 from merilo.atomic_write import write_bytes, write_text
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, OutputError
 from merilo.files import opened
 from merilo.files import sha256 as file_sha256
 from merilo.people import platforms
 from merilo.people.platforms import Platform
+from merilo.people.reading import StudyResponses, read_responses
 from merilo.records import Record
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, indented
@@ -340,6 +342,30 @@ def answers_table(
         repeated=every.height - replies.height,
         planned_pay=int(replies["planned"].sum()),
         fields=tuple(dict.fromkeys(name for task in replies["task"] for name in fields[task])),
+    )
+
+
+def read_collected(source: Path | pl.DataFrame, declared: Dataset, item: Sequence[str]) -> StudyResponses:
+    """Read collected answers, whose columns are `COLUMNS` and those of the items.
+
+    Args:
+        source: a file, or its rows.
+        declared: the dataset.
+        item: the columns that identify an item.
+    """
+    return read_responses(
+        source,
+        platform="csv",
+        dataset=declared,
+        item=item,
+        annotator="respondent",
+        answer="answer",
+        control="control",
+        page="page",
+        started="started",
+        submitted="submitted",
+        seconds="seconds",
+        reward="reward",
     )
 
 

@@ -137,7 +137,7 @@ def widened(
     variances: tuple[float, float, float],
     level: float,
 ) -> tuple[float, float]:
-    """Move a bound outwards if annotators who guess would cause a larger variance than the study's annotators do.
+    """Move the bounds outwards by the variance that annotators who guess would add to that of the study's annotators.
 
     The variance assumed for guessing is not estimated, so it does not reduce the degrees of freedom.
 

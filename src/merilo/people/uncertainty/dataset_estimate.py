@@ -124,7 +124,9 @@ def consensus_of_dataset(
     by_answers = min(float(pull @ pull), items.uncorrected)
     kept = by_answers / items.uncorrected if items.uncorrected > 0 else 1.0
     of_items = items.corrected + (items.uncorrected - items.corrected) * kept
-    shared = shared_part(votes, replace(influence, answer=pull * influence.item.shape[0])).above_zero()
+    n = influence.item.shape[0]
+    weighted = replace(influence, answer=pull * n, guess=influence.guess * share * n)
+    shared = shared_part(votes, weighted).above_zero()
     total = of_items + shared.variance
     doubt = of_items**2 / items.freedom + shared.doubt
     freedom = total**2 / doubt if doubt > 0 else items.freedom
@@ -138,10 +140,9 @@ def consensus_of_dataset(
         method=OVER_BOTH,
         level=level,
     )
-    guessing = guessing_variance(votes.annotator, influence.guess * share, votes.annotators)
     both = _for_few_annotators(
         both,
-        guessing,
+        GuessingVariance(shared.below, shared.above),
         value,
         bounds=bounds,
         variances=(of_items, shared.variance, doubt),
