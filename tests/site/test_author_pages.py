@@ -24,7 +24,7 @@ from merilo.studies.study_folder import StudyFolder
 
 Frozen = Callable[..., StudyFolder]
 PASSWORD = "correct horse battery"
-HOSTILE = "<script>alert('x')</script>{{ 7 * 7 }}\"'&"
+HOSTILE = "<script>alert('x')</script>{{ 1867 * 7919 }}\"'&"
 
 
 @pytest.fixture
@@ -208,9 +208,7 @@ def test_hostile_text_stays_text_on_every_page(client: TestClient, site: Annotat
     for answer in pages:
         assert answer.status_code == 200
         assert "<script>alert" not in answer.text
-        assert (
-            "49" not in re.sub(r"\d{3,}|[0-9a-f]{8,}|\d\d:\d\d|-\d\d", "", answer.text) or "{{" in answer.text
-        )
+        assert str(1867 * 7919) not in answer.text, "a template inside the text was filled in"
         assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert sum(HOSTILE in unescape(answer.text) for answer in pages) >= 5
 
