@@ -95,6 +95,30 @@ def test_everything_that_a_request_says_is_sent() -> None:
     }
 
 
+@every(
+    ("name", "others", "added"),
+    [
+        (LOCAL, {"response_format": '{"type": "json_object"}'}, {"response_format": {"type": "json_object"}}),
+        (LOCAL, {"temperature": 0.5}, {"temperature": 0.5}),
+        ("local-completions", {"response_format": '{"type": "text"}'}, {"response_format": {"type": "text"}}),
+        ("anthropic-chat", {"service_tier": "standard_only"}, {"service_tier": "standard_only"}),
+    ],
+)
+def test_top_k_and_fields_of_the_body_s_own_are_sent(
+    name: str, others: dict, added: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
+    extra = {"min_p": 0.1, **{key: value for key, value in others.items() if key != "response_format"}}
+    given = {"top_k": "20", "extra_body": json.dumps(extra)}
+    if "response_format" in others:
+        given["response_format"] = others["response_format"]
+    with ScriptedServer() as server:
+        ask(name, arguments(server, **given), [request("?", max_tokens=9)])
+    body = server.asked[0].body
+    assert body["top_k"] == 20
+    assert body.items() >= {"min_p": 0.1, **added}.items()
+
+
 def test_an_answer_is_cut_at_the_stop_strings_that_the_api_has_no_room_for() -> None:
     with ScriptedServer([Answers("one#two")]) as server:
         reply = ask(LOCAL, arguments(server), [request("?", stop=("\n", "a", "b", "c", "#"))])[0]

@@ -20,6 +20,7 @@ from merilo.models.backends.servers import RateLimits
             '{"model": "a,b", "num_concurrent": 4, "images": true}',
             {"model": "a,b", "num_concurrent": "4", "images": "true"},
         ),
+        ('{"model": "a", "extra_body": {"x": [1]}}', {"model": "a", "extra_body": '{"x": [1]}'}),
     ],
 )
 def test_arguments_are_names_and_values(text: str, read: dict[str, str]) -> None:
@@ -33,7 +34,6 @@ def test_arguments_are_names_and_values(text: str, read: dict[str, str]) -> None
         ("=4", "takes NAME=VALUE"),
         ("model=a,model=b", "names 'model' twice"),
         ('{"model": "a"', "starts as a JSON object and is none"),
-        ('{"model": {"a": 1}}', "takes a JSON object of texts, numbers, true and false"),
     ],
 )
 def test_what_is_no_argument_is_refused(text: str, message: str) -> None:
@@ -88,6 +88,9 @@ def test_a_key_is_taken_from_the_environment_only(name: str, variable: str) -> N
         ({"max_retries": "-1"}, "max_retries must be 0 or more"),
         ({"timeout": "soon"}, "timeout must be a number, not 'soon'"),
         ({"timeout": "nan"}, "timeout must be a finite number"),
+        ({"extra_body": "[1]"}, "extra_body must be a JSON object, not '\\[1\\]'"),
+        ({"extra_body": '{"n": 2, "stream": true}'}, "extra_body must not set n, stream"),
+        ({"response_format": "json"}, "response_format must be a JSON object"),
         ({"images": "maybe"}, "images must be true or false, not 'maybe'"),
         (
             {"base_url": "h:80/v1"},

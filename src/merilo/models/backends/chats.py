@@ -201,7 +201,7 @@ class ChatCompletions(ChatBackend):
             body[self._tokens_field] = most
         if request.stop and self._stops:
             body["stop"] = list(request.stop[:MOST_STOPS])
-        return body | (sampling_of(request) if self._sampling else {})
+        return body | (sampling_of(request) if self._sampling else {}) | self._args.added
 
     def _picture(self, part: Media) -> Json:
         if not self._images:
@@ -347,7 +347,7 @@ class AnthropicChat(ChatBackend):
             body["system"] = system
         if stops := [mark for mark in request.stop if mark.strip()]:
             body["stop_sequences"] = list(stops)
-        return body | (sampling_of(replace(request, seed=None)) if self._sampling else {})
+        return body | (sampling_of(replace(request, seed=None)) if self._sampling else {}) | self._args.added
 
     def _message(self, message: ChatMessage) -> dict[str, Json]:
         # The API refuses texts of white space alone.

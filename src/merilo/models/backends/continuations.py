@@ -137,7 +137,7 @@ class Completions(ServerBackend):
         def read(body: dict[str, Json]) -> ModelReply:
             return self._read_text(body, request.stop[MOST_STOPS:])
 
-        return await self._reply(body, read, _estimated(request.prompt, most or 256))
+        return await self._reply(body | self._args.added, read, _estimated(request.prompt, most or 256))
 
     def _read_text(self, body: Row, stop: Sequence[str]) -> ModelReply:
         choice = first_choice(body)
@@ -175,7 +175,7 @@ class Completions(ServerBackend):
             if self._args.tokenized_requests:
                 prompt = [*before, *after]
         body: dict[str, Json] = {"model": self.model, "prompt": prompt, "temperature": 0, "max_tokens": 1}
-        body |= {"logprobs": 1, "echo": True}
+        body |= {"logprobs": 1, "echo": True} | (self._args.extra_body or {})
 
         def read(body: dict[str, Json]) -> ModelReply:
             asked = count_at(body, "usage", "prompt_tokens")

@@ -11,7 +11,7 @@ from pydantic import Field
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
 from merilo.models.asking import FINISHES, Abilities, Finish, ModelReply, Request
 from merilo.models.backends.chats import clean, estimated_tokens
-from merilo.models.backends.model_arguments import SECRETS, BackendArguments, nearest
+from merilo.models.backends.model_arguments import SECRETS, BackendArguments, JsonObject, nearest
 from merilo.models.backends.servers import Attempts, RateLimiter, RateLimits
 from merilo.wording import shortened
 
@@ -31,6 +31,8 @@ class InspectArguments(BackendArguments):
     timeout: float = Field(300, gt=0, allow_inf_nan=False)
     max_gen_toks: int = Field(0, ge=0)
     reasoning_effort: str | None = None
+    top_k: int | None = Field(None, ge=-1)
+    extra_body: JsonObject | None = None
 
 
 class InspectProvider:
@@ -103,6 +105,8 @@ class InspectProvider:
             max_tokens=request.max_tokens or self._args.max_gen_toks or None,
             temperature=request.temperature,
             top_p=request.top_p,
+            top_k=self._args.top_k,
+            extra_body=self._args.extra_body,
             seed=request.seed,
             stop_seqs=list(request.stop) or None,
             reasoning_effort=self._args.reasoning_effort,  # type: ignore[arg-type] # Inspect checks the word
@@ -154,8 +158,8 @@ def open_inspect(name: str, given: Mapping[str, str], limits: RateLimits) -> Ins
 
     Args:
         name: `inspect/PROVIDER/MODEL`.
-        given: `base_url`, `num_concurrent`, `max_retries`, `timeout`, `max_gen_toks`, `reasoning_effort`; all
-            others go to the provider.
+        given: `base_url`, `num_concurrent`, `max_retries`, `timeout`, `max_gen_toks`, `reasoning_effort`, `top_k`,
+            `extra_body`; all others go to the provider.
         limits: the limits a minute.
 
     Raises:

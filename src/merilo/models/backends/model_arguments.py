@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Final, Literal, NoReturn, Self
+from typing import Annotated, Any, Final, Literal, NoReturn, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from merilo.errors import UsageError, argument, one_text
+from merilo.errors import InputError, UsageError, argument, one_text
+from merilo.strict_json import Json, parse_json
 from merilo.wording import listed, shortened
 
 #: Arguments that would put a key into logs and shell histories; keys come from the environment only.
 SECRETS: Final = frozenset({"api_key", "auth_token", "header", "token"})
+#: Fields of a request's body that Merilo sets itself: another value would change the question, or what comes back.
+_OWN_FIELDS: Final = frozenset({"model", "messages", "prompt", "stream", "n", "echo", "logprobs"})
 _NOT_GIVEN: Final = frozenset({"", "None", "none", "null"})
 
 
@@ -49,8 +52,6 @@ def _from_json(text: str) -> dict[str, str]:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         _wrong(f"starts as a JSON object and is none: {shortened(str(error))}")
-    if any(isinstance(entry, list | dict) for entry in value.values()):
-        _wrong("takes a JSON object of texts, numbers, true and false")
     return {name: entry if isinstance(entry, str) else json.dumps(entry) for name, entry in value.items()}
 
 
@@ -119,6 +120,27 @@ class BackendArguments(BaseModel):
             _wrong(f"{name} {told}, not {shortened(values[name])!r}")
 
 
+def _parsed(text: str) -> object:
+    try:
+        value = parse_json(text, file="")
+    except InputError as error:
+        raise ValueError("must be a JSON object") from error
+    if not isinstance(value, dict):
+        raise ValueError("must be a JSON object")  # noqa: TRY004 - pydantic's errors are ValueErrors
+    return value
+
+
+def _is_free(fields: dict[str, object]) -> dict[str, object]:
+    """Refuse fields of a request's body that Merilo sets itself."""
+    if own := sorted(_OWN_FIELDS & fields.keys()):
+        raise ValueError(f"must not set {listed(own)}")
+    return fields
+
+
+#: A JSON object, given as text. The values of `Json` are not checked again: pydantic cannot check a recursive type.
+JsonObject: TypeAlias = Annotated[dict[str, Any], BeforeValidator(_parsed)]
+
+
 class ServerArguments(BackendArguments):
     """The arguments of every backend that talks to a server.
 
@@ -131,6 +153,8 @@ class ServerArguments(BackendArguments):
         max_gen_toks: the most tokens of an answer for requests that name none; 0 leaves it to the server.
         verify_certificate: whether certificates are checked.
         ca_cert_path: the file of the authorities to check certificates with.
+        top_k: the number of most likely tokens that are sampled from; no server of OpenAI's own takes it.
+        extra_body: further fields of each request's body; they replace fields of the same name.
     """
 
     model: str
@@ -141,6 +165,14 @@ class ServerArguments(BackendArguments):
     max_gen_toks: int = Field(0, ge=0)
     verify_certificate: bool = True
     ca_cert_path: str | None = None
+    top_k: int | None = Field(None, ge=-1)
+    extra_body: Annotated[JsonObject, AfterValidator(_is_free)] | None = None
+
+    @property
+    def added(self) -> dict[str, Json]:
+        """What the arguments add to the body of each request for a text."""
+        named = self.model_dump(include={"top_k", "response_format"}, exclude_none=True)
+        return named | (self.extra_body or {})
 
 
 class ChatArguments(ServerArguments):
@@ -150,6 +182,7 @@ class ChatArguments(ServerArguments):
     """
 
     images: bool | None = None
+    response_format: JsonObject | None = None
     reasoning_effort: str | None = None
     enable_thinking: bool | None = None
     think_end_token: str | None = None
@@ -173,6 +206,7 @@ class AnthropicArguments(ServerArguments):
 class CompletionArguments(ServerArguments):
     """The arguments of a server that continues texts; those of the tokenizer are lm-eval's."""
 
+    response_format: JsonObject | None = None
     max_gen_toks: int = Field(256, ge=0)
     tokenizer: str | None = None
     tokenizer_backend: Literal["auto", "huggingface", "tiktoken", "remote", "none"] | None = None
