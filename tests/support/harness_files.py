@@ -46,7 +46,7 @@ def lm_eval_choice(place: int, name: str, item: Item, likeliest: str, **other: A
         "filter": "none",
         "metrics": ["acc"],
         "doc_hash": "0" * 64,
-        "acc": 1.0,
+        "acc": float(likeliest == str(item.outputs)),
         **other,
     }  # fmt: skip
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command import merilo
 from harness_files import data_of, items_of, lm_eval_choice, lm_eval_text, openai_batch, written
 
 from merilo import score
@@ -33,6 +34,33 @@ def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: 
         for texts in (tuple(texts_of(inputs)), (prompt,), (f"Задание.\n\n{prompt}\n",)):
             found = finder.find(LogRow(row=1, ids=(), texts=texts, prompt=prompt, reply=reply))
             assert (found.place, found.by) == (place, "inputs"), (item.id, texts)
+
+
+@pytest.mark.parametrize("shown", ["inputs", "prompt", "prompt after a solved item", "another prompt"])
+def test_no_row_of_short_and_repeated_inputs_is_lost(shown: str, tmp_path: Path) -> None:
+    """Sequences of brackets repeat, stand within each other, and one of them is the `{}` of the instruction."""
+    from merilo.datasets import dataset
+    from merilo.datasets.rendering import bare_parts, render
+    from merilo.items import read_split
+
+    declared, data = dataset("bps"), tmp_path / "bps.json"
+    assert merilo("datasets", "generate", "bps", "--seed", "1", "--size", "400", "--out", data).status == 0
+    items = list(read_split(data))
+    assert len({item.inputs for item in items}) < 400
+    rows = []
+    for at, item in enumerate(items):
+        bare = "".join(map(str, bare_parts(item, declared)))
+        prompt = {
+            "inputs": "",
+            "prompt": render(item, declared),
+            "prompt after a solved item": f"{render(items[5], declared)} 1\n\n{bare}",
+            "another prompt": f"Это последовательность правильная?\n{item.inputs}\n0 или 1?",
+        }[shown]
+        row = lm_eval_text(at, "bps", item, str(item.outputs), doc={"query": prompt or item.inputs})
+        row["arguments"]["gen_args_0"]["arg_0"] = prompt
+        rows.append(row)
+    found = score(written(tmp_path / "s.jsonl", rows), dataset="bps", data=data)
+    assert (found.answered, found.metrics["acc"].value) == (400, 1)
 
 
 def test_an_id_with_other_inputs_is_another_version_of_the_item(tmp_path: Path) -> None:

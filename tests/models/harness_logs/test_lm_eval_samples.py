@@ -34,6 +34,65 @@ def test_choices_that_are_no_labels_mean_the_label_of_the_same_option(tmp_path: 
     assert [*found.answers.matched.given.values()] == ["D"]
 
 
+def foreign(choices: list[str], label_of: list[str], *, target: bool = True, wrong: int = 0) -> list[dict]:
+    """Rows of a task with choices of its own; the model is wrong in the first `wrong` rows."""
+    rows = []
+    for at, item in enumerate(items_of("parus")):
+        right = label_of.index(str(item.outputs))
+        likeliest = right if at >= wrong else 1 - right
+        row = lm_eval_choice(at, "parus", item, "", target=str(right), acc=float(at >= wrong))
+        for place, choice in enumerate(choices):
+            row["arguments"][f"gen_args_{place}"]["arg_1"] = f" {choice}"
+            row["resps"][place] = [["-0.5" if place == likeliest else "-2.5", "False"]]
+        if not target:
+            del row["target"], row["acc"]
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("choices", "label_of", "target"),
+    [
+        (["верно", "неверно"], ["1", "2"], True),
+        (["верно", "неверно"], ["2", "1"], True),
+        (["A", "B"], ["2", "1"], True),
+        (["A", "B"], ["1", "2"], False),
+        (["0", "1"], ["1", "2"], False),
+        (["а)", "б)"], ["1", "2"], False),
+    ],
+)
+def test_choices_of_the_harness_get_the_labels_that_its_right_answers_tell(
+    choices: list[str], label_of: list[str], target: bool, tmp_path: Path
+) -> None:
+    """By position, a task that turns the choices round would be scored as its opposite."""
+    log = written(tmp_path / "s.jsonl", foreign(choices, label_of, target=target, wrong=3))
+    found = scored(log, "parus")
+    assert found.metrics["acc"].value == 5 / 8
+    assert any("the choices are not the dataset's labels" in note for note in found.answers.log.notes)
+
+
+def test_choices_that_nothing_explains_are_refused(tmp_path: Path) -> None:
+    silent = written(tmp_path / "a.jsonl", foreign(["верно", "неверно"], ["1", "2"], target=False))
+    with pytest.raises(
+        DataError, match="' верно', ' неверно' for the labels '1', '2', and neither right answers"
+    ):
+        scored(silent, "parus")
+    rows = foreign(["верно", "неверно"], ["1", "2"])[:4] + foreign(["верно", "неверно"], ["2", "1"])[4:]
+    with pytest.raises(DataError, match="do not agree on which choice is which label"):
+        scored(written(tmp_path / "b.jsonl", rows), "parus")
+
+
+def test_another_right_answer_than_the_items_is_told(tmp_path: Path) -> None:
+    rows = [
+        lm_eval_choice(at, "parus", item, "1", target="1", acc=1.0)
+        for at, item in enumerate(items_of("parus"))
+    ]
+    log = written(tmp_path / "s.jsonl", rows)
+    wrong = sum(item.outputs != "1" for item in items_of("parus"))
+    notes = scored(log, "parus").answers.log.notes
+    assert any(f"in {wrong} of 8 rows the log counts another answer as right" in note for note in notes)
+
+
 def test_loglikelihoods_without_the_prompt_do_not_decide(tmp_path: Path) -> None:
     """`acc_mutual_info` asks for the continuations a second time, without the prompt."""
     item = items_of("parus")[0]

@@ -41,6 +41,7 @@ class LogRow:
         choices: the continuations that were compared, one for each log-likelihood.
         letters: the letters that name the choices in a generated answer, each with the text of its choice;
             empty if there are none.
+        right: the place of the choice, or of the letter, that the log counts as right; `None` if it does not say.
         sample: the number of this answer among several to the item, from 1.
     """
 
@@ -51,6 +52,7 @@ class LogRow:
     prompt: str | None = None
     choices: tuple[str, ...] = ()
     letters: tuple[tuple[str, str], ...] = ()
+    right: int | None = None
     sample: int = 1
 
 

@@ -7,9 +7,10 @@ whose texts are not is looked up by its texts: it may come from another version 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -23,6 +24,7 @@ from merilo.models.answer_extraction import ExtractedAnswer, extract
 from merilo.models.asking import ChatMessage, Request
 from merilo.models.harness_logs import UNANSWERED, LogMapping, LogRow, texts_of
 from merilo.models.harness_logs.log_formats import Harness, harness_of, logs_in, open_log
+from merilo.strict_json import Json
 from merilo.wording import listed, shortened
 
 #: How a row was matched: the name of the field that gave the id, or "inputs".
@@ -36,6 +38,9 @@ _MOST_SHARED: Final = 200
 
 #: Longer texts are looked up by pieces of this many characters, because a prompt may hold them anywhere.
 _GRAM: Final = 10
+
+#: The last line of many prompts, which some harnesses add.
+_ANSWER_MARK: Final = "Ответ:"
 
 _SEPARATORS: Final = r"[-_/:#.|]"
 _MARKS: Final = re.compile(r"[:.)»]\s*")
@@ -63,11 +68,13 @@ class FoundItem:
         place: the item's place among the items; `None` if the row matches no item.
         by: the field that gave the id, or `BY_INPUTS`; for a row that matches no item, why.
         sample: the number of the sample, if the id names it.
+        alike: the places of all items that differ from this one in nothing but their id, if the inputs gave it.
     """
 
     place: int | None
     by: str
     sample: int | None = None
+    alike: tuple[int, ...] = ()
 
 
 class ItemFinder:
@@ -102,21 +109,60 @@ class ItemFinder:
         # All texts of the row without white space; empty if it has none.
         shown = "\0".join(map(squeezed, row.texts)) if any(map(str.strip, row.texts)) else ""
         named = False
-        for field, value in row.ids:
+        for name, value in row.ids:
             if (place := self._place.get(value)) is not None:
                 if not shown or self._is_held(place, shown):
-                    return FoundItem(place, field)
+                    return FoundItem(place, name)
                 named = True
         if shown:
-            found = self._by_texts(row, shown)
-            if len(found) == 1:
-                return FoundItem(found[0], BY_INPUTS)
+            found = self._by_prompt(row) or self._by_texts(row, shown)
+            if found and len({self._contents[place] for place in found}) == 1:
+                return FoundItem(found[0], BY_INPUTS, alike=tuple(found))
             reason: Mismatch = "other inputs" if named else "unknown id"
             return FoundItem(None, "several items" if found else reason)
         return self._by_composed_id(row)
 
+    def prompts(self, place: int) -> list[str]:
+        """Return the prompts of an item (`known_prompts`)."""
+        return self._prompts[place]
+
+    @cached_property
+    def _prompts(self) -> list[list[str]]:
+        return [known_prompts(named.item, self._declared) for named in self._items]
+
+    @cached_property
+    def _ends(self) -> dict[str, list[int]]:
+        """The items by the prompts that end a row's prompt."""
+        ends: dict[str, list[int]] = defaultdict(list)
+        for place, prompts in enumerate(self._prompts):
+            for prompt in prompts:
+                ends[prompt.removesuffix(_ANSWER_MARK)].append(place)
+        return ends
+
+    @cached_property
+    def _lengths(self) -> set[int]:
+        return set(map(len, self._ends))
+
+    @cached_property
+    def _contents(self) -> list[str]:
+        """All of each item but its id: items that are equal in it can take each other's answers."""
+        return [
+            repr((values, named.item.outputs, {**named.item.meta, "id": None}))
+            for values, named in zip(self._values, self._items, strict=True)
+        ]
+
     def _is_held(self, place: int, shown: str) -> bool:
         return all(value in shown for value in self._values[place])
+
+    def _by_prompt(self, row: LogRow) -> list[int]:
+        """Return the items with whose prompt the row's prompt ends; solved items may stand in lines before it."""
+        for text in (row.prompt,) if row.prompt else row.texts:
+            whole, start = squeezed(text).removesuffix(_ANSWER_MARK), 0
+            for line in text.splitlines():
+                if len(whole) - start in self._lengths and (found := self._ends.get(whole[start:])):
+                    return found
+                start += len(squeezed(line))
+        return []
 
     def _by_texts(self, row: LogRow, shown: str) -> list[int]:
         candidates: set[int] = set()
@@ -127,22 +173,30 @@ class ItemFinder:
         held = [place for place in sorted(candidates) if self._values[place] and self._is_held(place, shown)]
         if len(held) < 2:
             return held
-        # Items with equal inputs differ in their instruction.
+        # A short text also stands within longer ones.
+        lines = [line for text in row.texts for line in text.splitlines()]
+        for texts in (row.texts, lines, [piece for line in lines for piece in _pieces(line)]):
+            whole = set(map(squeezed, texts))
+            if found := [place for place in held if whole.issuperset(self._values[place])]:
+                held = found
+                break
+        # Items with equal inputs differ in their instruction; of prompts that follow each other, the last is asked.
         asked = squeezed(row.prompt or "") + shown
-        rendered = {place: _rendered(self._items[place].item, self._declared) for place in held}
-        return [place for place, text in rendered.items() if text and text in asked] or held
+        ends = {place: max(map(partial(_end, asked), self.prompts(place)), default=-1) for place in held}
+        last = max(ends.values())
+        return [place for place, end in ends.items() if end == last]
 
     def _by_composed_id(self, row: LogRow) -> FoundItem:
         """Find the item of an id such as `parus-12` or `parus-12-3`, which also names the dataset or the sample."""
-        for field, value in row.ids:
+        for name, value in row.ids:
             composed = self._composed.fullmatch(value)
             if composed is None:
                 continue
             whole = value[composed.start(1) :]
             if (place := self._place.get(whole)) is not None:
-                return FoundItem(place, field)
+                return FoundItem(place, name)
             if (place := self._place.get(composed[1])) is not None:
-                return FoundItem(place, field, int(composed[2]) if composed[2] else None)
+                return FoundItem(place, name, int(composed[2]) if composed[2] else None)
             last = re.split(_SEPARATORS, value)[-1]
             if last in self._place and re.match(r"[A-Za-z]", value):
                 return FoundItem(None, "other dataset")
@@ -173,6 +227,12 @@ def _visible(item: Item, hidden: set[str]) -> Iterator[str]:
                 yield from (text for text in texts_of(value) if text.strip())
     elif item.inputs.strip():
         yield item.inputs
+
+
+def _end(text: str, piece: str) -> int:
+    """Return where a piece ends for the last time in a text; -1 without it."""
+    start = text.rfind(piece)
+    return start + len(piece) if start >= 0 else -1
 
 
 def _rendered(item: Item, declared: Dataset) -> str:
@@ -217,6 +277,14 @@ def known_prompts(item: Item, declared: Dataset) -> list[str]:
 
 #: A letter that names a choice: after "ANSWER:", as Inspect asks for it, or alone.
 _ANSWERED: Final = re.compile(r"(?i:answer)\s*:?\s*\**\(?([A-Z])\b")
+_BY_LETTER: Final = "letter of the choice"
+
+#: Choices in these orders stand for the labels in theirs, even if no right answer confirms it.
+_SERIES: Final = ("ABCDEFGHIJ", "abcdefghij", "АБВГДЕЖЗИК", "абвгдежзик", "0123456789", "123456789")
+
+#: The share of rows in which the log's right answer must be the item's gold answer.
+_AGREEING: Final = 0.9
+
 _ALONE: Final = re.compile(r"\W*([A-Z])\W*")
 
 
@@ -225,7 +293,7 @@ def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
 
     If the harness compared choices that are not the dataset's labels, or named the choices of a generated
     answer by letters, a choice stands for the label whose option has the same text, or else for the label in
-    the same position.
+    the same position, which `ForeignChoices` checks.
     """
     labels = declared.answer.labels
     if row.reply.loglikelihoods:
@@ -243,21 +311,99 @@ def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
         found = [*_ANSWERED.finditer(text)][-1:] or [*filter(None, [_ALONE.fullmatch(text)])]
         if found and found[0][1] in letters:
             label = labels[places.index(letters.index(found[0][1]))]
-            return ExtractedAnswer(label, "answered", "letter of the choice", found[0][0])
+            return ExtractedAnswer(label, "answered", _BY_LETTER, found[0][0])
     return extract(declared, item, _request(row, declared, item), row.reply)
 
 
 def _places(choices: Sequence[str], declared: Dataset, item: Item) -> list[int]:
     """Return the place of each label's choice among the choices; empty if choices and labels do not correspond."""
-    texts, labels = [squeezed(choice) for choice in choices], declared.answer.labels
-    if not labels or len(texts) != len(labels):
+    if len(choices) != len(declared.answer.labels):
         return []
+    return _places_by_text(choices, declared, item) or [*range(len(choices))]
+
+
+def _places_by_text(choices: Sequence[str], declared: Dataset, item: Item) -> list[int]:
+    """Return the same if the choices are the labels or the texts of the item's options; else nothing."""
+    texts, labels = [squeezed(choice) for choice in choices], declared.answer.labels
     inputs = item.inputs if isinstance(item.inputs, Mapping) else {}
     options = [squeezed(str(inputs.get(field, ""))) for field in option_fields(declared).values()]
     for known in ([squeezed(label) for label in labels], options):
         if len(set(texts)) == len(texts) and set(texts) == set(known) and len(known) == len(texts):
             return [texts.index(one) for one in known]
-    return [*range(len(labels))]
+    return []
+
+
+@dataclass
+class ForeignChoices:
+    """The choices of a log that are neither the dataset's labels nor texts of options.
+
+    Attributes:
+        declared: the dataset.
+        file: the log, for messages.
+        seen: the choices of the first such row.
+        rows: the positions of their answers among the records.
+        pairs: how often the choice in a place is right by the log, and a label by the item.
+        known: of the rows whose choices are labels or options, how many agree with the item on the right answer.
+    """
+
+    declared: Dataset
+    file: Path
+    seen: tuple[str, ...] = ()
+    rows: list[int] = field(default_factory=list)
+    pairs: Counter[tuple[int, str]] = field(default_factory=Counter)
+    known: Counter[bool] = field(default_factory=Counter)
+
+    def add(self, row: LogRow, item: Item, rule: str, position: int) -> None:
+        """Check the choices of a row whose answer is the record in a position."""
+        labels, gold = self.declared.answer.labels, item.outputs
+        choices = row.choices if row.reply.loglikelihoods else tuple(text for _, text in row.letters)
+        if len(choices) != len(labels) or not (row.reply.loglikelihoods or rule == _BY_LETTER):
+            return
+        right = row.right if isinstance(gold, str) and gold in labels else None
+        if places := _places_by_text(choices, self.declared, item):
+            if right is not None:
+                self.known[labels[places.index(right)] == gold] += 1
+            return
+        self.seen = self.seen or choices
+        self.rows.append(position)
+        if right is not None:
+            self.pairs[right, str(gold)] += 1
+
+    def labels(self) -> list[str]:
+        """Return the label of the choice in each place.
+
+        Raises:
+            DataError: the log has nothing that tells it, or contradicts itself.
+        """
+        labels = [*self.declared.answer.labels]
+        if not self.pairs:
+            if any(
+                [squeezed(one).strip("().") for one in self.seen] == [*known[: len(labels)]]
+                for known in _SERIES
+            ):
+                return labels
+            raise self._refused("neither right answers of the log nor gold answers of the items tell")
+        best: dict[int, str] = {}
+        for (place, label), _ in self.pairs.most_common():
+            best.setdefault(place, label)
+        left = [label for label in labels if label not in best.values()]
+        found = [best.get(place) or (left[0] if len(left) == 1 else "") for place in range(len(labels))]
+        if all(best.get(place, label) == label for place, label in enumerate(labels)):
+            found = labels
+        agreeing = sum(self.pairs[place, label] for place, label in best.items())
+        if sorted(found) != sorted(labels) or agreeing < _AGREEING * self.pairs.total():
+            raise self._refused("the log's right answers and the items' gold answers do not agree on")
+        return found
+
+    def _refused(self, why: str) -> DataError:
+        choices, labels = (
+            listed([repr(one) for one in names]) for names in (self.seen, self.declared.answer.labels)
+        )
+        return DataError(
+            f"compares the choices {choices} for the labels {labels}, and {why} which choice is which label: "
+            "name the choices like the labels, or give the replies as a table (id, reply)",
+            file=self.file,
+        )
 
 
 def _request(row: LogRow, declared: Dataset, item: Item, choices: Sequence[str] = ()) -> Request:
@@ -313,7 +459,8 @@ def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) 
     if harness is None:
         raise InputError("is not a log of lm-eval, Inspect, HELM or a batch", file=path)
     mapping, rows = open_log(file, harness)
-    records = []
+    records: list[AnswerRecord] = []
+    foreign = ForeignChoices(declared, file)
     seen: dict[tuple[int, int], int] = {}
     for row in rows:
         mapping.rows += 1
@@ -323,21 +470,52 @@ def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) 
             if len(mapping.examples) < _EXAMPLES:
                 mapping.examples.append(_example(row))
             continue
-        named, sample = items[found.place], row.sample if found.sample is None else found.sample
-        if (first := seen.get((found.place, sample))) is not None:
+        sample = row.sample if found.sample is None else found.sample
+        # Rows of items that are alike are the items' in their order.
+        place = next((place for place in found.alike if (place, sample) not in seen), found.place)
+        named = items[place]
+        if (first := seen.get((place, sample))) is not None:
             twice = f"item {shortened(named.name)!r} is answered twice, here and in row {first}"
             raise InputError(twice, file=file, row=row.row)
-        seen[found.place, sample] = row.row
+        seen[place, sample] = row.row
         mapping.matched[found.by] += 1
-        _compare_prompt(mapping, row, named, known_prompts(named.item, declared))
+        _compare_prompt(mapping, row, named, finder.prompts(place))
         extracted = answer_of(row, declared, named.item)
+        if extracted.outcome == "answered":
+            foreign.add(row, named.item, extracted.rule, len(records))
         mapping.outcomes[extracted.outcome] += 1
         mapping.rules[extracted.rule] += 1
         if extracted.outcome not in UNANSWERED:
             answer = "" if extracted.answer is None else extracted.answer
             records.append(AnswerRecord(row.row, named.name, answer, str(sample)))
     _refuse_unanswered(mapping, file, declared)
+    if other := foreign.known[False]:
+        mapping.notes.append(
+            f"in {other} of {foreign.known.total()} rows the log counts another answer as right than the item's "
+            "gold answer: one of them is another version"
+        )
+    if foreign.rows:
+        _relabel(records, foreign, mapping)
     return HarnessAnswers(tuple(records), mapping)
+
+
+def _relabel(records: list[AnswerRecord], foreign: ForeignChoices, mapping: LogMapping) -> None:
+    """Give the answers that were found by the position of a choice the label of the choice."""
+    positions, labels = foreign.declared.answer.labels, foreign.labels()
+    label_of = dict(zip(positions, labels, strict=True))
+    for place in foreign.rows:
+        answer = records[place].answer
+        new: Json = (
+            {name: label_of.get(str(label), label) for name, label in answer.items()}
+            if isinstance(answer, dict)
+            else label_of.get(str(answer), answer)
+        )
+        records[place] = replace(records[place], answer=new)
+    told = listed(
+        [f"{choice.strip()!r} is {label}" for choice, label in zip(foreign.seen, labels, strict=True)]
+    )
+    how = "by the log's right answers" if foreign.pairs else "by their order"
+    mapping.notes.append(f"the choices are not the dataset's labels; {how}, {told}")
 
 
 def only_log(folder: Path, declared: Dataset, items: Sequence[NamedItem]) -> Path:

@@ -82,7 +82,9 @@ def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
     asked = _asked(row.get("arguments"))
     replies = _by_request(row)
 
-    def answer(reply: ModelReply, sample: int = 1, choices: tuple[str, ...] = ()) -> LogRow:
+    def answer(
+        reply: ModelReply, sample: int = 1, choices: tuple[str, ...] = (), right: int | None = None
+    ) -> LogRow:
         return LogRow(
             row=number,
             ids=ids_of(document, "doc"),
@@ -90,6 +92,7 @@ def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
             prompt=asked[0][0] if asked else None,
             reply=reply,
             choices=choices,
+            right=right,
             sample=sample,
         )
 
@@ -102,7 +105,8 @@ def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
         if len(choices) != len(values):
             raise InputError("has log-likelihoods and choices of different number", file=path, row=number)
         kept = _conditional(asked)
-        yield answer(ModelReply(loglikelihoods=values[:kept]), choices=choices[:kept])
+        choices, values = choices[:kept], values[:kept]
+        yield answer(ModelReply(loglikelihoods=values), choices=choices, right=_right(row, choices, values))
         return
     if len(replies) != 1:
         several = f"has {len(replies)} requests without log-likelihoods, which give no answer"
@@ -111,6 +115,24 @@ def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
         if not isinstance(text, str):
             raise InputError("the answer is not a text", file=path, row=number, field="resps")
         yield answer(ModelReply(text=text), sample)
+
+
+def _right(row: Row, choices: Sequence[str], values: Sequence[float]) -> int | None:
+    """Return the place of the right choice, by the row's `acc` and `target`; `None` if they leave it open.
+
+    The target is the place of a choice, or its text; both are digits where the choices are.
+    """
+    best = [place for place, value in enumerate(values) if value == max(values)]
+    if row.get("acc") == 1:
+        return best[0] if len(best) == 1 else None
+    target, texts = str(row.get("target")).strip(), [choice.strip() for choice in choices]
+    open_to = {int(target)} if target.isdecimal() and int(target) < len(texts) else set()
+    open_to |= {place for place, text in enumerate(texts) if text == target}
+    if row.get("acc") == 0:
+        if len(texts) == 2 and len(best) == 1:
+            return 1 - best[0]
+        open_to -= {best[0]}
+    return open_to.pop() if len(open_to) == 1 else None
 
 
 def _asked(arguments: Json) -> list[tuple[str, Json]]:
@@ -167,6 +189,9 @@ _UNREAD: Final = {"events", "store", "timelines", "events_data"}
 
 _VERSION: Final = 2
 _ATTACHMENT: Final = "attachment://"
+
+
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _inspect_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
@@ -231,14 +256,15 @@ def _through_inspect(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
 
 def _inspect_row(number: int, sample: Row) -> LogRow:
     metadata, own, epoch = dict_at(sample, "metadata"), sample.get("id"), sample.get("epoch")
-    choices = list_at(sample, "choices")
+    choices, right = list_at(sample, "choices"), text_at(sample, "target")
     return LogRow(
         row=number,
         ids=(*ids_of(metadata, "metadata"), *((("id", str(own)),) if isinstance(own, str | int) else ())),
         texts=tuple(texts_of([_contents(sample.get("input")), choices, metadata])),
         prompt=_inspect_prompt(sample),
         reply=_inspect_reply(sample),
-        letters=tuple(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", map(text_at, choices), strict=False)),
+        letters=tuple(zip(_LETTERS, map(text_at, choices), strict=False)),
+        right=_LETTERS.find(right) if len(right) == 1 and right in _LETTERS[: len(choices)] else None,
         sample=epoch if isinstance(epoch, int) else 1,
     )
 
@@ -322,13 +348,20 @@ def _helm_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
 def _helm_row(number: int, state: Row, reply: ModelReply, sample: int) -> LogRow:
     instance, extra = dict_at(state, "instance"), dict_at(state, "instance", "extra_data")
     asked = [text_at(message, "content") for message in list_at(state, "request", "messages")]
+    letters = tuple((name, text_at(text)) for name, text in dict_at(state, "output_mapping").items())
+    right = {
+        text_at(one, "output", "text")
+        for one in dicts_at(instance, "references")
+        if "correct" in list_at(one, "tags")
+    }
     return LogRow(
         row=number,
         ids=(*ids_of(extra, "instance.extra_data"), *ids_of(instance, "instance")),
         texts=tuple(texts_of([instance.get(name) for name in ("input", "references", "extra_data")])),
         prompt=text_at(state, "request", "prompt") or "\n".join(asked) or None,
         reply=reply,
-        letters=tuple((name, text_at(text)) for name, text in dict_at(state, "output_mapping").items()),
+        letters=letters,
+        right=next((place for place, (_, text) in enumerate(letters) if text in right), None),
         sample=sample,
     )
 
