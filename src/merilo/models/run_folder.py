@@ -44,11 +44,14 @@ _DIGITS: Final = 12
 #: What stands in the record in place of a key.
 _HIDDEN: Final = "***"
 
-_SECRET: Final = re.compile(r"(?:^|_)(?:api_?key|key|token|password|secret|credentials?)$", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"(?:^|[-_])(?:api[-_]?key|key|token|password|secret|credentials?)$", re.IGNORECASE
+)
 
-#: Arguments of backends that change the speed of a run and not its answers.
+#: Arguments of backends that change the speed of a run or its connections, and not its answers.
 _OF_SPEED: Final = frozenset(
     {"num_concurrent", "max_retries", "timeout", "batch_size", "max_batch_size", "device"}
+    | {"verify_certificate", "ca_cert_path"}
 )
 
 
@@ -113,7 +116,8 @@ class RunRecord:
         model: the model.
         settings: the settings of requests.
         datasets: the datasets by name.
-        commands: what was called, the first command first: the command, its time, and versions.
+        commands: what was called, the first command first: the command, its time, the backend's arguments,
+            and versions.
     """
 
     model: AskedModel
@@ -146,12 +150,19 @@ class RunRecord:
         for name, new in other.datasets.items():
             old = datasets.get(name)
             datasets[name] = new if old is None else _extended(name, old, new, run)
-        return replace(self, datasets=datasets, commands=(*self.commands, *other.commands))
+        model = replace(self.model, args=hidden_args(self.model.args))
+        return replace(self, model=model, datasets=datasets, commands=(*self.commands, *other.commands))
 
     def _fixed(self) -> dict[str, Json]:
         """Return the parameters that must not change."""
-        shown = {name: value for name, value in self.model.args.items() if value != _HIDDEN}
+        shown = {name: value for name, value in hidden_args(self.model.args).items() if value != _HIDDEN}
         args: dict[str, Json] = {name: value for name, value in shown.items() if name not in _OF_SPEED}
+        if "base_url" in shown:
+            # The same server may be at another host or port the next day; each command records its own address.
+            address = urlsplit(shown["base_url"])
+            args["base_url"] = urlunsplit(
+                address._replace(scheme="", netloc="", path=address.path.rstrip("/"))
+            )
         model: dict[str, Json] = {"backend": self.model.backend, "name": self.model.name, "args": args}
         return {"model": model, **self.settings.of_requests()}
 
@@ -201,10 +212,25 @@ def hidden_args(args: Mapping[str, str]) -> dict[str, str]:
     Example:
         >>> hidden_args({"api_key": "sk-1", "base_url": "http://me:secret@host/v1", "tokenizer": "t"})
         {'api_key': '***', 'base_url': 'http://***@host/v1', 'tokenizer': 't'}
+        >>> hidden_args({"extra_body": '{"user": {"key": "sk-1"}}'})
+        {'extra_body': '{"user": {"key": "***"}}'}
     """
-    return {
-        name: _HIDDEN if _SECRET.search(name) else _without_password(value) for name, value in args.items()
-    }
+    return {name: _hidden(name, value) for name, value in args.items()}
+
+
+def _hidden(name: str, value: str) -> str:
+    if _SECRET.search(name):
+        return _HIDDEN
+    if value.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            return json.dumps(_hidden_fields(json.loads(value)), ensure_ascii=False)
+    return without_secrets(value) if "://" in value else value
+
+
+def _hidden_fields(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _HIDDEN if _SECRET.search(name) else _hidden_fields(one) for name, one in value.items()}
+    return [_hidden_fields(one) for one in value] if isinstance(value, list) else value
 
 
 def item_hashes(items: Iterable[Item]) -> dict[str, str]:
@@ -248,11 +274,17 @@ def refuse_other_items(record: DatasetRecord, items: Sequence[Item], file: objec
         raise InputError(f"its items are not those that were asked: {told}", file=file)
 
 
-def _without_password(value: str) -> str:
-    parts = urlsplit(value) if "://" in value and "@" in value else None
-    if parts is None or "@" not in parts.netloc:
-        return value
-    return urlunsplit(parts._replace(netloc=f"{_HIDDEN}@{parts.netloc.rpartition('@')[2]}"))
+def without_secrets(address: str) -> str:
+    """Return an address without what may be a key: the user, and all values of the query but the API's version.
+
+    Example:
+        >>> without_secrets("https://me:secret@host/v1?api-key=sk-1&api-version=2")
+        'https://***@host/v1?api-key=***&api-version=2'
+    """
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    query = re.sub(r"(?<![^&])(?!api-version=)([^&=]*=)[^&]*", r"\1***", parts.query)
+    return urlunsplit(parts._replace(netloc=f"{_HIDDEN if user else ''}{at}{host}", query=query))
 
 
 def _extended(name: str, old: DatasetRecord, new: DatasetRecord, run: Path) -> DatasetRecord:

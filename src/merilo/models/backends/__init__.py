@@ -57,7 +57,7 @@ def open_backend(
     Raises:
         UsageError: no backend of this name, or it does not take such an argument; the message offers the nearest names.
         MissingPartError: an extra that it needs is not installed.
-        BackendError: the key is missing, or local weights cannot be loaded.
+        BackendError: a key is missing where a provider of Inspect needs it, or local weights cannot be loaded.
     """
     known = ALIASES.get(name, name)
     if known not in _NAMES and not name.startswith(PREFIX):

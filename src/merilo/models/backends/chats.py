@@ -170,7 +170,6 @@ class ChatCompletions(ChatBackend):
 
     Raises:
         UsageError: an argument has the wrong value.
-        BackendError: the key is missing.
         MissingPartError: the extra `models` is not installed.
     """
 
@@ -191,8 +190,8 @@ class ChatCompletions(ChatBackend):
         if args.enable_thinking is not None:
             self._extra["chat_template_kwargs"] = {"enable_thinking": args.enable_thinking}
         abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if self._images else ()))
-        url = server_address(args, OPENAI, own=of_openai)
-        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url, path="/chat/completions")
+        url = server_address(args, OPENAI, "/chat/completions", own=of_openai)
+        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url)
 
     def _body(self, request: Request) -> dict[str, Json]:
         messages: list[Json] = [self._message(message) for message in request.messages]
@@ -235,8 +234,6 @@ def read_chat(body: Row, stop: Sequence[str], think_end: str | None) -> ModelRep
     thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
     if refusal:
         return counted(ModelReply(text=content or clean(refusal), thought=thought, finish="refusal"), body)
-    if content is None and finish == "stop":
-        return counted(ModelReply(thought=thought, finish="failed", error="the reply has no text"), body)
     content = content or ""
     if thought is None:
         thought, content = split_at_mark(content, think_end)
@@ -313,7 +310,6 @@ class AnthropicChat(ChatBackend):
 
     Raises:
         UsageError: an argument has the wrong value.
-        BackendError: the key is missing.
         MissingPartError: the extra `models` is not installed.
     """
 
@@ -329,11 +325,8 @@ class AnthropicChat(ChatBackend):
             self._extra["output_config"] = {"effort": args.effort}
         self._sampling = args.thinking in {None, "disabled"} if args.sampling is None else args.sampling
         abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
-        # The SDK's paths begin with the version.
-        url = server_address(args, ANTHROPIC, own=True).removesuffix("/v1")
-        super().__init__(
-            "anthropic-chat", abilities, args, limits, vendor=ANTHROPIC, url=url, path="/v1/messages"
-        )
+        url = server_address(args, ANTHROPIC, "/v1/messages", own=True)
+        super().__init__("anthropic-chat", abilities, args, limits, vendor=ANTHROPIC, url=url)
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")

@@ -27,6 +27,7 @@ from merilo.models.backends.servers import (
     OPENAI,
     RateLimits,
     ServerBackend,
+    TryAgain,
     missing_models_extra,
     server_address,
     too_long,
@@ -40,7 +41,7 @@ def open_tokenizer(args: CompletionArguments, url: str, default: str) -> Any:  #
 
     Args:
         args: the backend's arguments; the model's name is the tokenizer's unless one is given.
-        url: the server's address.
+        url: the address that requests are sent to.
         default: the kind of tokenizer if the arguments name none and no tokenizer.
 
     Returns:
@@ -68,7 +69,7 @@ def open_tokenizer(args: CompletionArguments, url: str, default: str) -> Any:  #
     )
     try:
         lm = LocalCompletionsAPI(
-            base_url=f"{url}/completions",
+            base_url=url,
             model=args.model,
             tokenizer=args.tokenizer,
             tokenizer_backend=kind,
@@ -97,17 +98,17 @@ class Completions(ServerBackend):
 
     Raises:
         UsageError: an argument has the wrong value.
-        BackendError: the key is missing, or the tokenizer cannot be read.
+        BackendError: the tokenizer cannot be read.
         MissingPartError: the extra `models` is not installed.
     """
 
     def __init__(self, name: str, given: Mapping[str, str], limits: RateLimits) -> None:
         of_openai = name == "openai-completions"
         args = self._args = CompletionArguments.read(name, given, OPENAI.key)
-        url = server_address(args, OPENAI, own=of_openai)
+        url = server_address(args, OPENAI, "/completions", own=of_openai)
         self._tokenizer = open_tokenizer(args, url, "tiktoken" if of_openai else "none")
         abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
-        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url, path="/completions")
+        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url)
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
@@ -141,9 +142,9 @@ class Completions(ServerBackend):
 
     def _read_text(self, body: Row, stop: Sequence[str]) -> ModelReply:
         choice = first_choice(body)
-        text = choice.get("text")
+        text = choice.get("text") or ""
         if not isinstance(text, str):
-            return counted(ModelReply(finish="failed", error="the reply has no text"), body)
+            raise TryAgain("the reply's choice has no text")
         thought, answer = split_at_mark(clean(text), self._args.think_end_token)
         answer, cut = cut_at_stop(answer, stop)
         finish: Finish = "stop"

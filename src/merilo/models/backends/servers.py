@@ -21,16 +21,19 @@ import os
 import re
 import time
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from random import Random
 from typing import Any, Final, cast
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit, urlunsplit
 
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.backends.model_arguments import ServerArguments
+from merilo.models.run_folder import without_secrets
 from merilo.strict_json import Json
 from merilo.wording import shortened
 
@@ -140,8 +143,6 @@ FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 60.0
 #: If a server asks for a longer wait than this, the run ends; the same command resumes it later.
 LONGEST_RETRY_AFTER: Final = 900.0
-#: The run ends if the server refuses this many requests as wrong before it answers any.
-REFUSED_IN_A_ROW: Final = 10
 
 
 class TryAgain(Exception):  # noqa: N818 - it is no error for the caller
@@ -173,6 +174,7 @@ class Attempts:
         model: the model asked for, for messages.
         key: the environment variable with the key.
         has_key: whether it is set.
+        secrets: texts that no message may quote.
         clock: the time in seconds; for tests.
         sleep: waits for seconds; for tests.
         chance: returns a random number from 0 to 1, for the jitter.
@@ -184,11 +186,11 @@ class Attempts:
     model: str = ""
     key: str = ""
     has_key: bool = True
+    secrets: tuple[str, ...] = ()
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = Random().random  # noqa: S311 - not for secrets
     _answered: bool = False
-    _refused: int = 0
 
     async def reply(self, send: Callable[[], Awaitable[ModelReply]], tokens: int) -> ModelReply:
         """Send a request until it is answered or has failed for good.
@@ -198,8 +200,7 @@ class Attempts:
             tokens: about how many tokens request and reply have.
 
         Raises:
-            BackendError: nothing answers at the address, or the server asks for a very long wait, or refuses
-                every request as wrong.
+            BackendError: nothing answers at the address, or the server asks for a very long wait.
         """
         started = self.clock()
         attempt = 0
@@ -222,17 +223,6 @@ class Attempts:
             self.limiter.correct(tokens, _counted(reply))
             return replace(reply, attempts=attempt, seconds=self.clock() - started)
 
-    def refuse(self, reason: str) -> ModelReply:
-        """Return the failed reply of a request that the server calls wrong; sending it again would not help.
-
-        Raises:
-            BackendError: the server has answered no request so far and refused several.
-        """
-        self._refused += 1
-        if not self._answered and self._refused >= REFUSED_IN_A_ROW:
-            raise BackendError(f"{self.address} refused the first {self._refused} requests: {reason}")
-        return ModelReply(finish="failed", error=reason)
-
     def settle(self, status: int, content: bytes, headers: Mapping[str, str]) -> ModelReply:
         """Return the reply that an error amounts to: refused, too long, or failed for good.
 
@@ -251,6 +241,8 @@ class Attempts:
 
     def judge(self, status: int, message: str, code: str, headers: Mapping[str, str]) -> ModelReply:
         """Return what `settle` returns, for an error whose body was read already."""
+        for secret in self.secrets:
+            message = message.replace(secret, "***")
         reason = f"status {status}: {shortened(message, 300)}"
         if status != 429 and (_TOO_LONG.search(message) or "context_length" in code or status == 413):
             return ModelReply(finish="too_long", error=_by_how_much(message) or reason)
@@ -259,7 +251,7 @@ class Attempts:
         self._end_the_run(status, message, code, reason)
         if status in {408, 409, 425, 429} or status >= 500:
             raise TryAgain(reason, seconds_to_wait(headers))
-        return self.refuse(reason)
+        return ModelReply(finish="failed", error=reason)
 
     def _end_the_run(self, status: int, message: str, code: str, reason: str) -> None:
         if status == 401:  # the server's own message may quote the key
@@ -271,7 +263,8 @@ class Attempts:
             )
         if status in {404, 405}:
             unknown = f"does not know the model {self.model!r}, or " if status == 404 else ""
-            raise BackendError(f"{self.address} {unknown}is not the API's address ({reason})")
+            hint = "" if "/v1/" in self.address else "; most servers have it below /v1"
+            raise BackendError(f"{self.address} {unknown}is not the API's address ({reason}){hint}")
         if status == 402 or (
             status in {400, 429} and (_NO_CREDIT.search(message) or _NO_CREDIT.search(code))
         ):
@@ -399,7 +392,8 @@ def _by_how_much(message: str) -> str | None:
     return None
 
 
-_PATHS: Final = re.compile(r"/(?:v1/messages|chat/completions|completions|messages)/?$")
+#: What an address may end with beside its base: lm-eval takes the whole address of the API.
+_PATHS: Final = re.compile(r"/(?:v1/messages|chat/completions|completions|messages)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,27 +417,34 @@ OPENAI: Final = Vendor("openai", "AsyncOpenAI", "https://api.openai.com/v1", "OP
 ANTHROPIC: Final = Vendor("anthropic", "AsyncAnthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")
 
 
-def server_address(args: ServerArguments, vendor: Vendor, *, own: bool) -> str:
-    """Return the address that the SDK's paths are below.
+def server_address(args: ServerArguments, vendor: Vendor, path: str, *, own: bool) -> str:
+    """Return the address that requests are sent to.
 
     Args:
         args: the backend's arguments.
         vendor: the vendor.
+        path: the API's path below the base of the address.
         own: whether the address is the vendor's own if none is given.
 
     Raises:
         UsageError: the address is missing or is none.
-        BackendError: the key is needed and missing.
     """
     if args.base_url is None and not own:
         raise UsageError("the backend needs base_url=...", field=argument("model_args"))
-    address = _PATHS.sub("", args.base_url or vendor.url).rstrip("/")
-    if not re.match(r"https?://[^/]", address):
-        wrong = f"base_url takes an address that starts with http:// or https://, not {shortened(address)!r}"
+    address = (args.base_url or vendor.url).strip()
+    try:
+        parts = urlsplit(address)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half of an IPv6 address, or a port that is no number
+        valid = False
+    if not valid:
+        shown = shortened(address.partition("?")[0])
+        wrong = f"base_url takes an address that starts with http:// or https://, not {shown!r}"
         raise UsageError(wrong, field=argument("model_args"))
-    if args.base_url is None and not os.environ.get(vendor.key):
-        raise BackendError(f"{address} needs a key: set the environment variable {vendor.key}")
-    return address
+    base = _PATHS.sub("", parts.path.rstrip("/"))
+    if path.startswith("/v1/"):
+        base = base.removesuffix("/v1")
+    return urlunsplit(parts._replace(path=base + path, fragment=""))
 
 
 class ServerBackend(ABC):
@@ -455,8 +456,7 @@ class ServerBackend(ABC):
         args: its arguments.
         limits: its limits a minute.
         vendor: whose SDK connects to it.
-        url: the address that the SDK's paths are below.
-        path: the path that requests are sent to.
+        url: the address that requests are sent to.
 
     Raises:
         MissingPartError: the extra `models` is not installed.
@@ -473,7 +473,6 @@ class ServerBackend(ABC):
         *,
         vendor: Vendor,
         url: str,
-        path: str,
     ) -> None:
         try:
             sdk: Any = import_module(vendor.name)
@@ -484,17 +483,28 @@ class ServerBackend(ABC):
         self.name, self.model, self.abilities = name, args.model, abilities
         self.concurrency = args.num_concurrent
         self._timeout = args.timeout
-        self._url = URL(url + path)
+        address = URL(url)
+        self._url = address.copy_with(userinfo=b"")
         self._http = sdk.DefaultAioHttpClient(
             verify=args.ca_cert_path or args.verify_certificate, timeout=args.timeout
         )
         key = os.environ.get(vendor.key)
-        client = getattr(sdk, vendor.client)(api_key=key or "none", base_url=url, http_client=self._http)
+        client = getattr(sdk, vendor.client)(api_key=key or "none", http_client=self._http)
         # Values that are not text are the SDK's marks for headers to leave out.
         headers = {**client.auth_headers, **client.default_headers}
         self._http.headers.update({key: value for key, value in headers.items() if isinstance(value, str)})
+        if address.userinfo:
+            self._http.headers["authorization"] = (
+                f"Basic {b64encode(unquote_to_bytes(address.userinfo)).decode()}"
+            )
         limiter = RateLimiter(limits)
-        self._attempts = Attempts(limiter, url + path, args.max_retries, args.model, vendor.key, bool(key))
+        values = [value for name, value in parse_qsl(urlsplit(url).query) if name != "api-version"]
+        secrets = tuple(filter(None, (key, *values)))
+        self._attempts = Attempts(
+            limiter, without_secrets(url), args.max_retries, args.model, vendor.key, bool(key), secrets
+        )
+        # The vendor's own address answers nobody without a key; other servers may.
+        self._needs = vendor if args.base_url is None and not key else None
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.
@@ -502,6 +512,9 @@ class ServerBackend(ABC):
         Raises:
             BackendError: what ends the run.
         """
+        if self._needs is not None:
+            where = f"set the environment variable {self._needs.key}"
+            raise BackendError(f"{self._needs.url} needs a key: {where}")
         if len(requests) == 1:
             return [await self._ask(requests[0])]  # the usual call: no task is needed
         return await asyncio.gather(*(self._ask(request) for request in requests))
