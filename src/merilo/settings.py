@@ -456,6 +456,13 @@ class RunSettings(CheckedSettings):
     max_requests: Annotated[
         Count | None, Help("Stop after N requests, earlier commands included.", LIMITS)
     ] = None
+    max_failures: Annotated[
+        Whole,
+        Help(
+            "Stop when N requests in a row have failed for the same reason, each after all attempts; 0: never.",
+            LIMITS,
+        ),
+    ] = 20
     requests_per_minute: Annotated[Positive | None, Help("The most requests a minute.", LIMITS)] = None
     tokens_per_minute: Annotated[Positive | None, Help("The most tokens a minute.", LIMITS)] = None
     device: Annotated[str | None, Help("Where local weights are put: cpu, cuda:0.", LIMITS)] = None

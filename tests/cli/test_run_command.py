@@ -1,6 +1,7 @@
 """`merilo run` as its users see it: a server on loopback that misbehaves, tables, refusals and exit statuses."""
 
 import json
+from base64 import b64encode
 from collections import Counter
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from command import merilo
 from every import every
 from scripted_server import (
+    CHAT,
     MODEL,
     Act,
     Answers,
@@ -335,15 +337,89 @@ def test_built_in_respondents_are_marked_in_the_table(tmp_path: Path) -> None:
     assert merilo("score", tmp_path / "run", "--json", "-").json["model"]["builtin"]
 
 
-def test_the_record_holds_no_password(tmp_path: Path) -> None:
-    with ScriptedServer([Answers("1")]) as server:
-        url = server.url.replace("http://", "http://me:hush@")
-        merilo(
-            *("run", "--model", LOCAL, "--model-args", f"model={MODEL},base_url={url}"),
-            *("--datasets", "lcs", "--limit", "1", "--out", tmp_path / "run"),
-        )
+def test_the_run_s_folder_holds_no_key_of_the_address_or_the_body(tmp_path: Path) -> None:
+    acts = [Answers("1"), Fails(400, "POST /?api-key=hush"), Fails(404, "no /?api-key=hush")]
+    with ScriptedServer(acts) as server:
+        url = server.url.replace("http://", "http://me:hush@") + "/?api-key=hush&api-version=2"
+        given = json.dumps({"model": MODEL, "base_url": url, "extra_body": {"user": {"api_key": "hush"}}})
+        words = [
+            "run",
+            "--model",
+            LOCAL,
+            "--model-args",
+            given,
+            "--datasets",
+            "lcs",
+            "--out",
+            tmp_path / "run",
+        ]
+        done = merilo(*words, "--limit", "1")
+        assert done.status == 0, done.err
+        assert merilo(*words, "--limit", "2").status == 1
+        gone = merilo(*words, "--limit", "2")
+        assert gone.status == 2
+        assert "hush" not in gone.err
+        assert "api-key=***&api-version=2" in gone.err
+        assert (server.asked[0].path, server.asked[0].query) == (CHAT, "api-key=hush&api-version=2")
+        assert server.asked[0].body["user"] == {"api_key": "hush"}
+        assert server.asked[0].headers["authorization"] == "Basic " + b64encode(b"me:hush").decode()
     for path in (tmp_path / "run").rglob("*"):
         assert path.is_dir() or b"hush" not in path.read_bytes()
+
+
+def test_the_same_server_at_another_port_resumes_the_run_and_the_record_says_so(tmp_path: Path) -> None:
+    words = ["run", "--model", LOCAL, "--datasets", "lcs", "--out", tmp_path / "run"]
+    urls = []
+    for limit in (2, 5):
+        with ScriptedServer([Answers("1")]) as server:
+            done = merilo(*words, "--model-args", args(server), "--limit", limit)
+            assert done.status == 0, done.err
+            urls.append(server.url)
+    assert len(server.asked) == 3
+    assert f"resuming at {urls[1]}; the command before asked {urls[0]}" in done.err
+    commands = json.loads((tmp_path / "run" / "run.json").read_text())["commands"]
+    assert [one["model_args"]["base_url"] for one in commands] == urls
+
+
+def test_equal_failures_in_a_row_end_the_run_and_the_same_command_resumes_it(tmp_path: Path) -> None:
+    words = [
+        *("run", "--model", LOCAL, "--datasets", "lcs", "--data", data_of(tmp_path / "data", 60)),
+        *("--shots", "0", "--out", tmp_path / "run", "--max-failures", "10"),
+    ]
+
+    def script(asked: Asked) -> Act:
+        return Answers("1") if asked.number <= 5 else Fails(400, f"no such field (request r{asked.number})")
+
+    with ScriptedServer(script) as server:
+        ended = merilo(*words, "--model-args", args(server, num_concurrent=4))
+        assert ended.status == 2
+        assert "10 requests in a row failed for the same reason: status 400: no such field" in ended.complaint
+        assert "the same command resumes the run (--max-failures is the limit)" in ended.complaint
+        assert len(server.asked) <= 5 + 10 + 3
+        server._script = [Answers("1")]
+        assert merilo(*words, "--model-args", args(server)).status == 0
+    assert len([one for one in records(tmp_path / "run") if one["finish"] == "stop"]) == 60
+
+
+@every("content", [None, ""])
+def test_a_reply_without_text_is_empty_and_is_not_paid_twice(content: str | None, tmp_path: Path) -> None:
+    words = [
+        "run",
+        "--model",
+        LOCAL,
+        "--datasets",
+        "lcs",
+        "--out",
+        tmp_path / f"run-{content}",
+        "--json",
+        "-",
+    ]
+    with ScriptedServer([Answers(content)]) as server:
+        done = merilo(*words, "--model-args", args(server))
+        assert done.status == 0
+        assert done.json["datasets"]["lcs"]["outcomes"]["empty"] == 8
+        assert merilo(*words, "--model-args", args(server)).status == 0
+        assert len(server.asked) == 8
 
 
 def test_a_stalled_server_is_a_failed_request_that_the_next_command_asks_again(tmp_path: Path) -> None:

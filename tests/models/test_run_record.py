@@ -71,6 +71,29 @@ def test_what_changes_the_requests_is_refused_with_the_difference(
     assert told in str(refused.value)
 
 
+@every(
+    ("before", "now", "told"),
+    [
+        ("http://a:8000/v1", "https://b/v1/", ""),
+        ("http://a/v1?api-key=1&api-version=2", "http://a/v1?api-key=3&api-version=2", ""),
+        ("http://a/v1?api-version=2", "http://a/v1?api-version=3", 'args.base_url was "/v1?api-version=2"'),
+        ("http://a/v1", "http://a/other/v1", 'args.base_url was "/v1" and is now "/other/v1"'),
+    ],
+)
+def test_a_server_may_move_to_another_host_and_not_to_another_path(
+    before: str, now: str, told: str, tmp_path: Path
+) -> None:
+    first, second = (
+        record(AskedModel(name="m", backend="b", args={"base_url": url})) for url in (before, now)
+    )
+    if told:
+        with pytest.raises(UsageError) as refused:
+            first.extended(second, tmp_path)
+        assert told in str(refused.value)
+    else:
+        assert len(first.extended(second, tmp_path).commands) == 2
+
+
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"not a folder of 'merilo run': run\.json is missing"):
         read_record(tmp_path)

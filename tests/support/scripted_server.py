@@ -42,6 +42,7 @@ class Asked:
     path: str
     body: dict[str, Any]
     headers: dict[str, str]
+    query: str = ""
 
     @property
     def text(self) -> str:
@@ -181,6 +182,7 @@ class ScriptedServer:
             request.path,
             await request.json(),
             {name.lower(): value for name, value in request.headers.items()},
+            request.rel_url.raw_query_string,
         )
         self.asked.append(asked)
         self.at_once += 1

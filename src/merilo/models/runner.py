@@ -15,6 +15,7 @@ known only from a reply.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -313,6 +314,7 @@ def ask_all(
     log: ReplyLog,
     budget: RunBudget | None = None,
     *,
+    max_failures: int = 0,
     watch: Watch = lambda _: None,
     run: RunInLoop | None = None,
 ) -> Progress:
@@ -323,6 +325,7 @@ def ask_all(
         requests: single requests and dialogues.
         log: where replies are kept.
         budget: the limits of cost and requests; by default, there are none.
+        max_failures: how many requests in a row may fail for the same reason; 0 for any number.
         watch: called after each reply.
         run: runs coroutines in the event loop of the backend's connections; by default, a new loop.
 
@@ -330,10 +333,11 @@ def ask_all(
         What was done. If the budget did not allow the next request, `Progress.stopped` says so.
 
     Raises:
-        BackendError: the backend cannot answer at all. Requests that are being answered at that time get ten seconds.
+        BackendError: the backend cannot answer at all, or too many requests in a row failed for the same reason.
+            Requests that are being answered at that time get ten seconds.
         OutputError: the log cannot be written.
     """
-    runner = _Runner(backend, requests, log, budget or RunBudget(), watch)
+    runner = _Runner(backend, requests, log, budget or RunBudget(), watch, _Failures(max_failures))
     if run is not None:
         return run(runner.run())
     with event_loop() as own:
@@ -348,6 +352,37 @@ class _Turn:
     dialogue: Dialogue | None = None
 
 
+#: What differs between equal failures: numbers, and the ids of requests.
+_NUMBER: Final = re.compile(r"\w*\d\w*")
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Ends a run in which nothing but the same failure comes back, before all its requests are spent on it."""
+
+    most: int
+    reason: str = ""
+    count: int = 0
+
+    def add(self, reply: ModelReply) -> None:
+        """Count a reply.
+
+        Raises:
+            BackendError: it is the last failure that is allowed.
+        """
+        if reply.finish != "failed":
+            self.count = 0
+            return
+        reason = _NUMBER.sub("", reply.error or "")
+        self.count = self.count + 1 if reason == self.reason else 1
+        self.reason = reason
+        if self.count == self.most:
+            raise BackendError(
+                f"{self.count} requests in a row failed for the same reason: {reply.error}; the same command resumes "
+                f"the run ({argument('max_failures', given=self.most)} is the limit)"
+            )
+
+
 @dataclass(slots=True)
 class _Runner:
     backend: ModelBackend
@@ -355,6 +390,7 @@ class _Runner:
     log: ReplyLog
     budget: RunBudget
     watch: Watch
+    failures: _Failures
     progress: Progress = field(default_factory=Progress)
     ready: deque[_Turn] = field(default_factory=deque)
     #: Dialogues whose request is being answered.
@@ -392,8 +428,12 @@ class _Runner:
 
     async def _work(self) -> None:
         size = max(1, self.backend.batch_size)
-        while turns := await self._take(size):
-            await self._ask(turns)
+        try:
+            while turns := await self._take(size):
+                await self._ask(turns)
+        except Exception:
+            self._stop()  # at once: the other workers must not send more
+            raise
         self.full.set()
 
     async def _take(self, size: int) -> list[_Turn]:
@@ -471,6 +511,9 @@ class _Runner:
             with suppress(StopIteration):
                 self.ready.append(_Turn(turn.dialogue.send(reply), turn.dialogue))
         self.watch(self.progress)
+        # A request that was never sent, such as one with an unreadable picture, says nothing about the backend.
+        if reply.attempts:
+            self.failures.add(reply)
 
     async def _sync(self) -> None:
         """Flush the log to the disk after every `BATCH` records or `SECONDS`, beside the event loop."""

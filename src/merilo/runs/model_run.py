@@ -38,7 +38,7 @@ from merilo.models.runner import (
 from merilo.runs.program_scores import Watch, score_programs, unwatched
 from merilo.runs.run_scores import DatasetRun, RunResult, scored_dataset, study_source
 from merilo.settings import RunSettings
-from merilo.strict_json import Json
+from merilo.strict_json import Json, text_at
 from merilo.version import __version__
 from merilo.wording import listed
 
@@ -277,6 +277,7 @@ def run_model(
         _prepared(options, loop) as prepared,
         run_in(out, prepared.record, force=force) as (folder, log),
     ):
+        _say_new_address(folder.record, say)
         begun = time.monotonic()
         done = _ask(prepared, log, loop, watch, say)
         seconds = time.monotonic() - begun
@@ -342,7 +343,15 @@ def _command(options: RunOptions) -> dict[str, Json]:
         "command": options.command,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "merilo": __version__,
+        "model_args": {**hidden_args(options.model_args)},
     }
+
+
+def _say_new_address(record: RunRecord, say: Callable[[str], None]) -> None:
+    """Tell the user if a run is resumed at another address of the server than that of the command before."""
+    addresses = [text_at(command, "model_args", "base_url") for command in record.commands[-2:]]
+    if len(addresses) == 2 and all(addresses) and addresses[0] != addresses[1]:
+        say(f"resuming at {addresses[1]}; the command before asked {addresses[0]}")
 
 
 def _check_likelihoods(prepared: _Prepared, loop: RunInLoop) -> None:
@@ -392,7 +401,15 @@ def _ask(
         requests=spent,
     )
     with watch(left, answered) as tell:
-        return ask_all(prepared.backend, chain.from_iterable(sources), log, budget, watch=tell, run=loop)
+        return ask_all(
+            prepared.backend,
+            chain.from_iterable(sources),
+            log,
+            budget,
+            max_failures=limits.max_failures,
+            watch=tell,
+            run=loop,
+        )
 
 
 def _result(

@@ -102,11 +102,3 @@ def test_a_server_that_does_not_come_back_ends_the_run() -> None:
     sender.reply()
     with pytest.raises(BackendError, match="cannot be reached"):
         sender.reply()
-
-
-def test_ten_requests_refused_as_wrong_with_none_answered_end_the_run() -> None:
-    sender = Sender([])
-    for _ in range(9):
-        assert sender.attempts.refuse("no such parameter").finish == "failed"
-    with pytest.raises(BackendError, match="refused the first 10 requests: no such parameter"):
-        sender.attempts.refuse("no such parameter")

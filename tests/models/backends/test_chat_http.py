@@ -8,6 +8,7 @@ import pytest
 from asked_models import ask, request
 from every import every
 from scripted_server import (
+    CHAT,
     DATED,
     MODEL,
     Answers,
@@ -25,6 +26,8 @@ from scripted_server import (
 from merilo.datasets.rendering import Media
 from merilo.errors import BackendError
 from merilo.models.asking import ChatMessage, ModelReply
+from merilo.models.backends.model_arguments import ChatArguments
+from merilo.models.backends.servers import OPENAI, server_address
 
 LOCAL = "local-chat-completions"
 PICTURE = b"\x89PNG\r\n\x1a\n" + b"picture"
@@ -186,9 +189,9 @@ def test_a_server_that_does_not_answer_in_time_is_a_failed_reply() -> None:
     assert (reply.finish, reply.error) == ("failed", "no reply within 0.2 seconds (2 attempts)")
 
 
-def test_a_reply_without_text_is_not_an_empty_answer_and_not_asked_again() -> None:
-    reply = reply_to(Answers(None))
-    assert (reply.finish, reply.error, reply.attempts) == ("failed", "the reply has no text", 1)
+def test_a_reply_without_text_is_an_empty_answer() -> None:
+    reply = reply_to(Answers(None, thought="I see"))
+    assert (reply.finish, reply.text, reply.thought, reply.attempts) == ("stop", "", "I see", 1)
 
 
 def test_a_thought_that_took_all_tokens_is_a_truncated_answer() -> None:
@@ -275,10 +278,40 @@ def test_the_vendors_own_address_needs_a_key() -> None:
         ask("openai-chat-completions", {"model": "gpt-4o"})
 
 
-@every("ending", ["", "/", "/chat/completions", "/chat/completions/"])
-def test_the_address_may_be_the_apis_or_that_of_its_path_as_in_lm_eval(ending: str) -> None:
+@every(
+    ("ending", "query"),
+    [
+        ("", ""),
+        ("/", ""),
+        ("/chat/completions", ""),
+        ("/chat/completions/", ""),
+        ("?api-version=1", "api-version=1"),
+        ("/?a=b&c=#top", "a=b&c="),
+        ("/chat/completions?key=s/v1/", "key=s/v1/"),
+    ],
+)
+def test_the_address_may_be_the_apis_or_that_of_its_path_as_in_lm_eval(ending: str, query: str) -> None:
     with ScriptedServer() as server:
         assert ask(LOCAL, {"model": MODEL, "base_url": server.url + ending})[0].text == "A"
+    assert (server.asked[0].path, server.asked[0].query) == (CHAT, query)
+
+
+@every(
+    ("base", "address"),
+    [
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1/chat/completions"),
+        ("HTTPS://host", "https://host/chat/completions"),
+        ("https://host/openai/deployments/d?api-version=2", "https://host/openai/deployments/d/chat/completions?api-version=2"),
+    ],
+)  # fmt: skip
+def test_the_api_s_path_is_joined_to_the_path_of_the_address(base: str, address: str) -> None:
+    args = ChatArguments(model=MODEL, base_url=base)
+    assert server_address(args, OPENAI, "/chat/completions", own=False) == address
+
+
+def test_an_address_without_the_version_says_where_the_api_usually_is() -> None:
+    with ScriptedServer() as server, pytest.raises(BackendError, match="most servers have it below /v1"):
+        ask(LOCAL, arguments(server, base_url=server.url.removesuffix("/v1")))
 
 
 @every("usage", [{"prompt_tokens": -4, "completion_tokens": "9"}, None, [], {"prompt_tokens": True}])

@@ -96,6 +96,8 @@ def test_a_key_is_taken_from_the_environment_only(name: str, variable: str) -> N
             {"base_url": "h:80/v1"},
             "base_url takes an address that starts with http:// or https://, not 'h:80/v1'",
         ),
+        ({"base_url": "http://[::1/v1"}, "base_url takes an address"),
+        ({"base_url": "http://h:port/v1?key=s"}, "base_url takes an address .*, not 'http://h:port/v1'"),
     ],
 )
 def test_a_wrong_value_is_named(given: dict[str, str], message: str) -> None:
