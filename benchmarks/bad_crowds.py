@@ -23,7 +23,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -36,12 +37,20 @@ from merilo.people.uncertainty.annotator_accuracy import answer_difference
 from merilo.people.votes import Votes
 from merilo.settings import Settings
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+from simulated_votes import ordered_votes
+
 FloatArray = NDArray[np.float64]
 
 #: The share of wrong answers that are the most attractive wrong label.
 ATTRACTED = 0.3
 #: The codes of warnings that name what makes an interval too short.
 CAUSES = ("alike_annotators", "busy_annotator", "many_excluded", "suspect_controls", "undeclared_clusters")
+
+
+DEFAULT = Settings()
+#: What makes the consensus a weighted median.
+ORDERED = Settings(aggregator="auto", level="ordinal")
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,9 @@ class Crowd:
         copies: the share of people who all give the answers of one and the same person.
         missing: the share of answers that are missing at random.
         controls: the number of control items that each person answers, and the share of them with a wrong known answer.
+        ordered: the labels are on a scale, and errors, biases of 30 % of the people and guesses are along it; abilities,
+            copies, missing answers and controls have no effect.
+        settings: the settings of the baseline.
     """
 
     name: str
@@ -68,6 +80,8 @@ class Crowd:
     copies: float = 0.0
     missing: float = 0.0
     controls: tuple[int, float] = (0, 0.0)
+    ordered: bool = False
+    settings: Settings = DEFAULT
 
 
 CROWDS = (
@@ -88,6 +102,16 @@ CROWDS = (
     Crowd("30 % guess, controls", guessers=(0.3, 1.0), controls=(10, 0.0)),
     Crowd("wrong controls", controls=(10, 0.2)),
     Crowd("guess, wrong controls", guessers=(0.2, 1.0), controls=(10, 0.2)),
+    Crowd("ordered labels", ordered=True, labels=5, guessers=(0.1, 1.0)),
+    Crowd("ordered labels, auto", ordered=True, labels=5, guessers=(0.1, 1.0), settings=ORDERED),
+    Crowd("ordered, 3 answers", ordered=True, labels=5, overlap=3, guessers=(0.1, 1.0)),
+    Crowd(
+        "ordered, 3 answers, auto", ordered=True, labels=5, overlap=3, guessers=(0.1, 1.0), settings=ORDERED
+    ),
+    Crowd("ordered, 60 people", ordered=True, labels=5, people=60, guessers=(0.1, 1.0)),
+    Crowd(
+        "ordered, 60 people, auto", ordered=True, labels=5, people=60, guessers=(0.1, 1.0), settings=ORDERED
+    ),
 )
 
 
@@ -112,6 +136,11 @@ def study(crowd: Crowd, rng: np.random.Generator) -> tuple[pl.DataFrame, NDArray
     """The rows of one study, and the right labels of its items."""
     people, items = crowd.people, crowd.items
     share, work = crowd.guessers
+    if crowd.ordered:
+        votes, right_label = ordered_votes(
+            rng, labels=crowd.labels, items=items, annotators=people, overlap=crowd.overlap, biased=0.3, guessing=share
+        )  # fmt: skip
+        return table_of(votes.item, votes.annotator, votes.label), right_label
     guesses = rng.random(people) < share
     ability = crowd.ability + crowd.spread * rng.standard_normal(people)
     busy = 0.7 * rng.standard_normal(people) + np.log(np.where(guesses, work, 1.0))
@@ -132,13 +161,7 @@ def study(crowd: Crowd, rng: np.random.Generator) -> tuple[pl.DataFrame, NDArray
         )
         label = np.where(np.isin(person, copying), template[item], label)
     kept = rng.random(item.size) >= crowd.missing
-    rows = pl.DataFrame(
-        {
-            "item": [f"q{one}" for one in item[kept]],
-            "annotator": [f"p{one}" for one in person[kept]],
-            "answer": [f"label {one}" for one in label[kept]],
-        }
-    )
+    rows = table_of(item[kept], person[kept], label[kept])
     count, wrong = crowd.controls
     if not count:
         return rows, right_label
@@ -161,8 +184,21 @@ def study(crowd: Crowd, rng: np.random.Generator) -> tuple[pl.DataFrame, NDArray
     return pl.concat([rows.with_columns(control=pl.lit(None, pl.String)), controls]), right_label
 
 
-def computed(rows: pl.DataFrame, right_label: NDArray[np.int64]) -> Baseline:
-    """The baseline of a study with the default settings."""
+def table_of(
+    item: NDArray[np.integer], person: NDArray[np.integer], label: NDArray[np.integer]
+) -> pl.DataFrame:
+    """The answers to test items as a table."""
+    return pl.DataFrame(
+        {
+            "item": [f"q{one}" for one in item],
+            "annotator": [f"p{one}" for one in person],
+            "answer": [f"label {one}" for one in label],
+        }
+    )
+
+
+def computed(rows: pl.DataFrame, right_label: NDArray[np.int64], crowd: Crowd) -> Baseline:
+    """The baseline of a study by the crowd's settings."""
     responses = merilo.read_responses(rows)
     gold = pl.DataFrame(
         {
@@ -170,7 +206,9 @@ def computed(rows: pl.DataFrame, right_label: NDArray[np.int64]) -> Baseline:
             "gold": [f"label {one}" for one in right_label],
         }
     )
-    return baseline(responses, Settings(), gold=find_gold(responses, None, gold, None, None))
+    labels = tuple(f"label {one}" for one in range(crowd.labels))
+    settings = replace(crowd.settings, labels=labels) if crowd.settings.level != "nominal" else crowd.settings
+    return baseline(responses, settings, gold=find_gold(responses, None, gold, None, None))
 
 
 def beside_a_single_person(
@@ -212,7 +250,7 @@ def row(crowd: Crowd, studies: int, seed: int) -> Row:
     found: Counter[str] = Counter()
     for number in range(studies):
         rows, right_label = study(crowd, rng)
-        made = computed(rows, right_label)
+        made = computed(rows, right_label, crowd)
         main = made.estimates.main["acc"]
         alpha = made.agreement.intervals.get("krippendorff_alpha")
         spans = (main.interval, main.single.interval if main.single else None, alpha)

@@ -330,7 +330,12 @@ class AnalysisSettings(CheckedSettings):
         ),
     ] = "agreed"
     level: Annotated[
-        Level, Help("The scale of labels for Krippendorff's alpha: names, ranks, or numbers.", GROUPS)
+        Level,
+        Help(
+            "The scale of labels: names, ranks, or numbers. Krippendorff's alpha is on it, and auto takes "
+            "the weighted median of closed answers on an ordered one.",
+            GROUPS,
+        ),
     ] = "nominal"
     repeats: Annotated[Repeats, Help("What to do if an annotator answered an item twice, differently.")] = (
         "refuse"

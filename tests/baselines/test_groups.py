@@ -105,6 +105,25 @@ def test_the_level_of_measurement_is_recorded_and_changes_alpha(tmp_path: Path) 
         assert "jackknife over items and annotators" in agreement["interval"]
 
 
+def test_on_an_ordered_level_auto_is_the_weighted_median_if_the_order_is_known(tmp_path: Path) -> None:
+    truth = np.random.default_rng(0).integers(1, 6, 30).tolist()
+
+    def resolved(name: str, *words: str) -> dict[str, int]:
+        rows = [
+            row(f"q{i}", name * (right + off + 1), f"w{p}")
+            for i, right in enumerate(truth)
+            for p, off in enumerate((-1, -1, 0, 1, 1))
+        ]
+        pool = written(tmp_path / "p.tsv", toloka(rows))
+        return merilo("baseline", pool, "--aggregator", "auto", *words, "--json", "-").json["resolved_by"]
+
+    assert resolved("1", "--level", "ordinal")["weighted_median"] == 30
+    assert resolved("1", "--level", "interval")["weighted_median"] == 30
+    assert "weighted_median" not in resolved("1")
+    # Names have no order.
+    assert "weighted_median" not in resolved("a", "--level", "ordinal")
+
+
 def test_the_interval_level_refuses_words(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([row("q", "yes", f"w{p}") for p in range(3)]))
     outcome = merilo("baseline", pool, "--level", "interval")

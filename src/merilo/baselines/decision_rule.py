@@ -27,6 +27,7 @@ from merilo.people.aggregation import (
     auto,
     dawid_skene,
     is_open,
+    log_odds,
     one_coin,
     wrong_answers,
 )
@@ -105,7 +106,7 @@ def _refits(pool: PoolVotes, settings: Settings) -> IntArray | None:
     anchors = pool.anchors if settings.anchor_controls else None
     opened = is_open(pool.everyone.votes, settings.open_answers)
     # The pooled model has a tolerance of another kind, which is wide enough.
-    limits = {} if settings.aggregator == "auto" else {"tolerance": _TOLERANCE}
+    limits = {"scale": pool.scale(settings)} if settings.aggregator == "auto" else {"tolerance": _TOLERANCE}
     labels = [
         fitted(
             votes.where(group[votes.annotator] != left_out), anchors=anchors, open_answers=opened, **limits
@@ -301,9 +302,8 @@ def model_weights(votes: Votes, fit: Fit, wrong: float) -> FloatArray:
 
 def _log_odds(votes: Votes, quality: FloatArray, wrong: float, *, by_ability: bool) -> FloatArray:
     """Return the log odds of each answer from the annotators' accuracies, or from their abilities in GLAD."""
-    accuracy = np.clip(quality, 0.01, 0.99)
-    odds = quality + np.log(wrong) if by_ability else np.log(accuracy / (1 - accuracy) * wrong)
-    return np.asarray(np.maximum(odds, _LEAST_WEIGHT)[votes.annotator])
+    odds = np.maximum(quality + np.log(wrong), _LEAST_WEIGHT) if by_ability else log_odds(quality, wrong)
+    return np.asarray(odds[votes.annotator])
 
 
 def _column(people: pl.DataFrame, name: str, unknown: float) -> FloatArray:

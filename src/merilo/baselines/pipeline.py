@@ -319,6 +319,7 @@ def _warnings_on_auto(
         resolve="none",
         anchor_controls=settings.anchor_controls,
         open_answers=settings.open_answers,
+        scale=pool.scale(settings),
     )
     answered = np.bincount(pool.votes.item, minlength=pool.votes.items) > 0
     decided = replace(recommended, label=np.where(answered, recommended.label, NO_LABEL).astype(np.int32))

@@ -277,7 +277,9 @@ def by_models(pool: PoolVotes, settings: Settings, ability: Fit | None = None) -
     votes = pool.everyone.votes.where(pool.kept)
     anchors = pool.anchors if settings.anchor_controls else None
     opened = is_open(pool.everyone.votes, settings.open_answers)
-    recommended, single = auto_and_one_coin(votes, anchors=anchors, open_answers=opened)
+    recommended, single = auto_and_one_coin(
+        votes, anchors=anchors, open_answers=opened, scale=pool.scale(settings)
+    )
     decided = {"auto": recommended, "one-coin": single}
     if settings.aggregator == "dawid-skene":
         decided["dawid-skene"] = dawid_skene(votes, anchors=anchors, open_answers=opened)

@@ -157,6 +157,7 @@ class ResolvedBy(Record):
     dawid_skene: int = 0
     one_coin: int = 0
     pooled: int = 0
+    weighted_median: int = 0
     medoid: int = 0
     parts: int = 0
 
@@ -706,6 +707,7 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
     rare = (
         Resolution.EACH_ANSWER,
         Resolution.POOLED,
+        Resolution.WEIGHTED_MEDIAN,
         Resolution.DAWID_SKENE,
         Resolution.ONE_COIN,
         Resolution.MEDOID,

@@ -213,24 +213,32 @@ def on_scale(
     """
     if level == "nominal":
         return votes, None
-    numbers = [_number(name) for name in names]
     if level == "interval":
-        wrong = next((name for name, number in zip(names, numbers, strict=True) if number is None), None)
+        wrong = next((name for name in names if _number(name) is None), None)
         if wrong is not None:
             raise UsageError(
                 f"agreement on the interval level needs numeric answers, but '{wrong}' is not a number"
             )
-        return votes, np.array(numbers, dtype=np.float64)
-    place = {name: number for number, name in enumerate(order)}
-    if all(name in place for name in names):
-        keys = [float(place[name]) for name in names]
-    elif None not in numbers:
-        keys = [number for number in numbers if number is not None]
-    else:
-        keys = [float(rank) for rank in np.argsort(np.argsort(np.array(names, dtype=object)))]
+        return votes, places_on_scale(names)
+    places = places_on_scale(names, order)
+    if places is None:
+        places = np.argsort(np.argsort(np.array(names, dtype=object))).astype(np.float64)
     # Names with the same value ("1" and "1.0") share a code.
-    _, code = np.unique(np.array(keys), return_inverse=True)
+    _, code = np.unique(places, return_inverse=True)
     return replace(votes, label=code.astype(np.int32)[votes.label]), None
+
+
+def places_on_scale(names: Sequence[str], order: Sequence[str] = ()) -> NDArray[np.float64] | None:
+    """Return the places of labels on a scale, shape (labels,): in the order, or as numbers; `None` if it is unknown.
+
+    Example:
+        >>> places_on_scale(["good", "bad"], ["bad", "good"]), places_on_scale(["1", "2,5"]), places_on_scale(["bad"])
+        (array([1., 0.]), array([1. , 2.5]), None)
+    """
+    place = {name: float(number) for number, name in enumerate(order)}
+    if not all(name in place for name in names):
+        place = {name: number for name in names if (number := _number(name)) is not None}
+    return np.array([place[name] for name in names]) if len({*names} - {*place}) == 0 else None
 
 
 def _number(name: str) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from merilo.metrics.pass_at_k import PASSED
 from merilo.metrics.squad import token_f1
 from merilo.people import aggregation
 from merilo.people.aggregation import NO_LABEL, Consensus, MinVotes, Resolution, is_open
+from merilo.people.agreement import places_on_scale
 from merilo.people.collection_design import asked_by_design
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
@@ -82,6 +84,14 @@ class PoolVotes:
         Agreement and scores of single people are unbiased on them.
         """
         return self.votes.where(self.counted_by_design)
+
+    def scale(self, settings: Settings) -> FloatArray | None:
+        """Return the labels' places on an ordered scale, shape (labels,).
+
+        `None` if labels are names, or are neither numbers nor all in the dataset's order of labels.
+        """
+        names = self.everyone.labels.cast(pl.String).to_list()
+        return None if settings.level == "nominal" else places_on_scale(names, settings.labels)
 
     def needed(self, min_votes: int | Literal["majority"]) -> MinVotes:
         """Compute how many equal votes make a majority for each item.
@@ -204,6 +214,7 @@ def decide_by(settings: Settings, pool: PoolVotes, *, free_text: bool) -> Consen
         min_votes=settings.min_votes,
         open_answers=settings.open_answers,
         free_text=free_text,
+        scale=pool.scale(settings),
     )
 
 
@@ -216,6 +227,7 @@ def decide(
     min_votes: int | Literal["majority"] = 3,
     open_answers: bool | None = None,
     free_text: bool = False,
+    scale: FloatArray | None = None,
 ) -> Consensus:
     """Compute the consensus on the items of a pool.
 
@@ -235,6 +247,7 @@ def decide(
             `aggregation.is_open`).
         free_text: whether answers are free texts: a tie of votes is then broken by the answer with the
             largest token F1 to the item's answers, before skill and abilities are used. Not with `resolve="none"`.
+        scale: shape (labels,), the places of labels on an ordered scale, for `auto`; `None` if labels are names.
 
     Returns:
         The consensus, in the codes of `pool.everyone`. Items used only as control items are unresolved or
@@ -253,7 +266,8 @@ def decide(
 
     if aggregator == "majority":
         return by_votes()
-    decided = _MODELS[aggregator](pool.everyone.votes.where(pool.kept), anchors=anchors, open_answers=opened)
+    model = partial(aggregation.auto, scale=scale) if aggregator == "auto" else _MODELS[aggregator]
+    decided = model(pool.everyone.votes.where(pool.kept), anchors=anchors, open_answers=opened)
     left = decided.label == NO_LABEL
     if resolve == "none" or not left[pool.votes.item].any():
         return decided
@@ -275,7 +289,6 @@ class _Model(Protocol):
 
 
 _MODELS: Final[Mapping[Aggregator, _Model]] = {
-    "auto": aggregation.auto,
     "dawid-skene": aggregation.dawid_skene,
     "one-coin": aggregation.one_coin,
     "glad": aggregation.glad,

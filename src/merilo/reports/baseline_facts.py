@@ -52,6 +52,9 @@ WAYS: Final = {
         Text("pooled Dawid-Skene"),
         Text("by the Dawid–Skene model with a pooled confusion matrix"),
     ),
+    "weighted_median": Way(
+        "way-5", Text("weighted median"), Text("by the median weighted by the annotators' accuracies")
+    ),
     "dawid_skene": Way("way-5", Text("Dawid-Skene"), Text("by the Dawid–Skene model")),
     "one_coin": Way("way-4", Text("one-coin"), Text("by a model with one accuracy per annotator")),
     "medoid": Way(

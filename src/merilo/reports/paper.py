@@ -345,7 +345,10 @@ def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -
         "two_way": "two-way bootstrap" in intervals,
         "components": any(one.single is not None and one.single.mean is not None for one in metrics),
         "glad": resolved.glad or aggregator == "glad",
-        "dawid_skene": resolved.dawid_skene or resolved.pooled or aggregator == "dawid-skene",
+        "dawid_skene": resolved.dawid_skene
+        or resolved.pooled
+        or resolved.weighted_median
+        or aggregator == "dawid-skene",
         "one_coin": resolved.one_coin or aggregator == "one-coin",
         "mcnemar": tested,
         "tango": tested,

@@ -1,12 +1,14 @@
 """Dawid and Skene's model against crowd-kit, against its formula, and on annotators with known confusions."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from crowdkit.aggregation import DawidSkene
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_votes import shared_majority, small_votes
+from simulated_votes import ordered_votes, shared_majority, small_votes
 
 from merilo.errors import UsageError
 from merilo.people.aggregation import (
@@ -14,6 +16,7 @@ from merilo.people.aggregation import (
     Resolution,
     auto,
     dawid_skene,
+    log_odds,
     one_coin,
     pooled_dawid_skene,
 )
@@ -191,6 +194,55 @@ def test_the_recommended_model_follows_the_kind_of_answers() -> None:
     votes = Votes(*np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 1]]), 2, 3, 2)
     assert (auto(votes).how == Resolution.POOLED).all()
     assert auto(votes, open_answers=True).fit.model == "one-coin"
+
+
+@given(votes=small_votes(min_labels=2), scale=st.permutations(range(4)))
+@settings(deadline=None)
+def test_on_a_scale_the_label_has_the_smallest_weighted_distance_to_the_answers(
+    votes: Votes, scale: list[int]
+) -> None:
+    places = np.array(scale[: votes.labels], dtype=np.float64)
+    ours = auto(votes, open_answers=False, scale=places)
+    odds = log_odds(ours.fit.quality, max(votes.labels - 1.0, 1.0))
+    for item in np.unique(votes.item):
+        inside = votes.item == item
+        given, weight = places[votes.label[inside]], odds[votes.annotator[inside]]
+        distance = np.array([weight @ np.abs(given - place) for place in given])
+        best = np.unique(votes.label[inside][distance <= distance.min() + 1e-9])
+        assert ours.label[item] in best or (ours.label[item] == NO_LABEL and best.size == 2)
+        if ours.label[item] != NO_LABEL:
+            assert ours.how[item] == Resolution.WEIGHTED_MEDIAN
+
+
+def test_two_equal_halves_of_a_scale_are_left_open_and_known_labels_stay() -> None:
+    votes = Votes(np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3), np.array([0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 2, 2]), 3, 4, 3)  # fmt: skip
+    found = auto(votes.where(votes.item < 2), scale=[0, 1, 2])
+    assert found.label.tolist() == [NO_LABEL, NO_LABEL, NO_LABEL]
+    found = auto(votes, scale=[0, 1, 2], anchors=[-1, -1, 1])
+    assert (found.label[2], found.how[2]) == (1, Resolution.ANCHOR)
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    [{}, {"biased": 0.4}, {"guessing": 0.2}, {"biased": 0.3, "guessing": 0.15, "overlap": 3}, {"middle": True, "labels": 7}],
+)  # fmt: skip
+def test_the_weighted_median_of_ordered_labels_is_more_exact_and_closer_than_the_majority(
+    crowd: dict[str, Any],
+) -> None:
+    found = []
+    for seed in range(6):
+        votes, truth = ordered_votes(np.random.default_rng(seed), **crowd)
+        counts = votes.counts()
+        most = counts == counts.max(axis=1, keepdims=True)
+        apart = np.abs(np.arange(votes.labels) - truth[:, None])
+        label = auto(votes, scale=np.arange(votes.labels)).label
+        found.append((
+            (label == truth).mean() - shared_majority(votes, truth),
+            np.abs(label - truth).mean() - ((most * apart).sum(axis=1) / most.sum(axis=1)).mean(),
+        ))  # fmt: skip
+    exact, error = np.mean(found, axis=0)
+    assert exact > 0.01
+    assert error < -0.05
 
 
 def test_confusions_are_found_again() -> None:

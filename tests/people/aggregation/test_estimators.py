@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from crowdkit import aggregation as crowdkit
 from every import every
+from simulated_votes import ordered_votes
 
 import merilo
 
@@ -68,6 +69,20 @@ def test_every_method_gives_a_table_of_the_kind_it_got(method: str, data: pd.Dat
     assert isinstance(found, pd.DataFrame)
     assert list(found.columns) == ["task", "label", "confidence", "resolved_by"]
     assert found["task"].nunique() == 60
+
+
+def test_ordered_labels_have_a_weighted_median() -> None:
+    votes, truth = ordered_votes(np.random.default_rng(0), guessing=0.2)
+    names = np.array(["worst", "bad", "fair", "good", "best"])
+    table = pl.DataFrame({"task": votes.item, "worker": votes.annotator, "label": names[votes.label]})
+    found, by_name = merilo.aggregate(table, "auto", order=names), merilo.aggregate(table, "auto")
+    right, right_by_name = ((one["label"].to_numpy() == names[truth]).mean() for one in (found, by_name))
+    assert right > right_by_name
+    assert set(found["resolved_by"]) == {"weighted_median"}
+    with pytest.raises(merilo.UsageError, match="order has no place for label 'best'"):
+        merilo.aggregate(table, "auto", order=names[:4])
+    with pytest.raises(merilo.UsageError, match="is for the method 'auto', not 'majority'"):
+        merilo.aggregate(table, order=names)
 
 
 def test_wrong_tables_and_methods_are_named(data: pd.DataFrame) -> None:

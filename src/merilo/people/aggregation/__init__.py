@@ -21,7 +21,7 @@ from merilo.people.aggregation.majority import (
     plurality,
     resolve_by_skill,
 )
-from merilo.people.aggregation.one_coin import one_coin, wrong_answers
+from merilo.people.aggregation.one_coin import log_odds, one_coin, wrong_answers
 
 __all__ = [
     "NO_LABEL",
@@ -37,6 +37,7 @@ __all__ = [
     "dawid_skene",
     "glad",
     "is_open",
+    "log_odds",
     "lost_labels",
     "majority",
     "majority_of_parts",

@@ -57,6 +57,8 @@ class Resolution(IntEnum):
     """The label that Dawid and Skene's model with a pooled confusion matrix, one-coin and the votes support most."""
     PARTS = 13
     """No whole answer has a majority, but each number of a set, or each position of a sequence, has one."""
+    WEIGHTED_MEDIAN = 14
+    """The median of the answers on an ordered scale, weighted by the annotators' expected accuracies."""
 
 
 @dataclass(frozen=True, slots=True)

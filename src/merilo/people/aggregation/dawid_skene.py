@@ -7,7 +7,8 @@ confusion matrix, and the labels are a compromise of the model with the votes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -20,11 +21,12 @@ from merilo.people.aggregation.consensus import (
     TIE,
     Consensus,
     Fit,
+    Resolution,
     anchor_labels,
     is_open,
     modelled,
 )
-from merilo.people.aggregation.one_coin import OneCoinFit, fit_one_coin, one_coin
+from merilo.people.aggregation.one_coin import OneCoinFit, fit_one_coin, log_odds, one_coin
 from merilo.people.votes import IntArray, Votes, sorting_order
 from merilo.statistics import FloatArray
 
@@ -119,6 +121,7 @@ def pooled_dawid_skene(
     tolerance: float = 1e-4,
     iterations: int = 200,
     coins: OneCoinFit | None = None,
+    scale: ArrayLike | None = None,
 ) -> Consensus:
     """Aggregate by Dawid and Skene's model with a pooled confusion matrix, mixed with the votes.
 
@@ -143,6 +146,11 @@ def pooled_dawid_skene(
     in the middle of a range in which accuracy on eight public crowds and on simulated crowds with rare labels
     hardly varies (`benchmarks/crowds.py`).
 
+    On an ordered scale the label is the weighted median of the item's answers: no more than half of the weight lies
+    below it, and no more than half above it. An answer weighs the log odds of its annotator's expected accuracy
+    (`log_odds`). If the weight is divided into two halves, the two labels beside the gap are medians, and that of them
+    with the larger sum wins.
+
     Args:
         votes: the answers, which must be closed.
         anchors: shape (items,), the code of the known label, -1 if unknown.
@@ -150,6 +158,7 @@ def pooled_dawid_skene(
         tolerance: stop when no probability of a label changes by more than this; 0 runs all iterations.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
         coins: the one-coin model of closed answers, if it is already fitted to these votes and anchors.
+        scale: shape (labels,), the places of labels on an ordered scale; `None` if labels are names.
 
     Returns:
         The consensus, with the fit as in `dawid_skene`. The log-likelihood is no objective here and may fall.
@@ -184,6 +193,7 @@ def pooled_dawid_skene(
         history=history,
         tolerance=tolerance,
         converged=converged,
+        scale=scale,
     )
 
 
@@ -194,19 +204,26 @@ def auto(
     open_answers: bool | None = None,
     tolerance: float | None = None,
     iterations: int | None = None,
+    scale: ArrayLike | None = None,
 ) -> Consensus:
     """Aggregate by the recommended model: `pooled_dawid_skene` for closed answers, `one_coin` for open ones.
 
-    The arguments are those of the model; by default, its own tolerance and iterations hold.
+    The arguments are those of the model; by default, its own tolerance and iterations hold. Open answers have no scale.
     """
-    model: Callable[..., Consensus] = one_coin if is_open(votes, open_answers) else pooled_dawid_skene
+    model: Callable[..., Consensus] = (
+        one_coin if is_open(votes, open_answers) else partial(pooled_dawid_skene, scale=scale)
+    )
     limits = {"tolerance": tolerance, "iterations": iterations}
     chosen = {name: value for name, value in limits.items() if value is not None}
     return model(votes, anchors=anchors, open_answers=open_answers, **chosen)
 
 
 def auto_and_one_coin(
-    votes: Votes, *, anchors: ArrayLike | None = None, open_answers: bool | None = None
+    votes: Votes,
+    *,
+    anchors: ArrayLike | None = None,
+    open_answers: bool | None = None,
+    scale: ArrayLike | None = None,
 ) -> tuple[Consensus, Consensus]:
     """Aggregate by `auto` and by `one_coin`, which is fitted only once."""
     known, opened = anchor_labels(anchors, votes), is_open(votes, open_answers)
@@ -214,7 +231,8 @@ def auto_and_one_coin(
     single = coins.consensus(votes, known, 1e-8)
     if opened:
         return single, single
-    return pooled_dawid_skene(votes, anchors=known, open_answers=False, coins=coins), single
+    recommended = pooled_dawid_skene(votes, anchors=known, open_answers=False, coins=coins, scale=scale)
+    return recommended, single
 
 
 def _check_iterations(tolerance: float, iterations: int) -> None:
@@ -372,8 +390,12 @@ class _Answers:
         history: list[float],
         tolerance: float,
         converged: bool,
+        scale: ArrayLike | None = None,
     ) -> Consensus:
-        """Label each item by the largest decisive value, with the calibrated probability of the label."""
+        """Label each item by the largest decisive value, with the calibrated probability of the label.
+
+        On a scale only the medians of the item's answers are compared.
+        """
         votes, known = self.votes, self.known
         label, confidence = np.full(votes.items, NO_LABEL, dtype=np.int32), np.full(votes.items, np.nan)
         quality = self._quality(share)
@@ -382,6 +404,8 @@ class _Answers:
         )
         power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
         if share.size:
+            if scale is not None:
+                decisive = np.where(self._medians(quality, np.asarray(scale)), decisive, -np.inf)
             chosen, best = decisive.argmax(axis=1), decisive.max(axis=1)
             decided = (decisive >= best[:, None] - TIE).sum(axis=1) == 1
             label[self.answered[decided]] = self.candidates[chosen[decided]]
@@ -405,7 +429,25 @@ class _Answers:
             error_correlation=correlation,
             power=power,
         )
-        return modelled(label, confidence, known, fit)
+        found = modelled(label, confidence, known, fit)
+        if scale is None:
+            return found
+        by_model = found.how == Resolution[model.upper().replace("-", "_")]
+        return replace(found, how=np.where(by_model, Resolution.WEIGHTED_MEDIAN, found.how).astype(np.int8))
+
+    def _medians(self, quality: FloatArray, scale: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which labels are weighted medians of the answers to an item, shape (groups, k)."""
+        k = self.candidates.size
+        weight = log_odds(quality, max(self.votes.labels - 1.0, 1.0))[self.cell // k]
+        order = np.argsort(scale[self.candidates], kind="stable")
+        cells = np.bincount(self.item * k + self.cell % k, weights=weight, minlength=self.answered.size * k)
+        weights = cells.reshape(self.answered.size, k)[:, order]
+        below = weights.cumsum(axis=1)
+        half = below[:, -1:] / 2
+        close = TIE * half
+        median = np.empty_like(weights, dtype=np.bool_)
+        median[:, order] = (weights > 0) & (below >= half - close) & (below - weights <= half + close)
+        return median
 
     def _posterior(self, share: FloatArray, prior: FloatArray) -> FloatArray | None:
         """Build the table of label probabilities, shape (items, labels); None if it would be too large."""

@@ -6,6 +6,7 @@ A table has the columns `task`, `worker` and `label`. Results are tables of the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from merilo.people.aggregation import (
     plurality,
 )
 from merilo.people.reading import Frame, encoded, is_pandas, pandas_of, polars_of
-from merilo.people.votes import Votes
+from merilo.people.votes import Encoding, Votes
 from merilo.statistics import FloatArray
 
 Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"]
@@ -51,8 +52,8 @@ class _Estimator(ABC):
     consensus_: Consensus
 
     @abstractmethod
-    def _aggregate(self, votes: Votes) -> Consensus:
-        """Compute the consensus of votes."""
+    def _aggregate(self, encoding: Encoding) -> Consensus:
+        """Compute the consensus of encoded votes."""
 
     def fit(self, data: Frame) -> Self:
         """Aggregate a table of `task`, `worker`, `label`; rows with missing values are ignored.
@@ -61,7 +62,7 @@ class _Estimator(ABC):
             UsageError: a column is missing, or the labels do not suit the method.
         """
         encoding = encoded(data)
-        consensus = self._aggregate(encoding.votes)
+        consensus = self._aggregate(encoding)
         self.consensus_ = consensus
         names = encoding.labels.to_list()
         label = [None if code == NO_LABEL else names[code] for code in consensus.label.tolist()]
@@ -122,15 +123,15 @@ class MajorityVote(_Estimator):
         [(1, 'x')]
     """
 
-    def _aggregate(self, votes: Votes) -> Consensus:
-        return plurality(votes, 1)
+    def _aggregate(self, encoding: Encoding) -> Consensus:
+        return plurality(encoding.votes, 1)
 
 
 class Cascade(_Estimator):
     """Majority vote; ties are broken by the larger sum of GLAD's abilities. `skills_` are GLAD's abilities."""
 
-    def _aggregate(self, votes: Votes) -> Consensus:
-        return cascade(votes)
+    def _aggregate(self, encoding: Encoding) -> Consensus:
+        return cascade(encoding.votes)
 
     def _probabilities(self, votes: Votes, consensus: Consensus) -> FloatArray | None:
         return _shares(votes)
@@ -157,18 +158,30 @@ class DawidSkene(_Model):
 
     _n_iter, _tol = 1000, 1e-8
 
-    def _aggregate(self, votes: Votes) -> Consensus:
-        return dawid_skene(votes, iterations=self.n_iter, tolerance=self.tol)
+    def _aggregate(self, encoding: Encoding) -> Consensus:
+        return dawid_skene(encoding.votes, iterations=self.n_iter, tolerance=self.tol)
 
 
 class Auto(_Estimator):
     """The recommended model: pooled Dawid-Skene for closed labels, one-coin for open ones.
 
     `skills_` are expected accuracies.
+
+    Args:
+        order: the labels from the lowest to the highest, if they are ordered: the label is then the weighted median.
     """
 
-    def _aggregate(self, votes: Votes) -> Consensus:
-        return auto(votes)
+    def __init__(self, order: Sequence[Any] = ()) -> None:
+        self.order = order
+
+    def _aggregate(self, encoding: Encoding) -> Consensus:
+        if not len(self.order):
+            return auto(encoding.votes)
+        places = {label: place for place, label in enumerate(self.order)}
+        labels = encoding.labels.to_list()
+        if missing := [label for label in labels if label not in places]:
+            raise UsageError(f"order has no place for label '{missing[0]}'", field="order")
+        return auto(encoding.votes, scale=[places[label] for label in labels])
 
 
 class OneCoin(_Model):
@@ -176,8 +189,8 @@ class OneCoin(_Model):
 
     _n_iter, _tol = 1000, 1e-8
 
-    def _aggregate(self, votes: Votes) -> Consensus:
-        return one_coin(votes, iterations=self.n_iter, tolerance=self.tol)
+    def _aggregate(self, encoding: Encoding) -> Consensus:
+        return one_coin(encoding.votes, iterations=self.n_iter, tolerance=self.tol)
 
 
 class GLAD(_Model):
@@ -185,8 +198,8 @@ class GLAD(_Model):
 
     _n_iter, _tol = 500, 1e-9
 
-    def _aggregate(self, votes: Votes) -> Consensus:
-        return glad(votes, iterations=self.n_iter, tolerance=self.tol)
+    def _aggregate(self, encoding: Encoding) -> Consensus:
+        return glad(encoding.votes, iterations=self.n_iter, tolerance=self.tol)
 
 
 _METHODS: Final[dict[str, type[_Estimator]]] = {
@@ -199,12 +212,13 @@ _METHODS: Final[dict[str, type[_Estimator]]] = {
 }
 
 
-def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 - a table of the library of the input
+def aggregate(data: Frame, method: Method = "majority", *, order: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - a table of the library of the input
     """Compute one label for each task from the labels of several workers.
 
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
         method: "majority" (most votes), "auto", "dawid-skene", "one-coin", "glad" or "cascade".
+        order: the labels from the lowest to the highest, if they are ordered: "auto" then takes the weighted median.
 
     Returns:
         A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` (the
@@ -212,7 +226,7 @@ def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 
         "cascade") and `resolved_by`.
 
     Raises:
-        UsageError: there is no such method, a column is missing, or the labels do not suit the method.
+        UsageError: there is no such method, a column is missing, or the labels do not suit the method or the order.
 
     Example:
         >>> frame = pl.DataFrame({"task": [1, 1, 1], "worker": [*"abc"], "label": ["x", "x", "y"]})
@@ -225,7 +239,9 @@ def aggregate(data: Frame, method: Method = "majority") -> Any:  # noqa: ANN401 
         )
     pandas = is_pandas(data)
     table = polars_of(data)
-    estimator = _METHODS[method]().fit(table)
+    if len(order) and method != "auto":
+        raise UsageError(f"the order of labels is for the method 'auto', not '{method}'", field="order")
+    estimator = (Auto(order) if method == "auto" else _METHODS[method]()).fit(table)
     consensus = estimator.consensus_
     labels: pl.DataFrame = estimator.labels_
     found = labels.with_columns(

@@ -36,6 +36,9 @@ ROUNDS: Final = 10
 #: A round that moves the mean accuracy, and the logs of strength and of wrong answers, by less than this is the last.
 STEADY: Final = 0.01
 
+#: The weight of an answer of somebody who guesses.
+_LEAST_LOG_ODDS: Final = 1e-6
+
 
 class OneCoinParameters(NamedTuple):
     """The parameters that all annotators of a pool share.
@@ -124,6 +127,16 @@ def wrong_answers(
         return float(max(votes.labels - 1, 1))
     known = anchor_labels(anchors, votes)
     return fit_one_coin(votes, known, True, tolerance=1e-6, iterations=200).candidates.wrong_answers
+
+
+def log_odds(accuracy: FloatArray, wrong_answers: float) -> FloatArray:
+    """Return the log odds of a correct answer against one particular of the equally likely wrong ones.
+
+    Accuracies are limited to 0.01 to 0.99. The log odds are positive: of somebody who guesses, or worse, they are
+    negligible.
+    """
+    limited = np.clip(accuracy, 0.01, 0.99)
+    return np.asarray(np.maximum(np.log(limited / (1 - limited) * wrong_answers), _LEAST_LOG_ODDS))
 
 
 class OneCoinFit(NamedTuple):
