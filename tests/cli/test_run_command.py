@@ -1,6 +1,7 @@
 """`merilo run` as its users see it: a server on loopback that misbehaves, tables, refusals and exit statuses."""
 
 import json
+import re
 from base64 import b64encode
 from collections import Counter
 from pathlib import Path
@@ -160,6 +161,19 @@ def test_an_unreachable_server_ends_the_run_with_one_sentence(tmp_path: Path) ->
     assert done.status == 2
     assert server.url in done.err
     assert "Traceback" not in done.err
+
+
+def test_several_samples_are_several_answers_to_as_many_items(tmp_path: Path) -> None:
+    with ScriptedServer([Answers("1")]) as server:
+        done = merilo(
+            *("run", "--model", LOCAL, "--model-args", args(server), "--datasets", "lcs"),
+            *("--samples", "3", "--temperature", "0.7", "--limit", "5", "--out", tmp_path / "run"),
+        )
+    heads, row = (line for line in done.out.splitlines() if "LCS" in line or "items" in line)
+    cells = dict(
+        zip(re.findall(r"[\w%]+(?: [\w%]+)*", heads), map(str.strip, re.split("[│┃]", row)[1:]), strict=False)
+    )
+    assert (cells["items"], cells["answers"]) == ("5", "15")
 
 
 def test_thought_is_kept_in_the_log_and_counted(tmp_path: Path) -> None:
@@ -399,6 +413,44 @@ def test_equal_failures_in_a_row_end_the_run_and_the_same_command_resumes_it(tmp
         server._script = [Answers("1")]
         assert merilo(*words, "--model-args", args(server)).status == 0
     assert len([one for one in records(tmp_path / "run") if one["finish"] == "stop"]) == 60
+
+
+def test_many_replies_that_were_cut_are_said_with_what_to_do(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Act:
+        cut = number_of(asked) % 2
+        return Answers(
+            "" if cut else "1", thought="долго думаю", finish="length" if cut else None, usage=(9, 64, 48)
+        )
+
+    words = ["run", "--model", LOCAL, "--datasets", "lcs", "--shots", "0", "--out", tmp_path / "run"]
+    with ScriptedServer(script) as server:
+        data = data_of(tmp_path / "data", 8)
+        done = merilo(*words, "--model-args", args(server), "--data", data, "--max-tokens", "64")
+    told = (
+        "LCS: 4 of 8 replies (50%) were cut at the limit of tokens after 64 tokens; thought takes 75% of all tokens: "
+        "ask with a larger limit in another folder (--max-tokens 256)"
+    )
+    assert told in done.err
+    assert told in merilo("score", tmp_path / "run").err
+
+
+@every(
+    ("act", "told"),
+    [
+        (Answers(None, thought="долго думаю", finish="length"), "was cut at the limit of tokens before its answer began"),
+        (Answers(""), "the reply has no text"),
+    ],
+)  # fmt: skip
+def test_a_run_ends_if_its_first_replies_have_no_text(act: Act, told: str, tmp_path: Path) -> None:
+    words = ["run", "--model", LOCAL, "--datasets", "lcs", "--out", tmp_path / told, "--data"]
+    with ScriptedServer([act]) as server:
+        done = merilo(*words, data_of(tmp_path / "data", 100), "--shots", "0", "--model-args", args(server))
+    assert done.status == 2
+    assert (
+        f"20 requests in a row failed for the same reason: the reply {told.removeprefix('the reply ')}"
+        in done.err
+    )
+    assert len(server.asked) < 20 + 8
 
 
 @every("content", [None, ""])

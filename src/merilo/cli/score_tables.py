@@ -55,13 +55,16 @@ def deliver_run(result: RunResult, explained: list[ItemExplanation], json_to: st
 def show_run(result: RunResult) -> None:
     """Print a table of all datasets with metrics and outcomes."""
     over_items = (_VALUE[0], Text("95 % interval over items"), _VALUE[2])
-    heads = [Text("dataset"), Text("metric"), *over_items, Text("outcomes")]
+    sampled = [Text("answers", context="column")] * any(
+        one.record.samples > 1 for one in result.datasets.values()
+    )
+    heads = [Text("dataset"), Text("metric"), *over_items, *sampled, Text("outcomes")]
     rows = [
-        ("" if place else one.declared.title, *row, "" if place else _outcomes(one))
+        ("" if place else one.declared.title, *row[: len(heads) - 2], "" if place else _outcomes(one))
         for one in result.datasets.values()
         for place, row in enumerate(_run_rows(one))
     ]
-    show_table(rows, heads, title=result.model, left=(0, 1, 5))
+    show_table(rows, heads, title=result.model, left=(0, 1, len(heads) - 1))
     for one in result.datasets.values():
         if one.scores is not None:
             show(*_not_computed(one.declared.title, one.scores), wrap=True)
@@ -70,8 +73,14 @@ def show_run(result: RunResult) -> None:
 
 
 def _run_rows(one: DatasetRun) -> list[tuple[str, ...]]:
-    rows = [] if one.scores is None else [*_score_rows(one.scores)][:_SHOWN_EXTRA]
-    return rows or [("—", "—", "—", str(len(one.record.hashes)))]
+    """Return metric, value, interval, items and answers of each metric."""
+    rows: list[tuple[str, ...]] = []
+    if one.scores is not None:
+        scores = (one.scores.main or one.scores.extra).values()
+        rows += [(*_cells(score)[:-1], *map(str, one.counts(score))) for score in scores]
+        rows += [(name, *["—"] * 4) for name in one.scores.missing]
+    asked = len(one.record.hashes)
+    return rows[:_SHOWN_EXTRA] or [("—", "—", "—", str(asked), str(asked * one.record.samples))]
 
 
 def _score_rows(scores: Scores) -> Iterator[tuple[str, ...]]:

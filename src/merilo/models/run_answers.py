@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from merilo.atomic_write import write_text
 from merilo.datasets.declaration import Dataset
+from merilo.errors import argument
 from merilo.items import Item
 from merilo.models.answer_extraction import OUTCOMES, ExtractedAnswer, ExtractionOutcome, extract
 from merilo.models.asking import ModelReply, Request
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 #: Why a model stopped, where the backend reports that there is no answer.
 _REPORTED: Final = frozenset({"failed", "too_long"})
+
+#: The share of replies that were cut at the limit of tokens from which a run warns.
+MANY_CUT: Final = 0.05
 
 #: Signs and spaces at the ends of a text.
 _OUTER_SIGNS: Final = re.compile(r"^\W+|\W+$")
@@ -106,6 +110,9 @@ class RunAnswers:
         usd: the cost in US dollars; `None` if no reply states it.
         tokens: tokens of requests, of answers, and of thought within the answers.
         unanswered: requests that failed or were too long, in the order of the log.
+        replies: how many replies there are, without those of requests that failed or were too long.
+        cut: how many of them ended at the limit of tokens.
+        cut_at: the most tokens of a reply that was cut; 0 if the backend does not count them.
     """
 
     declared: Dataset
@@ -115,15 +122,28 @@ class RunAnswers:
     usd: float | None = None
     tokens: tuple[int, int, int] = (0, 0, 0)
     unanswered: tuple[UnansweredRequest, ...] = ()
+    replies: int = 0
+    cut: int = 0
+    cut_at: int = 0
 
-    def unanswered_told(self, most: int = 5) -> list[str]:
-        """Return a sentence for each reason why requests failed, and one for all requests that were too long.
+    def warnings(self, most: int = 5) -> list[str]:
+        """Return a sentence if many replies were cut, for each reason of failures, and on requests that were too long.
 
         Args:
             most: how many items and reasons are named.
         """
         title = self.declared.title
         sentences: list[str] = []
+        if self.cut >= MANY_CUT * self.replies > 0:
+            after = f" after {self.cut_at} tokens" if self.cut_at else ""
+            thought = f"; thought takes {self.tokens[2] / self.tokens[1]:.0%} of all tokens" * bool(
+                self.tokens[2]
+            )
+            more = argument("max_tokens", "N" if not self.cut_at else str(4 * self.cut_at))
+            sentences.append(
+                f"{title}: {self.cut} of {self.replies} replies ({self.cut / self.replies:.0%}) were cut at the limit "
+                f"of tokens{after}{thought}: ask with a larger limit in another folder ({more})"
+            )
         failed: dict[str, list[str]] = {}
         for one in self.unanswered:
             if one.outcome == "failed":
@@ -161,6 +181,7 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
             answer = "" if extracted.answer is None else extracted.answer
             answers.append(RunAnswer(name, sample, answer, extracted.outcome))
     sums = [int(table[name].sum() or 0) for name in tokens]
+    cut = table.filter(table["finish"] == "length")
     return RunAnswers(
         declared,
         answers,
@@ -169,6 +190,9 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
         float(table["cost"].sum()) if table["cost"].is_not_null().any() else None,
         (sums[0], sums[1], sums[2]),
         _unanswered(table, {str(item.id) for item in items}),
+        replies=table.height - int(table["finish"].is_in(list(_REPORTED)).sum()),
+        cut=cut.height,
+        cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
     )
 
 

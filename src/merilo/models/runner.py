@@ -123,6 +123,7 @@ class RunBudget:
         max_requests: the most requests that the run may send; the attempts of one request count once.
         usd: what earlier commands of the run cost.
         requests: how many requests earlier commands of the run sent.
+        thought_tokens: how many tokens of thought a reply may have above the limit of its request.
 
     Attributes:
         usd: what the run has cost, as far as replies state their tokens.
@@ -144,11 +145,13 @@ class RunBudget:
         max_requests: int | None = None,
         usd: float = 0.0,
         requests: int = 0,
+        thought_tokens: int = 0,
     ) -> None:
         self.price = price
         self.usd = usd
         self.requests = requests
         self.running = 0
+        self._thought_tokens = thought_tokens
         self._max_usd = max_usd
         self._max_requests = max_requests
         self._reserved = 0.0
@@ -216,7 +219,7 @@ class RunBudget:
         prompt = tokens + TEMPLATE_TOKENS
         if request.choices:
             return self.price.of(prompt * len(request.choices), len(request.choices))
-        return self.price.of(prompt, request.max_tokens or UNLIMITED_TOKENS)
+        return self.price.of(prompt, (request.max_tokens or UNLIMITED_TOKENS) + self._thought_tokens)
 
     def exhausted(self) -> str:
         """Return which limit ends the run, as the end of a sentence."""
@@ -358,11 +361,15 @@ _NUMBER: Final = re.compile(r"\w*\d\w*")
 
 @dataclass(slots=True)
 class _Failures:
-    """Ends a run in which nothing but the same failure comes back, before all its requests are spent on it."""
+    """Ends a run in which nothing but the same failure comes back, before all its requests are spent on it.
+
+    Replies without a text are failures as long as no other reply came.
+    """
 
     most: int
     reason: str = ""
     count: int = 0
+    has_text: bool = False
 
     def add(self, reply: ModelReply) -> None:
         """Count a reply.
@@ -370,17 +377,31 @@ class _Failures:
         Raises:
             BackendError: it is the last failure that is allowed.
         """
-        if reply.finish != "failed":
+        fault = self._fault(reply)
+        if not fault:
             self.count = 0
             return
-        reason = _NUMBER.sub("", reply.error or "")
+        reason = _NUMBER.sub("", fault)
         self.count = self.count + 1 if reason == self.reason else 1
         self.reason = reason
         if self.count == self.most:
             raise BackendError(
-                f"{self.count} requests in a row failed for the same reason: {reply.error}; the same command resumes "
+                f"{self.count} requests in a row failed for the same reason: {fault}; the same command resumes "
                 f"the run ({argument('max_failures', given=self.most)} is the limit)"
             )
+
+    def _fault(self, reply: ModelReply) -> str:
+        if reply.finish == "failed":
+            return reply.error or "no reason given"
+        self.has_text = self.has_text or bool(reply.text.strip() or reply.loglikelihoods)
+        if self.has_text or reply.finish not in {"stop", "length"}:
+            return ""
+        if reply.finish == "stop":
+            return "the reply has no text"
+        return (
+            "the reply was cut at the limit of tokens before its answer began: "
+            f"ask with a larger {argument('max_tokens')} in another folder"
+        )
 
 
 @dataclass(slots=True)

@@ -399,6 +399,7 @@ def _ask(
         max_requests=limits.max_requests,
         usd=usd,
         requests=spent,
+        thought_tokens=prepared.backend.abilities.thought_tokens,
     )
     with watch(left, answered) as tell:
         return ask_all(
@@ -441,7 +442,7 @@ def _result(
                 f"{one.declared.title}: {len(one.refused)} of {len(one.source.split)} items have "
                 "media that the backend does not take, and are left out"
             )
-        notes += scored.answers.unanswered_told()
+        notes += scored.answers.warnings()
         found[name] = scored
     if bundled := [one.declared.title for one in prepared.asked if one.source.place == BUNDLED_NAME]:
         notes.append(

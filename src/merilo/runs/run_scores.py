@@ -118,6 +118,15 @@ class DatasetRun:
         """The metrics by name, the main ones first."""
         return {} if self.scores is None else self.scores.all()
 
+    def counts(self, score: Score) -> tuple[int, int]:
+        """Return the items and the answers that a metric is the mean over: several samples are several answers."""
+        samples, answers = self.record.samples, self.answers.answers
+        if self.declared.answer.kind == "program":  # its metrics are means over items
+            return score.n, len(answers)
+        if score.n == len(answers):  # some samples may be missing
+            return len({one.item for one in answers}), score.n
+        return -(-score.n // samples), score.n
+
     @property
     def is_complete(self) -> bool:
         """Whether every item has an answer or an outcome other than a failed request."""
@@ -200,12 +209,19 @@ class RunResult:
     def __repr__(self) -> str:
         lines = [f"{self.model}: {self.folder.path}"]
         for one in self.datasets.values():
-            told = [f"{name} {score.value:.4f} ({score.n} items)" for name, score in one.metrics.items()]
+            told = [
+                f"{name} {score.value:.4f} ({_counted(*one.counts(score))})"
+                for name, score in one.metrics.items()
+            ]
             outcomes = str(one.outcomes)
             lines.append(
                 f"{one.declared.title}: {listed(told) or for_library(one.reason)}{f'; {outcomes}' if outcomes else ''}"
             )
         return "\n".join(lines)
+
+
+def _counted(items: int, answers: int) -> str:
+    return f"{items} items" if items == answers else f"{items} items, {answers} answers"
 
 
 def score_run(
@@ -237,8 +253,8 @@ def score_run(
             name: scored_dataset(folder, name, source_of(record, items), rater=rater, seed=seed)
             for name, record in folder.record.datasets.items()
         }
-    unanswered = [told for one in found.values() for told in one.answers.unanswered_told()]
-    return RunResult(folder, found, notes=(*cut_notes(folder), *unanswered))
+    warnings = [told for one in found.values() for told in one.answers.warnings()]
+    return RunResult(folder, found, notes=(*cut_notes(folder), *warnings))
 
 
 def cut_notes(folder: RunFolder) -> tuple[str, ...]:

@@ -86,6 +86,13 @@ def test_a_model_that_thinks_gets_no_temperature(given: dict[str, str], sent: di
     } == sent
 
 
+@every(("most", "sent"), [(2048, 4096), (2049, 2049), (None, 3072)])
+def test_the_limit_of_tokens_leaves_room_for_the_budget_of_thought(most: int | None, sent: int) -> None:
+    with ScriptedServer() as server:
+        ask("anthropic-chat", arguments(server, thinking="2048"), [request("?", max_tokens=most)])
+    assert server.asked[0].body["max_tokens"] == sent
+
+
 def test_thinking_takes_a_number_of_tokens() -> None:
     with (
         ScriptedServer() as server,

@@ -317,6 +317,7 @@ class AnthropicChat(ChatBackend):
         args = self._args = AnthropicArguments.read("anthropic-chat", given, ANTHROPIC.key)
         self._media_folder = media_folder
         self._extra: dict[str, Json] = {}
+        self._budget = args.thinking if isinstance(args.thinking, int) else 0
         if isinstance(args.thinking, int):
             self._extra["thinking"] = {"type": "enabled", "budget_tokens": args.thinking}
         elif args.thinking is not None:
@@ -324,16 +325,18 @@ class AnthropicChat(ChatBackend):
         if args.effort:
             self._extra["output_config"] = {"effort": args.effort}
         self._sampling = args.thinking in {None, "disabled"} if args.sampling is None else args.sampling
-        abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
+        abilities = Abilities(frozenset({"generate"}), frozenset({"image"}), thought_tokens=self._budget)
         url = server_address(args, ANTHROPIC, "/v1/messages", own=True)
         super().__init__("anthropic-chat", abilities, args, limits, vendor=ANTHROPIC, url=url)
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")
+        most = request.max_tokens or self._args.max_gen_toks
         body: dict[str, Json] = {
             "model": self.model,
             "messages": [self._message(message) for message in request.messages if message.role != "system"],
-            "max_tokens": request.max_tokens or self._args.max_gen_toks,
+            # The API refuses a limit that the budget of thought would use up.
+            "max_tokens": most if most > self._budget else most + self._budget,
             **self._extra,
         }
         if system:
