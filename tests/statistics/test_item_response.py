@@ -1,4 +1,4 @@
-"""Item-response models against other software, a brute-force likelihood, and simulated people with known abilities."""
+"""Item-response models against a brute-force likelihood and simulated people with known abilities; girth is in `test_independent_references`."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,6 @@ from merilo.statistics.item_location import expected_score, information, locate,
 from merilo.statistics.item_response import ItemResponseFit, fit_item_response
 
 SLOPES = np.array([0.7, 1.0, 1.4, 0.8, 1.2, 1.0, 1.6, 0.9])
-
-#: girth 0.8.0 on `test_paper()`, 61 nodes: onepl_mml and twopl_mml, which stop at about 0.002.
-GIRTH_ONE = (1.03545, [-0.95288, -0.80619, -0.70287, 0.13003, 0.24883, 0.78009, 1.66293, 1.52336])
-GIRTH_TWO = (
-    [0.52444, 1.06884, 1.37693, 0.70489, 1.00816, 1.49044, 1.98404, 0.92151],
-    [-1.64384, -0.78895, -0.58753, 0.17373, 0.25347, 0.62412, 1.15434, 1.65716],
-)
 
 
 def test_paper() -> np.ndarray:
@@ -40,20 +33,6 @@ def fitted(table: np.ndarray, model: str = "rasch", **options: object) -> ItemRe
 
 def exact(table: np.ndarray, model: str = "rasch") -> ItemResponseFit:
     return fitted(table, model, shrink=False, nodes=25, tolerance=1e-7, iterations=5000)
-
-
-def test_rasch_estimates_equal_those_of_girth() -> None:
-    fit = exact(test_paper())
-    slope, difficulty = GIRTH_ONE
-    assert fit.spread == pytest.approx(slope, abs=0.002)
-    assert fit.difficulty / fit.spread == pytest.approx(difficulty, abs=0.003)
-
-
-def test_two_parameter_estimates_equal_those_of_girth() -> None:
-    fit = exact(test_paper(), "2pl")
-    slope, difficulty = GIRTH_TWO
-    assert fit.discrimination * fit.spread == pytest.approx(slope, abs=0.003)
-    assert fit.difficulty / fit.spread == pytest.approx(difficulty, abs=0.004)
 
 
 def brute_force(table: np.ndarray, model: str) -> tuple[float, np.ndarray, np.ndarray]:
