@@ -80,6 +80,8 @@ Late: TypeAlias = Literal["drop", "keep", "wrong"]
 Decision: TypeAlias = Literal["majority", "plurality"]
 #: How a model is asked: "auto" compares log-likelihoods if the answers are closed and the backend continues a text.
 AskedMode: TypeAlias = Literal["auto", "generate", "loglikelihood"]
+#: Whose way of asking, choosing shots or reading replies: Merilo's, or that of the benchmark's harness.
+Manner: TypeAlias = Literal["harness", "merilo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,9 +409,25 @@ class RunSettings(CheckedSettings):
     """
 
     limit: Annotated[Count | None, Help("Ask only the first N items of each dataset.", INPUT)] = None
+    prompts: Annotated[
+        Manner | None,
+        Help(
+            "The form of requests: that of the benchmark's harness, or Merilo's. Default: harness for the "
+            "benchmark's datasets.",
+            PROMPT,
+        ),
+    ] = None
     shots: Annotated[
         Whole | None,
         Help("Solved items before each question. Default: as many as the dataset declares.", PROMPT),
+    ] = None
+    shots_like: Annotated[
+        Manner | None,
+        Help(
+            "How solved items are drawn: in sequence over the items with the harness's seed, or by each item. "
+            "Default: as the prompts.",
+            PROMPT,
+        ),
     ] = None
     shots_as_turns: Annotated[Flag, Help("Give solved items as turns of the conversation.", PROMPT)] = False
     system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None
@@ -480,6 +498,10 @@ class RunSettings(CheckedSettings):
         super(RunSettings, self).__post_init__()
         if self.as_people and self.shots:
             raise UsageError(f"people saw no shots: leave out {argument('shots')} or {argument('as_people')}")
+        if self.as_people and self.prompts:
+            raise UsageError(
+                f"{argument('as_people')} sends what people saw: leave out {argument('prompts')}"
+            )
         if (self.price_in is None) != (self.price_out is None):
             raise UsageError(f"{argument('price_in')} and {argument('price_out')} need each other")
         if self.max_usd is not None and self.price_in is None:
@@ -491,7 +513,9 @@ class RunSettings(CheckedSettings):
     def of_requests(self) -> dict[str, Json]:
         """Return the settings that every request of a run depends on, which must not change when the run is resumed."""
         names = (
+            "prompts",
             "shots",
+            "shots_like",
             "shots_as_turns",
             "system",
             "as_people",

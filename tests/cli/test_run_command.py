@@ -313,7 +313,7 @@ def test_a_dry_run_shows_prompts_and_estimates_and_asks_nothing(tmp_path: Path) 
         shown, told = merilo(*words), merilo(*words, "--json", "-")
     assert server.asked == []
     assert "=== LCS, item 1 ===" in shown.out
-    assert "BERYOZA ZABOR" in shown.out
+    assert "Строки: KOMPAS POMOST\nОтвет:" in shown.out
     found = told.json["datasets"]["lcs"]
     assert found["requests"] == len(found["rendered"]) == len(examples(dataset("lcs"))["test"])
     assert found["prompt_tokens"] > 0

@@ -1,4 +1,4 @@
-"""What a model is sent, for every dataset: the files in `golden/` are read by a person and compared with the requests.
+"""What a model is sent in Merilo's prompts, for every dataset: the files in `golden/` are read by a person and compared with the requests.
 
 `UPDATE_GOLDEN=1` writes them anew.
 """
@@ -21,18 +21,18 @@ GOLDEN = Path(__file__).parent / "golden"
 
 #: The forms of a request that each file shows.
 FORMS = (
-    ("continued text, 0 shots", RunSettings(shots=0), False),
-    ("continued text, 1 shot", RunSettings(shots=1), False),
-    ("continued text, 2 shots", RunSettings(shots=2), False),
-    ("chat, 0 shots", RunSettings(shots=0, system="Отвечай кратко."), True),
-    ("chat, 1 shot", RunSettings(shots=1), True),
-    ("chat, 2 shots as turns", RunSettings(shots=2, shots_as_turns=True), True),
+    ("continued text, 0 shots", RunSettings(prompts="merilo", shots=0), False),
+    ("continued text, 1 shot", RunSettings(prompts="merilo", shots=1), False),
+    ("continued text, 2 shots", RunSettings(prompts="merilo", shots=2), False),
+    ("chat, 0 shots", RunSettings(prompts="merilo", shots=0, system="Отвечай кратко."), True),
+    ("chat, 1 shot", RunSettings(prompts="merilo", shots=1), True),
+    ("chat, 2 shots as turns", RunSettings(prompts="merilo", shots=2, shots_as_turns=True), True),
 )
 DIALOGUE_FORMS = (
-    ("continued text, first turn", RunSettings(), False),
-    ("continued text, third turn", RunSettings(), False),
-    ("chat, third turn", RunSettings(), True),
-    ("chat, third turn, earlier turns as turns", RunSettings(shots_as_turns=True), True),
+    ("continued text, first turn", RunSettings(prompts="merilo"), False),
+    ("continued text, third turn", RunSettings(prompts="merilo"), False),
+    ("chat, third turn", RunSettings(prompts="merilo"), True),
+    ("chat, third turn, earlier turns as turns", RunSettings(prompts="merilo", shots_as_turns=True), True),
     ("chat, third turn, as people saw it", RunSettings(as_people=True), True),
 )
 

@@ -14,12 +14,13 @@ from merilo.items import Item
 from merilo.models.prompter import Prompter, RequestSettings
 from merilo.settings import RunSettings
 
-NO_SHOTS = RunSettings(shots=0)
+MERILO = RunSettings(prompts="merilo")
+NO_SHOTS = RunSettings(prompts="merilo", shots=0)
 
 
 def asked_way(name: str, *, chat: bool = False, **chosen: object) -> RequestSettings:
     """Return how the items of a dataset are asked with these settings."""
-    return RequestSettings.of(RunSettings.of(chosen), dataset(name), chat=chat)
+    return RequestSettings.of(RunSettings.of({"prompts": "merilo", **chosen}), dataset(name), chat=chat)
 
 
 SUM = dataset("simplear")
@@ -51,7 +52,11 @@ def picture(number: int) -> Item:
 
 
 def prompt(shots: int, question: Item = QUESTION, seed: int = 0) -> str:
-    return Prompter(SUM, SOLVED, RunSettings(shots=shots, seed=seed), chat=False).request(question).prompt
+    return (
+        Prompter(SUM, SOLVED, RunSettings(prompts="merilo", shots=shots, seed=seed), chat=False)
+        .request(question)
+        .prompt
+    )
 
 
 def test_a_larger_number_of_shots_begins_with_the_same_ones() -> None:
@@ -71,7 +76,7 @@ def test_the_shots_of_a_dataset_are_spread_over_its_items() -> None:
 
 
 def test_no_shot_is_the_item_itself_even_under_another_id() -> None:
-    asked = Prompter(SUM, SOLVED, RunSettings(shots=9), chat=False)
+    asked = Prompter(SUM, SOLVED, RunSettings(prompts="merilo", shots=9), chat=False)
     for item in SOLVED:
         twin = replace(item, id=f"copy of {item.id}")
         assert asked.request(twin).prompt.count(str(item.inputs)) == 1
@@ -81,7 +86,9 @@ def test_a_gold_answer_with_alternatives_is_shown_as_its_first() -> None:
     declared = dataset("chegeka")
     solved = Item(2, "{text} {topic}", {"text": "Кто?", "topic": "Поэты"}, "Пушкин;А. С. Пушкин")
     asked = Item(1, "{text} {topic}", {"text": "Что?", "topic": "Вещи"}, "самовар")
-    text = Prompter(declared, [solved], RunSettings(shots=1), chat=False).request(asked).prompt
+    text = (
+        Prompter(declared, [solved], RunSettings(prompts="merilo", shots=1), chat=False).request(asked).prompt
+    )
     assert text.startswith("Кто? Поэты Пушкин\n\n")
 
 
@@ -105,7 +112,7 @@ def test_a_text_as_people_saw_it_is_the_rendered_prompt(name: str) -> None:
 
 
 def test_programs_are_sampled_with_a_seed_for_each_sample_and_answers_are_greedy() -> None:
-    programs = Prompter(dataset("ruhumaneval"), [], RunSettings(), chat=False)
+    programs = Prompter(dataset("ruhumaneval"), [], MERILO, chat=False)
     item = examples(dataset("ruhumaneval"))["test"].items[0]
     requests = [programs.request(item, sample) for sample in (1, 2, 3)]
     assert {request.temperature for request in requests} == {0.6}
@@ -130,7 +137,7 @@ def test_the_dataset_ends_a_continued_answer_and_a_chat_model_ends_its_own() -> 
 
 
 def test_pictures_stay_pictures_in_shots_and_question() -> None:
-    request = Prompter(PICTURES, [picture(2)], RunSettings(), chat=True).request(picture(1))
+    request = Prompter(PICTURES, [picture(2)], MERILO, chat=True).request(picture(1))
     (message,) = request.messages
     assert [part for part in message.parts if isinstance(part, Media)] == [
         Media("image", "image/2.png"),
@@ -140,7 +147,7 @@ def test_pictures_stay_pictures_in_shots_and_question() -> None:
 
 
 def test_requests_that_show_different_pictures_differ() -> None:
-    asked = Prompter(PICTURES, [], RunSettings(shots=0), chat=True)
+    asked = Prompter(PICTURES, [], RunSettings(prompts="merilo", shots=0), chat=True)
     item = picture(1)
     assert isinstance(item.inputs, dict)
     other = replace(item, inputs={**item.inputs, "image": "image/9.png"})
@@ -153,7 +160,7 @@ class TestDialogue:
     turns = examples(dataset("rutie"))["test"].items
 
     def asked(self, **settings: object) -> Prompter:
-        return Prompter(self.declared, [], RunSettings(**settings), chat=True)  # type: ignore[arg-type]
+        return Prompter(self.declared, [], RunSettings(prompts="merilo", **settings), chat=True)  # type: ignore[arg-type]
 
     def test_the_template_may_say_where_the_earlier_turns_stand(self) -> None:
         first, second = self.turns[:2]
@@ -177,10 +184,12 @@ class TestDialogue:
 class TestBadInput:
     def test_a_shot_without_a_gold_answer(self) -> None:
         with pytest.raises(DataError, match="item 10 of SimpleAr is used as a shot, but has no gold answer"):
-            Prompter(SUM, [replace(SOLVED[0], outputs=None)], RunSettings(shots=1), chat=False)
+            Prompter(
+                SUM, [replace(SOLVED[0], outputs=None)], RunSettings(prompts="merilo", shots=1), chat=False
+            )
 
     def test_more_shots_than_there_are(self) -> None:
-        asked = Prompter(SUM, SOLVED[:2], RunSettings(shots=3), chat=False)
+        asked = Prompter(SUM, SOLVED[:2], RunSettings(prompts="merilo", shots=3), chat=False)
         with pytest.raises(
             DataError, match="item 1 of SimpleAr needs 3 shots, but there are 2 besides the item"
         ):
@@ -190,14 +199,14 @@ class TestBadInput:
         declared = dataset("rummlu")
         splits = examples(declared)
         shots = [shot for shot in splits["shots"] if shot.meta["domain"] != "astronomy"]
-        asked = Prompter(declared, shots, RunSettings(), chat=False)
+        asked = Prompter(declared, shots, MERILO, chat=False)
         with pytest.raises(DataError, match="needs 1 shot with domain 'astronomy', but there are none"):
             asked.request(splits["test"].items[0])
 
     def test_an_item_without_the_field_that_shots_share(self) -> None:
         declared = dataset("rummlu")
         splits = examples(declared)
-        asked = Prompter(declared, splits["shots"].items, RunSettings(), chat=False)
+        asked = Prompter(declared, splits["shots"].items, MERILO, chat=False)
         with pytest.raises(DataError, match=r"meta\.domain: item 1 of ruMMLU has no domain"):
             asked.request(replace(splits["test"].items[0], meta={"id": 1}))
 
@@ -205,23 +214,23 @@ class TestBadInput:
         with pytest.raises(
             DataError, match="SimpleAr is asked with 2 shots an item, but its data has no solved"
         ):
-            Prompter(SUM, [], RunSettings(), chat=False)
+            Prompter(SUM, [], MERILO, chat=False)
 
     def test_shots_of_a_dataset_that_has_none(self) -> None:
         with pytest.raises(
             UsageError, match="ruModAr has no shots, so it cannot be asked with 1 shot an item"
         ) as error:
-            Prompter(dataset("rumodar"), [], RunSettings(shots=1), chat=False)
+            Prompter(dataset("rumodar"), [], RunSettings(prompts="merilo", shots=1), chat=False)
         assert error.value.exit_status == 2
         assert error.value.on_command_line.endswith("use --shots 0")
 
     def test_log_likelihoods_of_open_answers(self) -> None:
         with pytest.raises(UsageError, match="the answers of SimpleAr are open"):
-            Prompter(SUM, [], RunSettings(shots=0, mode="loglikelihood"), chat=False)
+            Prompter(SUM, [], RunSettings(prompts="merilo", shots=0, mode="loglikelihood"), chat=False)
 
     def test_turns_for_a_backend_that_continues_a_text(self) -> None:
         with pytest.raises(UsageError, match="shots_as_turns needs a backend that takes a conversation"):
-            Prompter(SUM, SOLVED, RunSettings(shots_as_turns=True), chat=False)
+            Prompter(SUM, SOLVED, RunSettings(prompts="merilo", shots_as_turns=True), chat=False)
 
     def test_several_greedy_answers(self) -> None:
         with pytest.raises(
@@ -235,7 +244,7 @@ class TestBadInput:
 @every("name", ["ruethics", "ruhumaneval", "rucodeeval"])
 def test_shots_of_a_dataset_that_cannot_have_any(name: str) -> None:
     with pytest.raises(UsageError, match="has no shots: "):
-        Prompter(dataset(name), SOLVED, RunSettings(shots=1), chat=False)
+        Prompter(dataset(name), SOLVED, RunSettings(prompts="merilo", shots=1), chat=False)
 
 
 @every(

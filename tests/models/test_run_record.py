@@ -27,8 +27,9 @@ ITEMS = [Item(number, "{inputs}?", f"вопрос {number}", "1") for number in 
 
 def dataset_record(**changed: object) -> DatasetRecord:
     record = DatasetRecord(
-        title="LCS", declaration="lcs", data="lcs.json", study=None, mode="generate", chat=True, shots=1, shots_sha256="ab", samples=2,
-        limit=None, hashes={str(item.id): item_hash(item) for item in ITEMS},
+        title="LCS", declaration="lcs", data="lcs.json", study=None, mode="generate", chat=True, prompts="harness",
+        shots=1, shots_like="harness", shots_sha256="ab", samples=2, limit=None,
+        hashes={str(item.id): item_hash(item) for item in ITEMS},
     )  # fmt: skip
     return replace(record, **changed)  # type: ignore[arg-type]
 
@@ -48,6 +49,18 @@ def record(
 def test_a_record_is_read_back_as_it_was(tmp_path: Path) -> None:
     write_record(tmp_path, record())
     assert read_record(tmp_path) == record()
+
+
+def test_a_run_from_before_there_were_prompts_of_the_harness_was_asked_in_merilos(tmp_path: Path) -> None:
+    write_record(tmp_path, record(study=dataset_record(study="s", shots=0)))
+    content = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    for held in (content["settings"], *content["datasets"].values()):
+        for name in ("prompts", "shots_like"):
+            held.pop(name)
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    found = read_record(tmp_path)
+    assert (found.settings.prompts, found.settings.shots_like) == ("merilo", "merilo")
+    assert (found.datasets["study"].prompts, found.datasets["study"].shots_like) == ("people", None)
 
 
 @every(

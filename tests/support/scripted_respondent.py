@@ -28,8 +28,9 @@ class Writer:
         for name in names:
             declared, splits = dataset(name), examples(dataset(name))
             solved = splits["shots"].items if "shots" in splits else ()
-            prompter = Prompter(declared, solved, RunSettings(shots=shots), chat=chat)
-            for item in splits["test"].items:
+            items = splits["test"].items
+            prompter = Prompter(declared, solved, RunSettings(shots=shots), chat=chat, items=items)
+            for item in items:
                 gold = item.outputs
                 self._gold[prompter.request(item).prompt] = str(
                     next(iter(gold.values())) if isinstance(gold, dict) else gold

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from merilo.atomic_write import refuse_existing
-from merilo.cli.options import ForceOption, JsonOption
+from merilo.cli.options import ForceOption, JsonOption, takes_settings
 from merilo.cli.output import deliver, say, show
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset
 from merilo.items import Split, write_splits
 from merilo.models.task_export import TaskFormat
+from merilo.settings import RunSettings
 from merilo.strict_json import Json
 from merilo.text import Text
 
@@ -162,6 +163,7 @@ def pull(
 
 
 @app.command()
+@takes_settings("prompts", "shots", "shots_like", "seed", of=RunSettings)
 def export(
     name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a YAML declaration.")],
     *,
@@ -171,16 +173,12 @@ def export(
         Path | None,
         typer.Option(help="The items, with solved items for shots. Default: the items included in Merilo."),
     ] = None,
-    shots: Annotated[
-        int | None,
-        typer.Option(help="Solved items before each question. Default: as many as the dataset declares."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of the choice of solved items.")] = 0,
+    settings: RunSettings,
     chat: Annotated[
         bool,
         typer.Option(
             "--chat",
-            help="For chat models: answers are generated, without stop strings. Inspect's tasks are always for them.",
+            help="For chat models: answers are generated. Inspect's tasks are always for them.",
         ),
     ] = False,
     force: ForceOption = False,
@@ -196,7 +194,7 @@ def export(
 
     refuse_existing(out, force=force)
     material, command = export_task(
-        name, form=form, out=out, data=data, shots=shots, seed=seed, chat=chat, force=force
+        name, form=form, out=out, data=data, settings=settings, chat=chat, force=force
     )
     say(
         Text(
@@ -227,11 +225,12 @@ def _write(place: Path, splits: list[Split]) -> None:
 
 def _as_json(declared: Dataset) -> dict[str, Json]:
     """Return a declaration as JSON, with the values derived from it."""
-    from merilo.datasets.rendering import bare_forms, prompts  # noqa: PLC0415 - the table of 'list' shows no prompts
+    from merilo.datasets.rendering import bare_forms, harness_prompts, prompts  # noqa: PLC0415 - the table of 'list' shows no prompts
 
     content = cast("dict[str, Json]", asdict(declared))
     content["expert"] = declared.expert
     content["bare"] = dict(bare_forms(declared))
+    content["harness"] = None if (harness := harness_prompts(declared)) is None else asdict(harness)
     content["prompts"] = {group: list(texts) for group, texts in prompts(declared).items()}
     return content
 

@@ -65,11 +65,28 @@ def show_run(result: RunResult) -> None:
         for place, row in enumerate(_run_rows(one))
     ]
     show_table(rows, heads, title=result.model, left=(0, 1, len(heads) - 1))
+    show(*_prompts(result), wrap=True)
     for one in result.datasets.values():
         if one.scores is not None:
             show(*_not_computed(one.declared.title, one.scores), wrap=True)
         if one.contamination is not None:
             show(_contamination(one), wrap=True)
+
+
+def _prompts(result: RunResult) -> Iterator[Text]:
+    """Say in which prompts a model was asked; a built-in respondent reads none."""
+    if result.folder.record.model.builtin:
+        return
+    held: dict[str, list[str]] = {}
+    for one in result.datasets.values():
+        held.setdefault(one.record.prompts, []).append(one.declared.title)
+    for form, titles in held.items():
+        named = f" ({', '.join(titles)})" if len(held) > 1 else ""
+        yield Text(
+            "Prompts: {form:harness=those of the benchmark's harness|merilo=Merilo's|those that people saw}{datasets}",
+            form=form,
+            datasets=named,
+        )
 
 
 def _run_rows(one: DatasetRun) -> list[tuple[str, ...]]:

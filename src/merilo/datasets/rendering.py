@@ -6,7 +6,8 @@ no field are text: the templates of BPS contain `{}`, and those of ruTiE have st
 
 The bare form of an item has its fields and a label for the answer, without the instruction. In a request to a model,
 every shot but the first and the question after shots have this form. The forms of the built-in datasets are bundled
-with their prompts. A custom declaration may give its own (`bare`); by default, the form lists the fields.
+with their prompts, those of Merilo and those of the benchmark's harness. A custom declaration may give its own
+(`bare`); by default, the form lists the fields.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.strict_json import Json
@@ -229,22 +230,75 @@ def bare_template(item: Item, declared: Dataset) -> str:
         DataError: there is no form for the item's group.
     """
     known = bare_forms(declared)
-    if not known:
-        return _listed_fields(item, declared)
-    if "" in known:
-        return known[""]
-    if (name := group(item, declared)) not in known:
+    return _of_group(known, item, declared) if known else _listed_fields(item, declared)
+
+
+def _of_group(forms: Mapping[str, str], item: Item, declared: Dataset) -> str:
+    if "" in forms:
+        return forms[""]
+    if (name := group(item, declared)) not in forms:
         missing = f"{declared.title} has no bare form of a question for '{name}'"
         raise DataError(missing, field=f"meta.{declared.prompts_by}")
-    return known[name]
+    return forms[name]
 
 
 def bare_forms(declared: Dataset) -> Mapping[str, str]:
     """Return a dataset's bare forms by group of prompts; empty if a form is made of the fields."""
     if declared.bare:
         return declared.bare
-    forms = _bundled(declared.name).get("bare", {})
-    return forms if isinstance(forms, dict) else {"": forms}
+    held = _bundled(declared.name)
+    return _by_group(held.get("bare") or held.get("harness", {}).get("bare", {}))
+
+
+def _by_group(forms: str | Mapping[str, str]) -> Mapping[str, str]:
+    return {"": forms} if isinstance(forms, str) else forms
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessPrompts:
+    """How the benchmark's harness writes the items of a dataset.
+
+    Attributes:
+        bare: the bare forms by group of prompts; a form for the empty name is used for all groups.
+        strip: whether white space around a bare form is removed.
+        after_instruction: what is appended to a filled instruction.
+    """
+
+    bare: Mapping[str, str]
+    strip: bool = False
+    after_instruction: str = ""
+
+    def question(self, item: Item, declared: Dataset, *, context: str = "") -> str:
+        """Return an item with its instruction, as the first shot and a question without shots have it.
+
+        Raises:
+            DataError: as for `render`.
+        """
+        return render(item, declared, context=context).strip() + self.after_instruction
+
+    def bare_question(self, item: Item, declared: Dataset) -> str:
+        """Return the bare form of an item, as the other shots and a question after shots have it.
+
+        Raises:
+            DataError: as for `bare_parts`.
+        """
+        shown = render(replace(item, instruction=_of_group(self.bare, item, declared)), declared)
+        return shown.strip() if self.strip else shown
+
+
+def harness_prompts(declared: Dataset) -> HarnessPrompts | None:
+    r"""Return how the benchmark's harness writes a dataset; `None` if it does not have the dataset.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> harness_prompts(dataset("lcs")).bare_question(Item(1, "", "ab ba"), dataset("lcs"))
+        'Строки: ab ba\nОтвет:'
+    """
+    known = CATALOGUE.get(declared.name)
+    if known is None or (known.fields, known.placeholder) != (declared.fields, declared.placeholder):
+        return None
+    held = _bundled(declared.name)["harness"]
+    return HarnessPrompts(**held | {"bare": _by_group(held["bare"])})
 
 
 def option_fields(declared: Dataset) -> Mapping[str, str]:

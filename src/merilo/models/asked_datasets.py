@@ -152,7 +152,9 @@ class AskedDataset:
             study=None if self.source.study is None else str(self.source.study),
             mode=self.prompter.asked.mode,
             chat=self.prompter.chat,
+            prompts=self.prompter.form,
             shots=self.prompter.shot_count,
+            shots_like=self.prompter.shots_like if self.prompter.shot_count else None,
             shots_sha256=shots_hash(self.shots) if self.prompter.shot_count else "",
             samples=self.samples,
             limit=self.prompter.settings.limit,
@@ -322,11 +324,11 @@ def _asked(
     if not len(source.split):
         raise InputError(f"has no items of {declared.title}", file=source.file)
     if settings.as_people or source.study is not None:
-        settings = replace(settings, as_people=True)
+        settings = replace(settings, as_people=True, prompts=None)
     shots: Sequence[Item] = ()
     if not settings.as_people and (declared.shots.count or settings.shots):
         shots = shots_of(source.file, declared, split=source.split.name)
-    prompter = Prompter(declared, shots, settings, chat=abilities.chat)
+    prompter = Prompter(declared, shots, settings, chat=abilities.chat, items=source.split.items)
     if prompter.asked.mode not in abilities.modes:
         if prompter.asked.mode == "generate":
             raise UsageError(f"this backend generates no text, which {declared.title} needs")

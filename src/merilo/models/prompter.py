@@ -1,8 +1,8 @@
 """Requests made of items: the prompt with its shots or earlier turns, and what ends an answer.
 
-A request without shots is the prompt that people read. With shots, the instruction stands only in the first shot; later
-shots and the question are in their bare form (`merilo.datasets.rendering`). One space separates a question from its
-answer, a blank line separates solved items.
+A request without shots is the item's prompt. With shots, the instruction stands only in the first shot; later shots and
+the question are in their bare form, Merilo's or that of the benchmark's harness (`merilo.datasets.rendering`). One
+space separates a question from its answer, a blank line separates solved items.
 """
 
 from __future__ import annotations
@@ -13,15 +13,24 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import AnswerKind, Dataset
-from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, Media, bare_parts, parts, shown_value, template
+from merilo.datasets.rendering import (
+    CONTEXT,
+    PLACEHOLDER,
+    Media,
+    bare_parts,
+    harness_prompts,
+    parts,
+    shown_value,
+    template,
+)
 from merilo.errors import DataError, UsageError, argument
-from merilo.items import SUFFIXES, Item, read_split, read_splits
+from merilo.items import SUFFIXES, Item, ItemId, read_split, read_splits
 from merilo.metrics.scoring import has_gold
 from merilo.models.asking import ChatMessage, Mode, Request
-from merilo.settings import RunSettings
+from merilo.settings import Manner, RunSettings
 from merilo.strict_json import Json
 from merilo.text import Text
 from merilo.wording import counted_noun, listed
@@ -41,6 +50,36 @@ CONTINUATION_TOKENS: Final = MappingProxyType(
 CHAT_TOKENS: Final = MappingProxyType(
     {"choice": 2048, "criteria": 2048, "integer": 2048, "text": 2048, "program": 4096}
 )
+#: The most tokens of an answer in the benchmark's harness.
+HARNESS_TOKENS: Final = 256
+#: The harness's random seed for shots.
+HARNESS_SEED: Final = 1234
+#: What the harness shows for an earlier answer that could not be read.
+HARNESS_UNREAD: Final = "-1"
+
+#: The form of requests: the benchmark's harness's, Merilo's, or exactly what people saw.
+PromptForm: TypeAlias = Literal["harness", "merilo", "people"]
+
+
+def prompt_form(declared: Dataset, settings: RunSettings) -> PromptForm:
+    """Return the form of the requests of a dataset.
+
+    Raises:
+        UsageError: the form of the harness is wanted of a dataset that it does not have.
+    """
+    if settings.as_people:
+        return "people"
+    known = harness_prompts(declared) is not None
+    if settings.prompts == "harness" and not known:
+        other = argument("prompts", "merilo", given="merilo")
+        raise UsageError(f"the benchmark's harness has no prompts for {declared.title}: use {other}")
+    return settings.prompts or ("harness" if known else "merilo")
+
+
+def shot_rule(declared: Dataset, settings: RunSettings) -> Manner:
+    """Return the rule by which shots are drawn; by default, that of the prompts."""
+    form = prompt_form(declared, settings)
+    return settings.shots_like or ("harness" if form == "harness" else "merilo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +106,8 @@ class RequestSettings:
     def of(cls, settings: RunSettings, declared: Dataset, *, chat: bool) -> RequestSettings:
         """Complete the settings of a run for a dataset.
 
-        A chat model gets no stop strings by default, because it ends its answer itself. A stop at the first
+        The prompts of the harness keep its stop strings and its limit of tokens for every backend. Otherwise, a
+        chat model gets no stop strings by default, because it ends its answer itself. A stop at the first
         newline would cut off everything after an opening sentence or a line of thought, and a stop before
         "def" would cut off a program in fences.
 
@@ -95,11 +135,13 @@ class RequestSettings:
         if settings.samples is not None and samples > 1 and mode == "loglikelihood":
             leave = f"leave {argument('samples')} out"
             raise UsageError(f"the log-likelihoods of {title} are the same in each sample: {leave}")
-        stop = settings.stop
+        stop, most = declared.stop, HARNESS_TOKENS
+        if prompt_form(declared, settings) != "harness":
+            stop, most = (() if chat else stop), (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[kind]
         return cls(
             mode=mode,
-            stop=(() if chat else declared.stop) if stop is None else stop,
-            max_tokens=settings.max_tokens or (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[kind],
+            stop=stop if settings.stop is None else settings.stop,
+            max_tokens=settings.max_tokens or most,
             temperature=temperature,
             samples=samples,
             seed=settings.seed,
@@ -148,16 +190,11 @@ def shots_of(path: Path, declared: Dataset, *, split: str = "test") -> tuple[Ite
     return ()
 
 
-def shown_gold(item: Item, declared: Dataset) -> str:
-    """Return the answer that a solved item shows: the gold answer, or its first alternative.
+def whole_gold(item: Item, declared: Dataset) -> str:
+    """Return the gold answer of a solved item as a text, with all alternatives.
 
     Raises:
         DataError: the item has no gold answer, or one that is not a text.
-
-    Example:
-        >>> from merilo.datasets import dataset
-        >>> shown_gold(Item(1, "", {}, "Pushkin; A. S. Pushkin"), dataset("chegeka"))
-        'Pushkin'
     """
     gold = item.outputs
     if isinstance(gold, int) and not isinstance(gold, bool):
@@ -165,6 +202,21 @@ def shown_gold(item: Item, declared: Dataset) -> str:
     if not has_gold(item) or not isinstance(gold, str) or not gold.strip():
         lacks = f"item {item.id} of {declared.title} is used as a shot, but has no gold answer"
         raise DataError(lacks, field="outputs")
+    return gold
+
+
+def shown_gold(item: Item, declared: Dataset) -> str:
+    """Return the answer that a solved item shows in Merilo's prompts: the gold answer, or its first alternative.
+
+    Raises:
+        DataError: as for `whole_gold`.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> shown_gold(Item(1, "", {}, "Pushkin; A. S. Pushkin"), dataset("chegeka"))
+        'Pushkin'
+    """
+    gold = whole_gold(item, declared)
     separator = declared.answer.alternatives
     # In the exam, commas divide alternatives only in tasks of type "text", and the numbers of one answer elsewhere.
     one_answer = "grade_norm" in declared.metrics and item.meta.get("type") != "text"
@@ -209,21 +261,34 @@ class ShotDeck:
     """The solved items of a dataset, and the choice of those that precede an item.
 
     Each item gets its own shots at random, because the first shot gives the instruction: over all items,
-    every prompt of the shots is used about equally often. The choice depends only on the dataset, the seed
-    and the item; with one shot more, the earlier ones stay the same.
+    every prompt of the shots is used about equally often.
+
+    By the rule of Merilo, the choice depends only on the dataset, the seed and the item; with one shot more, the
+    earlier ones stay the same. By the rule of the harness, one generator draws for one item after another, in the
+    order of the split and with a fixed seed, so that an item's shots depend on its place and not on the number of items
+    that are asked. If the harness draws the item itself, which is possible in a dataset that has only a test, it leaves
+    that shot out.
 
     Args:
         declared: the dataset.
         shots: the solved items.
         count: how many each item gets.
-        seed: random seed.
+        seed: random seed for the rule of Merilo.
+        items: all items of the split in order, for the rule of the harness; `None` for the rule of Merilo.
 
     Raises:
         UsageError: shots are wanted, but the data has none.
         DataError: a shot has no gold answer, or lacks the field that shots share with an item.
     """
 
-    def __init__(self, declared: Dataset, shots: Sequence[Item], count: int, seed: int) -> None:
+    def __init__(
+        self,
+        declared: Dataset,
+        shots: Sequence[Item],
+        count: int,
+        seed: int,
+        items: Sequence[Item] | None = None,
+    ) -> None:
         self._declared = declared
         self._count = count
         self._seed = seed
@@ -238,31 +303,44 @@ class ShotDeck:
             raise UsageError(f"{declared.title} has no shots, so it cannot be {wanted}: use {_no_shots()}")
         found: dict[str, list[Item]] = {}
         for shot in shots:
-            shown_gold(shot, declared)
+            whole_gold(shot, declared)
             found.setdefault(self._shared(shot), []).append(shot)
         self._by_field = found
+        self._in_sequence = None if items is None else self._sequence(items)
 
     def choose(self, item: Item) -> tuple[Item, ...]:
         """Return the shots of an item, in the order in which they are shown.
 
         Raises:
-            DataError: there are too few, the item itself (the same question) not counted.
+            DataError: there are too few; by the rule of Merilo, the item itself (the same question) does not count.
         """
         if not self._count:
             return ()
-        shared = self._shared(item)
-        known = self._by_field.get(shared, ())
+        known = self._by_field.get(self._shared(item), ())
+        if self._in_sequence is not None:
+            if len(known) < self._count:
+                raise self._too_few(item, len(known), "")
+            return tuple(shot for shot in self._in_sequence[item.id] if shot != item)
         chosen: list[Item] = []
         for shot in self._drawn(known, item):
             if shot.inputs != item.inputs and all(shot.inputs != other.inputs for other in chosen):
                 chosen.append(shot)
                 if len(chosen) == self._count:
                     return tuple(chosen)
+        raise self._too_few(item, len(chosen), " besides the item itself")
+
+    def _sequence(self, items: Sequence[Item]) -> dict[ItemId, tuple[Item, ...]]:
+        """Draw the shots of all items; an item for which there are too few gets what there is."""
+        random = Random(HARNESS_SEED)  # noqa: S311 - reproducible on purpose
+        pools = ((item.id, self._by_field.get(self._shared(item), ())) for item in items)
+        return {name: tuple(random.sample(pool, min(self._count, len(pool)))) for name, pool in pools}
+
+    def _too_few(self, item: Item, count: int, besides: str) -> DataError:
         field = self._declared.shots.same
-        where = f" with {field} '{shared}'" if field else ""
-        there = f"there {'is' if len(chosen) == 1 else 'are'} {len(chosen) or 'none'} besides the item itself"
-        raise DataError(
-            f"item {item.id} of {self._declared.title} needs {_counted(self._count)}{where}, but {there}"
+        where = f" with {field} '{self._shared(item)}'" if field else ""
+        return DataError(
+            f"item {item.id} of {self._declared.title} needs {_counted(self._count)}{where}, but there"
+            f" {'is' if count == 1 else 'are'} {count or 'none'}{besides}"
             f" (lower {argument('shots', 'N')}, or add solved items)"
         )
 
@@ -299,13 +377,6 @@ def names_context(item: Item, declared: Dataset) -> bool:
     return any(found[1] == CONTEXT for found in PLACEHOLDER.finditer(template(item, declared)))
 
 
-def _turn(item: Item, answer: Json, declared: Dataset, *, as_people: bool) -> tuple[Parts, str]:
-    """Return the question and the answer of an earlier turn; people saw it with its instruction."""
-    whole = as_people and not names_context(item, declared)
-    question = parts(item, declared) if whole else bare_parts(item, declared)
-    return question, Text("(no answer)").ru if answer is None else str(answer)
-
-
 #: What stands between a question and its answer, and between solved items.
 TARGET_DELIMITER: Final = " "
 SHOT_DELIMITER: Final = "\n\n"
@@ -319,13 +390,16 @@ class Prompter:
         shots: the solved items that shots are taken from; `shots_of` finds them.
         settings: the settings of requests.
         chat: whether the backend takes a conversation.
+        items: all items of the split in order, from which the shots of the harness follow.
 
     Attributes:
         declared: the dataset.
+        form: the form of requests.
         settings: the settings.
         asked: the settings, with the dataset's defaults.
         chat: whether requests are for a backend that takes a conversation.
         shot_count: how many shots precede a question.
+        shots_like: the rule by which they are drawn.
 
     Raises:
         UsageError: shots are wanted of a dataset that has none, or settings do not fit the dataset or the backend.
@@ -340,7 +414,13 @@ class Prompter:
     """
 
     def __init__(
-        self, declared: Dataset, shots: Sequence[Item], settings: RunSettings, *, chat: bool
+        self,
+        declared: Dataset,
+        shots: Sequence[Item],
+        settings: RunSettings,
+        *,
+        chat: bool,
+        items: Sequence[Item] = (),
     ) -> None:
         if settings.shots_as_turns and not chat:
             needs = "needs a backend that takes a conversation; this one continues a text"
@@ -349,8 +429,12 @@ class Prompter:
         self.settings = settings
         self.chat = chat
         self.shot_count = shot_count(declared, settings)
+        self.form = prompt_form(declared, settings)
+        self.shots_like = shot_rule(declared, settings)
         self.asked = RequestSettings.of(settings, declared, chat=chat)
-        self._deck = ShotDeck(declared, shots, self.shot_count, settings.seed)
+        self._harness = harness_prompts(declared) if self.form == "harness" else None
+        in_sequence = items if self.shots_like == "harness" else None
+        self._deck = ShotDeck(declared, shots, self.shot_count, settings.seed, in_sequence)
 
     def request(self, item: Item, sample: int = 1, earlier: Sequence[EarlierTurn] = ()) -> Request:
         """Make the request of an item.
@@ -407,26 +491,39 @@ class Prompter:
 
     def _solved(self, item: Item, earlier: Sequence[EarlierTurn]) -> tuple[list[tuple[Parts, str]], Parts]:
         """Return the solved items with their answers, and the question."""
-        declared = self.declared
         if earlier:
-            as_people = self.settings.as_people
-            solved = [_turn(*turn, declared, as_people=as_people) for turn in earlier]
-            if names_context(item, declared) and not self.settings.shots_as_turns:
-                context = _text(_joined(_blocks(solved)))
-                return [], self._trimmed(parts(item, declared, context=context))
-            return solved, self._trimmed(parts(item, declared))
+            solved = [self._turn(*turn) for turn in earlier]
+            if names_context(item, self.declared) and not self.settings.shots_as_turns:
+                return [], self._question(item, context=_text(_joined(_blocks(solved))))
+            return solved, self._question(item)
+        gold = shown_gold if self._harness is None else whole_gold
         solved = [
-            (
-                self._trimmed(bare_parts(shot, declared) if number else parts(shot, declared)),
-                shown_gold(shot, declared),
-            )
+            (self._bare(shot) if number else self._question(shot), gold(shot, self.declared))
             for number, shot in enumerate(self._deck.choose(item))
         ]
-        return solved, self._trimmed(bare_parts(item, declared) if solved else parts(item, declared))
+        return solved, self._bare(item) if self.shot_count else self._question(item)
+
+    def _turn(self, item: Item, answer: Json) -> tuple[Parts, str]:
+        """Return the question and the answer of an earlier turn; people saw it with its instruction."""
+        unread = Text("(no answer)").ru if self._harness is None else HARNESS_UNREAD
+        whole = self.form == "people" and not names_context(item, self.declared)
+        return self._question(item) if whole else self._bare(item), unread if answer is None else str(answer)
+
+    def _question(self, item: Item, *, context: str = "") -> Parts:
+        """Return an item with its instruction."""
+        if self._harness is not None:
+            return (self._harness.question(item, self.declared, context=context),)
+        return self._trimmed(parts(item, self.declared, context=context))
+
+    def _bare(self, item: Item) -> Parts:
+        """Return the bare form of an item."""
+        if self._harness is not None:
+            return (self._harness.bare_question(item, self.declared),)
+        return self._trimmed(bare_parts(item, self.declared))
 
     def _trimmed(self, shown: Parts) -> Parts:
         """Remove white space at the end, where an answer follows; a program and the text of people stay as they are."""
-        if self.settings.as_people or self.declared.answer.kind == "program":
+        if self.form == "people" or self.declared.answer.kind == "program":
             return shown
         kept = list(shown)
         while kept and isinstance(last := kept[-1], str):

@@ -24,11 +24,13 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from merilo.atomic_write import write_text
+from merilo.datasets import CATALOGUE
 from merilo.errors import InputError, OutputError, UsageError, argument
 from merilo.items import Item, entry_of
 from merilo.models.asking import Mode
+from merilo.models.prompter import PromptForm
 from merilo.models.run_log import LOG_FOLDER, RunLog, open_log
-from merilo.settings import RunSettings
+from merilo.settings import Manner, RunSettings
 from merilo.strict_json import Json, indented, read_json
 from merilo.wording import listed, shortened
 
@@ -83,7 +85,9 @@ class DatasetRecord:
         study: the folder of the study whose items are asked; `None` without a study.
         mode: generation or log-likelihood.
         chat: whether requests are conversations.
+        prompts: the form of requests: "harness", "merilo" or "people".
         shots: solved items before each question.
+        shots_like: the rule by which they were drawn: "harness" or "merilo"; `None` without shots.
         shots_sha256: the hash of the solved items that shots are taken from.
         samples: answers to each item.
         limit: the first items that are asked; `None` for all.
@@ -96,7 +100,9 @@ class DatasetRecord:
     study: str | None
     mode: Mode
     chat: bool
+    prompts: PromptForm
     shots: int
+    shots_like: Manner | None
     shots_sha256: str
     samples: int
     limit: int | None
@@ -106,6 +112,17 @@ class DatasetRecord:
     def requests(self) -> int:
         """How many answers are asked for."""
         return len(self.hashes) * self.samples
+
+    @property
+    def condition(self) -> str:
+        """How the dataset was asked, for the name of the model in tables.
+
+        Empty for the prompts of the benchmark's harness, for those that people saw, and for Merilo's of a dataset that
+        the harness does not have.
+        """
+        if self.prompts == "merilo" and self.declaration.lower() in CATALOGUE:
+            return "prompts: merilo"
+        return "shots: merilo" if (self.prompts, self.shots_like) == ("harness", "merilo") else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,14 +208,26 @@ def read_record(run: Path) -> RunRecord:
     try:
         # The types are those that `to_json` wrote; a field that is missing or new raises a TypeError.
         known = cast("dict[str, Any]", content)
+        people = known["settings"]["as_people"]
         return RunRecord(
             model=AskedModel(**known["model"]),
-            settings=RunSettings.of(known["settings"]),
-            datasets={name: DatasetRecord(**one) for name, one in known["datasets"].items()},
+            settings=RunSettings.of(
+                {"prompts": None if people else "merilo", "shots_like": "merilo"} | known["settings"]
+            ),
+            datasets={
+                name: DatasetRecord(**_before_prompts(one, as_people=people) | one)
+                for name, one in known["datasets"].items()
+            },
             commands=tuple(known["commands"]),
         )
     except (KeyError, TypeError, AttributeError, UsageError):
         raise InputError("is not the record of a run of this version", file=path) from None
+
+
+def _before_prompts(dataset: Mapping[str, Any], *, as_people: bool) -> dict[str, Any]:
+    """Return the fields that the record of a dataset had not before there were prompts of the harness."""
+    form = "people" if as_people or dataset["study"] else "merilo"
+    return {"prompts": form, "shots_like": "merilo" if dataset["shots"] else None}
 
 
 def is_run(path: Path) -> bool:
@@ -351,8 +380,12 @@ class RunFolder:
 
     @property
     def model(self) -> str:
-        """The model's name, as tables show it; that of a built-in respondent says so."""
-        return self.record.model.name
+        """The model's name, as tables show it; a built-in respondent says so, and others how they were asked."""
+        model, datasets = self.record.model, self.record.datasets.values()
+        if model.builtin:
+            return model.name
+        conditions = dict.fromkeys(one.condition for one in datasets if one.condition)
+        return f"{model.name} ({'; '.join(conditions)})" if conditions else model.name
 
     def dataset_named(self, name: str | None = None) -> str:
         """Return a dataset of the run: that of this name, or the only one.

@@ -23,7 +23,7 @@ from merilo.baselines.record import cluster_record
 from merilo.baselines.verdict_scrutiny import scrutinised
 from merilo.datasets.declaration import with_metric
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.models.run_folder import read_run
+from merilo.models.run_folder import is_run, read_run
 from merilo.people.disagreement import Disagreement, Measure
 from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
@@ -309,7 +309,7 @@ def models_beside(
 def answers_by_dataset(
     paths: Sequence[Path], crowds: Mapping[str, StoredBaseline], *, force: bool
 ) -> dict[str, list[Samples]]:
-    """Read models' answers by dataset; a second model of the same name on a dataset is called `name (2)`.
+    """Read models' answers by dataset; a second one of the same name is called by its prompts or `name (2)`.
 
     Raises:
         DataError: a run has no dataset in common with the baselines.
@@ -327,6 +327,8 @@ def answers_by_dataset(
         for key, one in answers.items():
             held_names = {other.model for other in found[key]}
             name, at = one.model, 2
+            if name in held_names and is_run(path) and key in (datasets := read_run(path).record.datasets):
+                name = f"{name} (prompts: {datasets[key].prompts})"
             while name in held_names:
                 name, at = f"{one.model} ({at})", at + 1
             found[key].append(replace(one, model=name))

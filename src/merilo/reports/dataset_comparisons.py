@@ -242,7 +242,10 @@ def _with_runs(
                 continue
             columns.setdefault(key, _published_column(key))
             cell = _scored(run, key, found.settings.seed)
-            models.setdefault(run.model, {}).setdefault(key, cell)
+            name = run.model
+            if key in models.get(name, {}):
+                name = f"{name} (prompts: {run.record.datasets[key].prompts})"
+            models.setdefault(name, {}).setdefault(key, cell)
             why = Text("there is no baseline of this dataset")
             if cell.reason:
                 why = Text(

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,16 @@ from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.contamination import SUFFIX, contamination_of, contamination_requests
 from merilo.models.prompter import shots_of
 from merilo.models.run_answers import write_answers
-from merilo.models.run_folder import SANDBOX_FOLDER, AskedModel, RunFolder, RunRecord, hidden_args, run_in
+from merilo.models.run_folder import (
+    SANDBOX_FOLDER,
+    AskedModel,
+    RunFolder,
+    RunRecord,
+    hidden_args,
+    is_run,
+    read_record,
+    run_in,
+)
 from merilo.models.run_log import RunLog, log_path, read_log
 from merilo.models.runner import (
     UNLIMITED_TOKENS,
@@ -274,7 +283,7 @@ def run_model(
     """
     with (
         event_loop() as loop,
-        _prepared(options, loop) as prepared,
+        _prepared(options if force else _as_begun(options, out), loop) as prepared,
         run_in(out, prepared.record, force=force) as (folder, log),
     ):
         _say_new_address(folder.record, say)
@@ -282,6 +291,16 @@ def run_model(
         done = _ask(prepared, log, loop, watch, say)
         seconds = time.monotonic() - begun
     return _result(prepared, folder, done, seconds, rater=rater, watch=watch_programs)
+
+
+def _as_begun(options: RunOptions, out: Path) -> RunOptions:
+    """Return the options with the prompts of the run that a folder holds, unless they are chosen."""
+    chosen = options.settings
+    if not is_run(out) or chosen.as_people:
+        return options
+    begun = read_record(out).settings
+    prompts, shots_like = chosen.prompts or begun.prompts, chosen.shots_like or begun.shots_like
+    return replace(options, settings=replace(chosen, prompts=prompts, shots_like=shots_like))
 
 
 def plan_run(options: RunOptions) -> RunPlan:

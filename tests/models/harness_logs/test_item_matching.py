@@ -93,7 +93,8 @@ def test_a_log_of_another_dataset_is_refused(tmp_path: Path) -> None:
         scored(log, "parus")
 
 
-def test_a_prompt_with_solved_items_before_it_is_the_datasets(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["harness", "merilo"])
+def test_a_prompt_with_solved_items_before_it_is_the_datasets(form: str, tmp_path: Path) -> None:
     """After solved items the question stands in its bare form."""
     from merilo.datasets import dataset
     from merilo.datasets.ready_items import examples
@@ -101,7 +102,9 @@ def test_a_prompt_with_solved_items_before_it_is_the_datasets(tmp_path: Path) ->
     from merilo.settings import RunSettings
 
     declared = dataset("parus")
-    prompter = Prompter(declared, examples(declared)["shots"].items, RunSettings(shots=2), chat=False)
+    settings = RunSettings.of({"shots": 2, "prompts": form})
+    solved = examples(declared)["shots"].items
+    prompter = Prompter(declared, solved, settings, chat=False, items=items_of("parus"))
     rows = [lm_eval_choice(at, "parus", item, "1") for at, item in enumerate(items_of("parus"))]
     for row, item in zip(rows, items_of("parus"), strict=True):
         row["arguments"]["gen_args_0"]["arg_0"] = prompter.request(item).prompt

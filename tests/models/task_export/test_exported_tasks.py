@@ -133,9 +133,10 @@ def test_the_prompts_of_a_task_are_those_of_runs(tmp_path: Path) -> None:
     from merilo.models.prompter import Prompter
     from merilo.settings import RunSettings
 
-    exported("rummlu", tmp_path / "task", "--shots", "1", "--seed", "7")
+    exported("rummlu", tmp_path / "task", "--shots", "1", "--seed", "7", "--prompts", "merilo")
     declared, splits = dataset("rummlu"), examples(dataset("rummlu"))
-    prompter = Prompter(declared, splits["shots"].items, RunSettings(shots=1, seed=7), chat=False)
+    settings = RunSettings(prompts="merilo", shots=1, seed=7)
+    prompter = Prompter(declared, splits["shots"].items, settings, chat=False)
     lines = (tmp_path / "task" / "merilo_rummlu.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["prompt"] for line in lines] == [
         prompter.request(item).prompt for item in splits["test"]

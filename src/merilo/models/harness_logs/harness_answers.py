@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -17,7 +18,7 @@ from typing import Final, Literal, TypeAlias
 
 from merilo.answer_tables import AnswerRecord
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import bare_parts, option_fields, render
+from merilo.datasets.rendering import bare_parts, harness_prompts, option_fields, render
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
 from merilo.models.answer_extraction import ExtractedAnswer, extract
@@ -267,12 +268,13 @@ def known_prompts(item: Item, declared: Dataset) -> list[str]:
 
     Empty if it has none.
     """
-    full = _rendered(item, declared) if item.instruction != "" else ""
-    try:
-        bare = squeezed("".join(map(str, bare_parts(item, declared))))
-    except MeriloError:
-        bare = ""
-    return [text for text in (full, bare) if text]
+    found = [_rendered(item, declared)] if item.instruction != "" else []
+    harness = harness_prompts(declared)
+    with suppress(MeriloError):
+        found.append(squeezed("".join(map(str, bare_parts(item, declared)))))
+    with suppress(MeriloError):
+        found.append("" if harness is None else squeezed(harness.bare_question(item, declared)))
+    return [*dict.fromkeys(filter(None, found))]
 
 
 #: A letter that names a choice: after "ANSWER:", as Inspect asks for it, or alone.
