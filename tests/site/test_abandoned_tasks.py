@@ -1,16 +1,30 @@
-"""People who close the browser with a task before them: the task goes to others, and the overlap is reached exactly."""
+"""People who leave: their tasks go to others, and every item gets its overlap of answers that count."""
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from random import Random
 
+import pytest
 from fastapi.testclient import TestClient
 from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, visiting
 from sqlalchemy import select
+from study_people import study_of
 
-from merilo.site.assignment import Allocation
+from merilo.datasets import dataset
+from merilo.datasets.ready_items import examples
+from merilo.items import Item
+from merilo.people.quality.controls import judged_annotators
+from merilo.site.annotation_site import AnnotationSite
+from merilo.site.answer_export import collected_rows, read_answers, responses_of
+from merilo.site.app import return_overdue
+from merilo.site.assignment import Allocation, StudyRules
+from merilo.site.author_actions import AuthorActions
 from merilo.site.database import ServerClock, writing
+from merilo.site.people_access import NewPeople
 from merilo.site.schema import ANSWERED, RESPONSE, TASK
-from merilo.studies.study_folder import StudyFolder
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
 Frozen = Callable[..., StudyFolder]
@@ -59,9 +73,10 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
         for n in waiting:
             answer_on(browsers[n], path, browsers[n].get(f"{path}task").text, known)
         for n, page in left.items():
-            sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+            task = hidden(page, "task")
+            sent = {"token": hidden(page, "token"), "task": task, "answer": known.get(task, "1")}
             told = browsers[n].post(f"{path}task", data=sent)
-            assert "передали другому участнику" in told.text or sent["task"] in known
+            assert "передали другому участнику" in told.text or task in known
         with site.engine.connect() as connection:
             rows = connection.execute(
                 select(RESPONSE.c.person, RESPONSE.c.task).where(
@@ -71,3 +86,132 @@ def test_tasks_of_people_who_left_go_to_others_and_their_late_answers_are_not_ta
             assert set(connection.scalars(select(TASK.c.open))) == {0}
     assert Counter(row.task for row in rows) == dict.fromkeys(range(study.rules.tests), 3)
     assert len(set(map(tuple, rows))) == len(rows)
+
+
+def counted_answers(site: AnnotationSite) -> Counter[str]:
+    """The answers to each item of the test that the baseline will count."""
+    (study,) = site.by_key.values()
+    with site.engine.connect() as connection:
+        responses = responses_of(study, collected_rows(connection, study, read_answers(connection, study)))
+    plan = study.folder.plan.baseline
+    judged = judged_annotators(
+        responses, min_control_accuracy=plan.min_control_accuracy, min_controls=plan.min_controls
+    )
+    out = judged.filter("excluded")["annotator"].to_list()
+    table = responses.table.filter(~responses.table["is_control"] & ~responses.table["respondent"].is_in(out))
+    return Counter(table["item"])
+
+
+def opposite(known: dict[str, str]) -> dict[str, str]:
+    """Wrong answers to the control items."""
+    wrong = {"0": "1", "1": "0"}
+    return {task: wrong[right] for task, right in known.items()}
+
+
+def overdue(site: AnnotationSite, clock: SetClock, minutes: int = 31) -> None:
+    """Let time pass in which nobody does anything, until the server looks for tasks without answers."""
+    clock.ahead += minutes * 60 * 1000
+    with writing(site.engine) as connection:
+        return_overdue(site, connection)
+
+
+class StartWithItem(NewPeople):
+    """New people whose first task is an item of the test."""
+
+    def __init__(self, rules: StudyRules) -> None:
+        self._rules = rules
+
+    def pseudonym(self, external: str) -> str:
+        return f"person {external}"
+
+    def seed(self) -> int:
+        return next(seed for seed in count() if self._rules.control_at(seed, 1) is None)
+
+
+@pytest.mark.parametrize("how", ["excluded", "stopped"])
+def test_an_old_form_of_somebody_who_may_not_go_on_is_not_taken(
+    how: str, frozen: Frozen, database: str
+) -> None:
+    folder, clock = frozen(overlap=2), SetClock()
+    known = {task.id: str(task.known) for task in study_tasks(folder).controls}
+    with opened_site(folder, clock, database) as site, visiting(site) as first:
+        (study,) = site.by_key.values()
+        study.__dict__["rules"] = replace(study.rules, stop_after=1)
+        path = f"/s/{study.key}/"
+        site.newcomers = StartWithItem(study.rules)
+        page = to_first_task(first, path, "w0")
+        task = hidden(page, "task")
+        form = {"token": hidden(page, "token"), "task": task, "answer": "1"}
+        overdue(site, clock)
+        if how == "stopped":
+            answer_on(first, path, first.get(f"{path}task").text, opposite(known))
+        else:
+            with writing(site.engine) as connection:
+                AuthorActions(connection, study, clock.now(), "author").exclude("person w0", "test")
+        assert "передали другому участнику" in first.post(f"{path}task", data=form).text
+        for number in (1, 2):
+            other = from_elsewhere(first, "127.0.0.1")
+            answer_on(other, path, to_first_task(other, path, f"w{number}"), known)
+        assert set(counted_answers(site).values()) == {2}
+
+
+def numbered(item: Item, number: int) -> Item:
+    """The item under another id."""
+    return replace(item, id=number, meta={**item.meta, "id": number})
+
+
+def panel_study(folder: StudyFolder) -> StudyFolder:
+    """A study in which one task in 5 is a control item and nobody gets more than 10 items."""
+    bundled = examples(dataset("bps"))
+    items = [numbered(one, n) for n, one in enumerate(bundled["test"].items * 8)][:60]
+    solved = [numbered(one, 1000 + n) for n, one in enumerate(bundled["shots"].items * 3)]
+    study = study_of(folder, items, solved, overlap=3)
+    plan = study.path / "study.yaml"
+    text = plan.read_text("utf-8").replace("items_per_page: 1", "items_per_page: 1\n    items_per_person: 10")
+    plan.write_text(text, encoding="utf-8")
+    study = open_study(study.path)
+    rows = "".join(f"{one.item.id},all,1\n" for one in study.items())
+    (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
+    freeze_plan(study, day="2026-01-12")
+    return study
+
+
+def test_guessers_who_are_never_stopped_do_not_hold_the_places_of_a_panel(tmp_path, database: str) -> None:
+    folder, clock, random = panel_study(tmp_path / "study"), SetClock(), Random(5)
+    known = {task.id: str(task.known) for task in study_tasks(folder).controls}
+    wrong = opposite(known)
+    with opened_site(folder, clock, database) as site, visiting(site) as first:
+        (study,) = site.by_key.values()
+        path = f"/s/{study.key}/"
+        for number in range(100):
+            person = from_elsewhere(first, "127.0.0.1")
+            # One person in three guesses at control items; some people leave in the middle.
+            answers = wrong if number % 3 == 0 and number < 70 else known
+            page = to_first_task(person, path, f"w{number}")
+            answer_on(person, path, page, answers, most=random.choice([6, 8, 100]))
+            overdue(site, clock, 31 if number % 10 == 0 else 1)
+        assert sorted(counted_answers(site).values()) == [3] * 60
+
+
+def test_somebody_who_comes_back_gets_the_places_back_that_are_free(frozen: Frozen, database: str) -> None:
+    folder, clock = frozen(overlap=1), SetClock()
+    known = {task.id: str(task.known) for task in study_tasks(folder).controls}
+    wrong = opposite(known)
+    with opened_site(folder, clock, database) as site, visiting(site) as first:
+        (study,) = site.by_key.values()
+        path = f"/s/{study.key}/"
+        page = to_first_task(first, path, "w0")
+        for _ in range(6):  # one of the first five tasks is a control item
+            page = answer_on(first, path, page, wrong, most=1)
+        assert held_answers(site) >= 4
+        overdue(site, clock)
+        assert held_answers(site) == 0
+        first.get(f"{path}task")
+        assert held_answers(site) >= 4
+
+
+def held_answers(site: AnnotationSite) -> int:
+    """How many answers hold a place of their item."""
+    with site.engine.connect() as connection:
+        held = select(RESPONSE.c.task).where(RESPONSE.c.counts, RESPONSE.c.state == ANSWERED)
+        return len(connection.scalars(held).all())

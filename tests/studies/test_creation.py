@@ -295,6 +295,7 @@ def test_wishes_that_cannot_be_met_are_refused(
         ("size: 60\n  of: 60", "size: 50\n  of: 60", "subset: all is true, but size is 50 of 60"),
         ("min_accuracy: 0.5", "min_accuracy: 0.6", "baseline.min_control_accuracy: says 0.5, but controls.min_accuracy says 0.6"),
         ("every: 20", "every: 5", "controls.every: one task in 5 is a share of 0.2, but share says 0.05"),
+        ("min_controls: 1", "min_controls: 4", "baseline.min_controls: is 4, but a person of 'people' gets at most 3 control items"),
         ("normalise: []", "normalise: [loudly]", "baseline"),
         ("metric: acc", "metric: accuracy", "baseline"),
         ('"1.9": ""', '"1.91": ""', "checklist.1.91: is not a number of the checklist"),

@@ -206,11 +206,23 @@ def task_before(
 def next_task(
     connection: Connection, study: ServedStudy, person: Participant, now: int
 ) -> ShownTask | Without | Literal["paused"]:
-    """Give a person their next task, or again the one that they have before them."""
+    """Give a person their next task, or again the one that they have before them.
+
+    A person whom the baseline would exclude gets back the places that they lost while they were away; if there is
+    no further task for them, all their places go to others.
+    """
     if person.paused:
         return "paused"
-    given = _allocation(connection, study, person, now).give(person.id, person.seed)
-    return _shown(connection, study, person, given, now) if isinstance(given, GivenTask) else given
+    allocation = _allocation(connection, study, person, now)
+    excluded = study.rules.excludes(person.controls, person.controls_right)
+    if excluded:
+        allocation.reinstate(person.id)
+    given = allocation.give(person.id, person.seed)
+    if isinstance(given, GivenTask):
+        return _shown(connection, study, person, given, now)
+    if excluded and given != "wait":
+        _stop(connection, study, person, person.controls_right, person.controls, now=now)
+    return given
 
 
 def save_answer(

@@ -12,6 +12,7 @@ import polars as pl
 from sqlalchemy import Connection, select
 
 from merilo.people.platforms.export import json_text
+from merilo.people.quality.controls import ExclusionRule
 from merilo.people.reading import StudyResponses
 from merilo.people.spelling import NOT_SHOWN
 from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
@@ -65,22 +66,18 @@ def read_answers(connection: Connection, study: ServedStudy) -> pl.DataFrame:
         )
     )
     rows = [tuple(row) for row in connection.execute(query)]
-    plan, stage, controls = study.folder.plan.baseline, pl.col("stage"), pl.col("controls")
-    excluded_too = (controls >= plan.min_controls) & (
-        pl.col("controls_right") < plan.min_control_accuracy * controls
-    )
-    holds = pl.col("counts") | (pl.col("task") >= study.rules.tests)
+    table = pl.DataFrame(rows, schema={**_OF_RESPONSE, **_OF_PERSON}, orient="row")
+    plan, stage = study.folder.plan.baseline, pl.col("stage")
+    rule = ExclusionRule(plan.min_control_accuracy, plan.min_controls)
+    excluded_too = pl.Series(rule.excluded(table["controls_right"].to_numpy(), table["controls"].to_numpy()))
     why = (
         pl.when(stage == "excluded").then(pl.lit("excluded"))
-        .when((stage == "stopped") & ~excluded_too).then(pl.lit("stopped"))
-        .when((stage == "stopped") | holds).then(pl.lit(""))
+        .when(excluded_too | pl.col("counts")).then(pl.lit(""))
+        .when(stage == "stopped").then(pl.lit("stopped"))
+        .when(pl.col("task") >= study.rules.tests).then(pl.lit(""))
         .otherwise(pl.lit("surplus"))
     )  # fmt: skip
-    return (
-        pl.DataFrame(rows, schema={**_OF_RESPONSE, **_OF_PERSON}, orient="row")
-        .with_columns(why.alias("left_out"))
-        .sort("answered", "pseudonym", "place")
-    )
+    return table.with_columns(why.alias("left_out")).sort("answered", "pseudonym", "place")
 
 
 def table_rows(study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
@@ -108,8 +105,8 @@ def table_rows(study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
 def collected_rows(connection: Connection, study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the table of collected answers.
 
-    A person who was stopped keeps their answers in the table if the rule of the baseline excludes them too: the
-    baseline then reports them as excluded. Answers that another person has replaced are left out otherwise. Items
+    A person whom the rule of the baseline excludes keeps their answers in the table: the baseline then reports
+    them as excluded. Answers that another person has replaced are left out otherwise. Items
     that an expert was not shown, because they wrote them, have a mark in place of an answer, so that nobody waits
     for it.
     """

@@ -10,7 +10,8 @@ equal answers, or `limit` of them.
 
 `open` falls in the same statement that tests it (`UPDATE ... WHERE open > 0`), so a task is never given to
 more people than it needs, however many of them ask at once and however often a request is repeated. A place
-comes back when a task is not answered in time, and when its person is stopped or excluded.
+comes back when a task is not answered in time, when its person is stopped or excluded, and when a person
+leaves whom the baseline would exclude.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from sqlalchemy import (
     update,
 )
 
+from merilo.people.quality.controls import ExclusionRule
 from merilo.settings import AdaptiveOverlap
 from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, RETURNED, TASK, TEST
 
@@ -60,6 +62,7 @@ class StudyRules:
         training: the number of training items, whose tasks follow.
         every: one task in so many is a control item; 0 without control items.
         min_accuracy: people with a lower accuracy on control items are stopped.
+        min_controls: control items that a person answers before the baseline's rule can exclude them.
         stop_after: control items that a person answers before they can be stopped.
         threshold: the share of right answers to training items that admits a person.
         time_limit: seconds for a task; `None` without a limit.
@@ -80,6 +83,7 @@ class StudyRules:
     training: int = 0
     every: int = 0
     min_accuracy: float = 0.5
+    min_controls: int = 1
     stop_after: int = 5
     threshold: float = 0.8
     time_limit: float | None = None
@@ -108,6 +112,10 @@ class StudyRules:
             return None
         random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
         return self.tests + random.sample(range(self.controls), self.controls)[turn]
+
+    def excludes(self, controls: int, right: int) -> bool:
+        """Return whether the baseline would exclude a person with these answers to control items."""
+        return bool(ExclusionRule(self.min_accuracy, self.min_controls).excluded(right, controls))
 
     def start_at(self, seed: int, place: int, ranks: int) -> int:
         """Return the rank from which a person's next task is searched: another random one at every place."""
@@ -167,6 +175,25 @@ _OVERDUE: Final = (
     select(RESPONSE.c.person, RESPONSE.c.task)
     .where(RESPONSE.c.study == bindparam("of_study"), _IS_OPEN, RESPONSE.c.due < _AT)
     .order_by(RESPONSE.c.task)
+)
+_THEIR_LATEST: Final = (
+    select(func.coalesce(RESPONSE.c.answered, RESPONSE.c.given))
+    .where(RESPONSE.c.study == PERSON.c.study, RESPONSE.c.person == PERSON.c.id)
+    .order_by(RESPONSE.c.place.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+#: People with wrong answers to control items who hold places and have neither got nor answered a task lately.
+_AWAY: Final = (
+    select(PERSON.c.id, PERSON.c.controls, PERSON.c.controls_right)
+    .where(PERSON.c.study == bindparam("of_study"), PERSON.c.stage == "working")
+    .where(PERSON.c.controls_right < PERSON.c.controls, _THEIR_LATEST < _AT)
+    .where(
+        exists().where(
+            RESPONSE.c.study == PERSON.c.study, RESPONSE.c.person == PERSON.c.id, RESPONSE.c.counts
+        )
+    )
+    .order_by(PERSON.c.id)
 )
 _SEND: Final = insert(RESPONSE)
 _COUNT_CONTROL: Final = (
@@ -347,13 +374,23 @@ class Allocation:
     def return_overdue(self) -> int:
         """Give the places of tasks that were not answered in time back to others.
 
+        All places of a person go back if the baseline would exclude them and they have done nothing for the
+        time of a lease. If they come back, `reinstate` takes the places that are still free.
+
         Returns:
             The number of tasks.
         """
-        gone = self.connection.execute(_OVERDUE, {"of_study": self.rules.study, "at": self.now}).all()
+        here = {"of_study": self.rules.study}
+        gone = self.connection.execute(_OVERDUE, {**here, "at": self.now}).all()
         for person, task in gone:
             self._expire(person, task)
-        return len(gone)
+        places = 0
+        if self.rules.controls:
+            since = self.now - round(1000 * self.rules.lease)
+            for away in self.connection.execute(_AWAY, {**here, "at": since}).all():
+                if self.rules.excludes(away.controls, away.controls_right):
+                    places += self.release(away.id)
+        return len(gone) + places
 
     def _widen(self, task: int) -> None:
         """Ask for one more person if the overlap is adaptive and all people of an item have answered and do not agree.
@@ -455,7 +492,8 @@ class Allocation:
             self._expire(found.person, found.task)
             return "late"
         test = found.task < self.rules.tests
-        if found.state != EXPIRED or self.rules.dialogues:
+        stage = self.connection.scalar(select(PERSON.c.stage).where(PERSON.c.id == found.person))
+        if found.state != EXPIRED or self.rules.dialogues or stage != "working":
             return "passed_on"
         if test and not self.connection.execute(_TAKE, self._task(found.task)).rowcount:
             return "passed_on"
@@ -503,7 +541,7 @@ class Allocation:
 
 def below_threshold(rules: StudyRules, controls: int, right: int) -> bool:
     """Whether a person has answered enough control items, and too many of them wrongly."""
-    return controls >= rules.stop_after and right < rules.min_accuracy * controls
+    return controls >= rules.stop_after and rules.excludes(controls, right)
 
 
 def tasks_of_rules(

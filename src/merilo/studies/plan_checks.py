@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from math import ceil
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,7 +34,7 @@ from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Stud
 from merilo.studies.study_folder import FrozenPlan, StudyFolder, StudyItem, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, needs_fixed_overlap, one_answer
-from merilo.wording import listed
+from merilo.wording import counted_noun, listed
 
 #: A fault of a key of the plan (the key and what is wrong), a fault of another file, or a warning.
 Finding: TypeAlias = tuple[str, str] | PlanFault | str
@@ -266,9 +267,22 @@ def _controls(content: _Content) -> Iterator[Finding]:
             "baseline.min_control_accuracy",
             f"says {decided:g}, but controls.min_accuracy says {section.min_accuracy:g}",
         )
-    if not content.controls:
-        yield f"{section.file} has no control items"
-    elif content.items and content.declared is not None:
+    there, needed = len(content.controls), plan.baseline.min_controls
+    if section.file in content.read:
+        for name, arm in plan.arms.items():
+            # Only people from platforms, who are not experts, have a limit.
+            items = plan.subset.size
+            items = items if arm.kind == "expert" else min(items, arm.items_per_person)
+            most = min(there, ceil(ceil(items * section.every / (section.every - 1)) / section.every))
+            if most < needed:
+                gets = counted_noun(most, "control item", "control items")
+                yield (
+                    "baseline.min_controls",
+                    f"is {needed}, but a person of '{name}' gets at most {gets}, so "
+                    f"nobody could be excluded (change it, controls.every, arms.{name}.items_per_person, or "
+                    f"{section.file})",
+                )
+    if content.controls and content.items and content.declared is not None:
         solved = [shown.item for shown in content.controls]
         yield from compare_controls(solved, content.asked, content.declared, seed=plan.seed).warnings
 
