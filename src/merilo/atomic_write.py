@@ -140,30 +140,44 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def write_text(path: Path, text: str) -> None:
+#: Who may read a new file, apart from the umask: everybody, or its owner alone.
+ANYBODY: Final = 0o666
+OWNER: Final = 0o600
+
+
+def write_text(path: Path, text: str, mode: int = ANYBODY) -> None:
     """Write a file atomically: a reader sees the old content or the new one, never a part.
 
     For a symbolic link the target file is replaced and the link is kept; a pipe or a device is written to directly.
 
+    Args:
+        path: the file.
+        text: its content.
+        mode: who may read it.
+
     Raises:
         OutputError: the file cannot be written.
     """
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8"), mode)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, mode: int = ANYBODY) -> None:
     """Write a file atomically, as `write_text` does.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    with replaced(path) as stream:
+    with replaced(path, mode) as stream:
         stream.write(content)
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[IO[bytes]]:
+def replaced(path: Path, mode: int = ANYBODY) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path` when the block ends without an error, as `write_text` does.
+
+    Args:
+        path: the file.
+        mode: who may read it.
 
     Raises:
         OutputError: the file cannot be written.
@@ -176,7 +190,7 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
                 yield stream
             return
         place.parent.mkdir(parents=True, exist_ok=True)
-        with hidden.open("xb") as stream:
+        with open(hidden, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

@@ -4,18 +4,22 @@ import io
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
+from author_session import signed_in
 from command import merilo
 from ended_process import ended_process
-from itsdangerous import TimestampSigner
-from site_in_process import hidden
+from fastapi.testclient import TestClient
+from site_in_process import hidden, opened_site, to_first_task
 from site_process import served_site
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 
 from merilo.errors import UsageError
+from merilo.site.app import make_app
 from merilo.site.author_session import (
     ensure_password,
     hashed,
@@ -23,11 +27,11 @@ from merilo.site.author_session import (
     set_password,
     stored_password,
 )
-from merilo.site.database import database_url, open_database, writing
+from merilo.site.database import cookie_key, database_url, keep_setting, open_database, site_clock, writing
 from merilo.site.people_access import admit_from_platform
-from merilo.site.schema import EVENT, SETTING
+from merilo.site.schema import AUTHOR, EVENT, SESSION, SETTING
 from merilo.site.served_study import load_study, register
-from merilo.site.serving import set_site_password
+from merilo.site.serving import remove_site_author, set_site_password
 from merilo.site.site_requests import VisitorCookies
 from merilo.studies.study_folder import StudyFolder
 
@@ -54,12 +58,12 @@ def test_a_server_makes_one_password_and_keeps_only_its_hash(connection: Connect
     made = ensure_password(connection, 5)
     assert made is not None
     assert ensure_password(connection, 6) is None
-    stored = stored_password(connection)
+    stored = stored_password(connection, "author")
     assert stored is not None
-    assert stored.hash.startswith("$argon2id$")
-    assert is_password(stored.hash, made)
-    assert not is_password(stored.hash, made.lower())
-    assert made not in str(connection.execute(select(SETTING)).all())
+    assert stored.startswith("$argon2id$")
+    assert is_password(stored, made)
+    assert not is_password(stored, made.lower())
+    assert made not in str(connection.execute(select(AUTHOR)).all())
 
 
 def test_the_same_letters_are_the_same_password_however_they_are_composed() -> None:
@@ -109,29 +113,112 @@ def test_a_new_password_or_twelve_hours_end_a_session(frozen: Frozen) -> None:
         assert title not in client.get("/author/").text
         sign_in(client, "another password")
         assert title in client.get("/author/").text
-        for other in (cookie, aged(folder, 43_300), "x", client.cookies[VisitorCookies.AUTHOR][:-2] + "xx"):
+        for other in (cookie, "x", client.cookies[VisitorCookies.AUTHOR][:-2] + "xx"):
             page = httpx.get(f"{address}/author/", cookies={VisitorCookies.AUTHOR: other})
             assert title not in page.text
-        fresh = httpx.get(f"{address}/author/", cookies={VisitorCookies.AUTHOR: aged(folder, 43_000)})
-        assert title in fresh.text
+        for seconds, open_still in ((43_000, True), (-3600, True), (43_300, False)):
+            age(folder, seconds)
+            assert (title in client.get("/author/").text) is open_still
 
 
-def aged(folder: StudyFolder, seconds: int) -> str:
-    """The cookie of a session that began some time ago."""
-    engine = open_database(database_url(folder.path, None))
-    with engine.connect() as opened:
-        key = opened.scalar(select(SETTING.c.value).where(SETTING.c.name == "cookie key"))
-        stored = stored_password(opened)
+def test_a_copied_cookie_opens_nothing_after_its_author_has_signed_out(frozen: Frozen) -> None:
+    folder = frozen()
+    with served_site(folder.path) as (address, _), httpx.Client(base_url=address, timeout=30) as client:
+        signed_in(client, folder.path)
+        copied = {VisitorCookies.AUTHOR: client.cookies[VisitorCookies.AUTHOR]}
+        assert folder.plan.study in httpx.get(f"{address}/author/", cookies=copied).text
+        client.post("/author/sign-out", data={"token": hidden(client.get("/author/").text, "token")})
+        assert folder.plan.study not in httpx.get(f"{address}/author/", cookies=copied).text
+
+
+def test_the_log_names_authors_and_observers_only_look(frozen: Frozen) -> None:
+    folder = frozen()
+    set_site_password(folder.path, PASSWORD, name="Анна")
+    set_site_password(folder.path, PASSWORD, name="boris", role="observer")
+    with served_site(folder.path) as (address, paths):
+        base = paths["people"].replace("/s/", "/author/")
+        for name, allowed in (("Анна", True), ("boris", False)):
+            with httpx.Client(base_url=address, timeout=30, follow_redirects=True) as client:
+                token = hidden(client.get("/author/").text, "token")
+                client.post("/author/sign-in", data={"token": token, "username": name, "password": PASSWORD})
+                page = client.get(base).text
+                assert name in page
+                assert ("/pause" in page, "/export" in page, "/estimate" in page) == (allowed,) * 3
+                assert client.get(f"{base}people").status_code == 200
+                sent = {"token": hidden(page, "token"), "next": base, "count": "1", "once": "x"}
+                for path in ("pause", "estimate", "invitations"):
+                    assert client.post(f"{base}{path}", data=sent).status_code == (200 if allowed else 403)
+                for path in ("answers.csv", "comments.csv", "export", "estimate"):
+                    assert client.get(f"{base}{path}").status_code == (200 if allowed else 403)
+                log = client.get(f"{base}log").text
+        assert log.count("Анна</td>") >= 4
+    remove_site_author(folder.path, "boris")
+    with pytest.raises(UsageError, match="there is no account 'boris'"):
+        remove_site_author(folder.path, "boris")
+
+
+@pytest.mark.parametrize("name", ["", "server", "x" * 61, " a "])
+def test_names_that_say_nothing_or_something_else_are_refused(name: str, connection: Connection) -> None:
+    with pytest.raises(UsageError, match="takes a name"):
+        set_password(connection, PASSWORD, 5, name=name)
+
+
+def test_a_new_password_changes_the_key_of_the_cookies_and_a_new_account_does_not(
+    connection: Connection,
+) -> None:
+    key = cookie_key(connection)
+    assert set_password(connection, PASSWORD, 5)
+    assert set_password(connection, PASSWORD, 5, name="anna")
+    assert cookie_key(connection) == key
+    assert not set_password(connection, PASSWORD, 5)
+    assert cookie_key(connection) != key
+
+
+def test_a_running_server_takes_the_new_key(frozen: Frozen) -> None:
+    folder = frozen()
+    with opened_site(folder) as site:
+        with writing(site.engine) as opened:
+            set_password(opened, PASSWORD, 5)
+        with TestClient(make_app(site, overdue_every=0.05)) as client:
+            (path,) = (study.path for study in site.by_key.values())
+            to_first_task(client, path, "w1")
+            with writing(site.engine) as opened:
+                set_password(opened, "another password", 6)
+            until(lambda: 'name="task"' not in client.get(f"{path}task").text)
+
+
+def test_the_password_of_an_earlier_database_opens_the_account_author(database: str) -> None:
+    url = database_url(Path(), database)
+    engine = open_database(url)
+    with writing(engine) as opened:
+        for table in ("session", "author"):
+            opened.exec_driver_sql(f"DROP TABLE {table}")
+        for name, value in (("author password", hashed(PASSWORD)), ("author session", "x")):
+            keep_setting(opened, name, value)
+        opened.exec_driver_sql("UPDATE alembic_version SET version_num = '0005'")
     engine.dispose()
-    assert stored is not None
+    engine = open_database(url)
+    with writing(engine) as opened:
+        assert ensure_password(opened, 5) is None
+        assert is_password(str(stored_password(opened, "author")), PASSWORD)
+        assert "author password" not in opened.scalars(select(SETTING.c.name)).all()
+    engine.dispose()
 
-    class Earlier(TimestampSigner):
-        def get_timestamp(self) -> int:
-            return super().get_timestamp() - seconds
 
-    from hashlib import sha256
+def until(true: Callable[[], bool]) -> None:
+    """Wait until something is true, for 20 seconds at most."""
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
-    return Earlier(str(key), salt="author", digest_method=sha256).sign(stored.session).decode()
+
+def age(folder: StudyFolder, seconds: int) -> None:
+    """Let all sessions have begun so many seconds ago."""
+    engine = open_database(database_url(folder.path, None))
+    with writing(engine) as opened:
+        opened.execute(update(SESSION).values(began=site_clock(opened).now() - 1000 * seconds))
+    engine.dispose()
 
 
 @pytest.mark.thorough
@@ -180,15 +267,13 @@ def test_a_server_without_a_password_prints_the_one_it_made_and_only_once(frozen
     assert "password" not in printed[1]
     engine = open_database(database_url(folder.path, None))
     with engine.connect() as opened:
-        stored = stored_password(opened)
+        stored = stored_password(opened, "author")
     engine.dispose()
-    assert stored is not None
-    assert is_password(stored.hash, made[1])
+    assert is_password(str(stored), made[1])
 
 
 @pytest.mark.parametrize(("given", "status", "says"), [
-    ("correct horse battery\n", 0, "the password is set; all sessions of authors have ended"),
-    ("correct horse battery", 0, "the password is set"), ("short\n", 2, "the password must have 10 to 1,000 characters"), ("", 2, "10 to 1,000"),
+    ("correct horse battery\n", 0, "the account author is made"), ("correct horse battery", 0, "the account author is made"), ("short\n", 2, "the password must have 10 to 1,000 characters"), ("", 2, "10 to 1,000"),
 ])  # fmt: skip
 def test_the_command_reads_a_password_from_standard_input(
     given: str, status: int, says: str, frozen: Frozen, monkeypatch: pytest.MonkeyPatch

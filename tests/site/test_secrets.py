@@ -2,17 +2,22 @@
 
 import csv
 import io
+import os
 import re
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import httpx
 import pytest
+from command import merilo
 from fastapi.testclient import TestClient
-from site_in_process import hidden, opened_site, visiting
+from site_in_process import hidden, opened_site, to_first_task, visiting
 from sqlalchemy import select
 from study_people import study_of
 
@@ -20,10 +25,12 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.site.annotation_site import AnnotationSite
+from merilo.site.database import cookie_key, database_url, open_database, writing
 from merilo.site.item_form import field_of
 from merilo.site.schema import PERSON
 from merilo.site.served_study import ServedStudy
-from merilo.site.serving import collect_site, invite_to_site, set_site_password
+from merilo.site.serving import back_up_site, collect_site, invite_to_site, set_site_password
+from merilo.site.site_requests import VisitorCookies
 from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 PASSWORD = "a long password"
@@ -289,3 +296,62 @@ def test_exports_cannot_be_linked_to_ids_of_platforms_names_or_codes(
         }
         pseudonyms.append({row.pseudonym for row in rows if row.external == "SECRET-WORKER-17"})
     assert pseudonyms[0].isdisjoint(pseudonyms[1]), "the same id has another pseudonym in every database"
+
+
+def test_a_cookie_tells_neither_the_number_of_its_person_nor_depends_on_the_computers_clock(
+    frozen: Callable[..., StudyFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened_site(frozen()) as site, visiting(site) as client:
+        (study,) = site.by_key.values()
+        with monkeypatch.context() as ahead:
+            now = time.time
+            ahead.setattr("itsdangerous.timed.time.time", lambda: now() + 7200)
+            to_first_task(client, study.path, "w1")
+        assert 'name="task"' in client.get(f"{study.path}task").text
+        first = client.cookies[VisitorCookies.PERSON]
+        client.get(f"{study.path}?worker_id=w1")
+        again = client.cookies[VisitorCookies.PERSON]
+        assert site.cookies.person_of(first) == site.cookies.person_of(again) == 1
+        values = [cookie.split(".")[0] for cookie in (first, again)]
+        assert values[0] != values[1]
+        assert all(re.fullmatch("[0-9a-f]{32}", value) for value in values)
+        monkeypatch.setattr("time.time", lambda: now() + 61 * 24 * 3600)
+        assert site.cookies.person_of(again) is None
+
+
+def test_only_the_owner_reads_the_database_its_copies_and_the_answers(
+    frozen: Callable[..., StudyFolder], tmp_path: Path
+) -> None:
+    folder = frozen().path
+    old = os.umask(0)
+    try:
+        (folder / "site.db").touch(0o666)
+        set_site_password(folder, PASSWORD)
+        back_up_site(folder, tmp_path / "copy.db")
+        assert merilo("study", "collect", folder, "--out", tmp_path / "answers.csv").status == 0
+        engine = open_database(database_url(folder, None))
+        with writing(engine) as connection:
+            cookie_key(connection)
+            modes = {path.name: path.stat().st_mode & 0o777 for path in folder.glob("site.db*")}
+        engine.dispose()
+        modes |= {name: (tmp_path / name).stat().st_mode & 0o777 for name in ("copy.db", "answers.csv")}
+    finally:
+        os.umask(old)
+    assert modes == dict.fromkeys(["site.db", "site.db-wal", "site.db-shm", "copy.db", "answers.csv"], 0o600)
+
+
+def test_what_is_erased_is_overwritten_where_sqlite_does_not_do_so_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def without(*given: Any, **more: Any) -> sqlite3.Connection:
+        opened = connect(*given, **more)
+        opened.execute("PRAGMA secure_delete=OFF")
+        return opened
+
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", without)
+    engine = open_database(database_url(tmp_path, None))
+    with engine.connect() as one, engine.connect() as other:
+        assert [opened.exec_driver_sql("PRAGMA secure_delete").scalar() for opened in (one, other)] == [1, 1]
+    engine.dispose()

@@ -31,7 +31,7 @@ FORMS: Final[Mapping[str, Mapping[str, object]]] = {
     "/s/{key}/instruction": {},
     "/s/{key}/training": _ANSWER,
     "/s/{key}/task": _ANSWER,
-    "/author/sign-in": {"password": {"type": "string", "maxLength": 1000}, "next": _TEXT},
+    "/author/sign-in": {"username": _TEXT, "password": {"type": "string", "maxLength": 1000}, "next": _TEXT},
     "/author/sign-out": {},
     "/author/language": {"language": _LANGUAGE, "next": _TEXT},
     "/author/{key}/pause": {"next": _TEXT},

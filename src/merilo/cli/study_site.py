@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from merilo.atomic_write import refuse_existing, write_text
+from merilo.atomic_write import OWNER, refuse_existing, write_text
 from merilo.cli.options import ArmOption, ForceOption, JsonOption, StudyArgument
 from merilo.cli.output import check_places, deliver, say, show
 from merilo.errors import UsageError
@@ -81,16 +81,45 @@ def serve(
 
 
 @app.command()
-def password(study: StudyArgument, *, database: DatabaseOption = None) -> int:
-    """Set the password of the author's pages. It is asked twice, or read from standard input if that is no terminal."""
-    from merilo.site.serving import set_site_password  # noqa: PLC0415 - the help needs no database
+def password(
+    study: StudyArgument,
+    *,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="The account's name, as the log tells it.")
+    ] = "author",
+    role: Annotated[
+        Literal["author", "observer"] | None,
+        typer.Option(
+            metavar="ROLE",
+            help="What the account may do: author (everything) or observer (look). Default: as before, or author.",
+        ),
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the account.")] = False,
+    database: DatabaseOption = None,
+) -> int:
+    """Set a password for the author's pages; a new name makes a new account.
 
+    The password is asked twice, or read from standard input if that is no terminal.
+    """
+    from merilo.site.serving import remove_site_author, set_site_password  # noqa: PLC0415 - the help needs no database
+
+    if remove:
+        remove_site_author(study, name, database=database)
+        show(Text("the account {name} is removed", name=name))
+        return 0
     if sys.stdin.isatty():
         given = str(typer.prompt(str(Text("New password")), hide_input=True, confirmation_prompt=True))
     else:
         given = sys.stdin.readline().rstrip("\r\n")
-    set_site_password(study, given, database=database)
-    show(Text("the password is set; all sessions of authors have ended"))
+    if set_site_password(study, given, name=name, role=role, database=database):
+        show(Text("the account {name} is made", name=name))
+    else:
+        show(
+            Text(
+                "the password is set; all sessions of authors have ended, and everybody who takes part must open "
+                "their link again"
+            )
+        )
     return 0
 
 
@@ -234,7 +263,7 @@ def collect(
     check_places([study], json_to)
     refuse_existing(out, force=force)
     made = collect_site(study, arm=arm, database=database)
-    write_text(out, made.table)
+    write_text(out, made.table, OWNER)
     for reason, why in (
         ("excluded", Text("of excluded people")),
         ("stopped", Text("of stopped people whom the baseline's rule would keep")),

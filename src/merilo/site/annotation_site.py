@@ -114,6 +114,11 @@ class AnnotationSite:
         self.writer: Writer | None = None
         self.live = LiveFigures(self)
 
+    def use_key(self, key: str) -> None:
+        """Sign cookies with a key, which changes with a new password."""
+        if key != self.cookies.key:
+            self.cookies = VisitorCookies(key)
+
     async def read(self, operation: Callable[[Connection], Result]) -> Result:
         """Run an operation that changes nothing; it does not wait for the writer.
 

@@ -27,7 +27,7 @@ from merilo.site.author_pages import (
 )
 from merilo.site.author_session import HOME, AuthorViews, SignInNeededError, author_entry_routes
 from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
-from merilo.site.database import Writer, follow_database
+from merilo.site.database import Writer, cookie_key, follow_database
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.visitor_limits import WaitingBodies
 
@@ -133,6 +133,7 @@ async def _look_for_overdue(site: AnnotationSite, seconds: float) -> None:
 
     def look(connection: Connection) -> None:
         follow_database(site.clock, connection)
+        site.use_key(cookie_key(connection))
         return_overdue(site, connection)
 
     while True:

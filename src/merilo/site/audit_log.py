@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Row, insert, or_, select, update
 from merilo.site.schema import EVENT, PERSON
 from merilo.text import Given, Text
 
-#: Who did something: the author on the site, the server by its rules, or somebody with the command line.
-Actor: TypeAlias = Literal["author", "server", "command line"]
+#: Who did something: an author on the site by the account's name, "server" by its rules, or "command line".
+Actor: TypeAlias = str
 
 _ACTORS: Final[Mapping[str, Text]] = {
     "author": Text("author"),
@@ -27,6 +27,7 @@ Deed: TypeAlias = Literal[
     "sign_in_failed",
     "signed_out",
     "password_set",
+    "author_removed",
     "paused",
     "resumed",
     "invited",
@@ -47,6 +48,7 @@ _DEEDS: Final[Mapping[str, Text]] = {
     "sign_in_failed": Text("Wrong password of the author"),
     "signed_out": Text("Signed out"),
     "password_set": Text("New password of the author"),
+    "author_removed": Text("Account of an author removed"),
     "paused": Text("Study paused"),
     "resumed": Text("Study resumed"),
     "invited": Text("Expert invited"),

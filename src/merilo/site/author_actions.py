@@ -123,7 +123,6 @@ class AuthorActions:
         name = self.connection.scalar(select(INVITATION.c.name).where(unused, INVITATION.c.hash == hashed))
         if name is None:
             return False
-        self._overwrite_deleted()
         self.connection.execute(delete(INVITATION).where(unused, INVITATION.c.name == name))
         self._erase_from_log(name, None)
         self.record("name_erased")
@@ -200,7 +199,6 @@ class AuthorActions:
         person = self._locked(pseudonym)
         if person is None:
             return None
-        self._overwrite_deleted()
         places = self._allocation.release(person.id)
         times = self.connection.scalars(select(RESPONSE.c.answered).where(self._of(person.id)))
         answers = sum(answered is not None for answered in times)
@@ -269,11 +267,6 @@ class AuthorActions:
         rows = self.connection.execute(select(EVENT.c.id, EVENT.c.detail).where(here)).all()
         with_name = [row.id for row in rows if row.detail and _name_in(row.detail) == name]
         self.connection.execute(update(EVENT).where(EVENT.c.id.in_(with_name)).values(detail=""))
-
-    def _overwrite_deleted(self) -> None:
-        """Let SQLite overwrite what this transaction deletes, instead of only marking it as free."""
-        if self.connection.dialect.name == "sqlite":
-            self.connection.exec_driver_sql("PRAGMA secure_delete=ON")
 
 
 def _name_in(detail: str) -> str:

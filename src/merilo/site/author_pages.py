@@ -63,7 +63,7 @@ def author_study_routes(views: AuthorViews) -> APIRouter:
         study, language = site.study(key), views.language(request)
 
         async def allowed() -> bool:
-            return not await request.is_disconnected() and await views.has_session(request)
+            return not await request.is_disconnected() and await views.account(request) is not None
 
         events = site.live.events(study, language, allowed)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -84,7 +84,7 @@ def author_study_routes(views: AuthorViews) -> APIRouter:
     async def show(request: Request, key: str) -> Response:
         study = site.study(key)
         await form_of(request, site.cookies)
-        await views.act(study, lambda author: author.record("estimate_shown"))
+        await views.act(request, study, lambda author: author.record("estimate_shown"))
         try:
             async with one_at_a_time:
                 status = await asyncio.to_thread(estimate_so_far, site.engine, study)
@@ -94,7 +94,7 @@ def author_study_routes(views: AuthorViews) -> APIRouter:
 
     async def set_paused(request: Request, key: str, *, paused: bool) -> Response:
         study, form = site.study(key), await form_of(request, site.cookies)
-        await views.act(study, lambda author: author.set_paused(paused=paused))
+        await views.act(request, study, lambda author: author.set_paused(paused=paused))
         return RedirectResponse(local_path(field(form, "next")), 303)
 
     @router.post("/pause")
@@ -130,8 +130,8 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
         made = await site.read(lambda connection: collect_answers(connection, study))
         return await views.page(request, "author_export.html.j2", study=study, current="export", made=made)
 
-    async def table(study: ServedStudy, name: str, deed: Deed, text: str) -> Response:
-        await views.act(study, lambda author: author.record(deed))
+    async def table(request: Request, study: ServedStudy, name: str, deed: Deed, text: str) -> Response:
+        await views.act(request, study, lambda author: author.record(deed))
         headers = {"Content-Disposition": f'attachment; filename="{name}-{study.key}.csv"'}
         return Response(text.encode(), media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -139,13 +139,13 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
     async def answers(request: Request, key: str) -> Response:
         study = site.study(key)
         made = await site.read(lambda connection: collect_answers(connection, study))
-        return await table(study, "answers", "answers_exported", made.table)
+        return await table(request, study, "answers", "answers_exported", made.table)
 
     @router.get("/comments.csv", response_class=Response)
     async def comments(request: Request, key: str) -> Response:
         study = site.study(key)
         made = await site.read(lambda connection: comments_table(connection, study))
-        return await table(study, "comments", "comments_exported", made)
+        return await table(request, study, "comments", "comments_exported", made)
 
     return router
 
@@ -210,7 +210,9 @@ def author_invitation_routes(views: AuthorViews) -> APIRouter:
             return await listed_page(request, study, fault=fault, typed=typed, ticked=domains)
         secret = site.cookies.secret_of(f"invitations {study.key} {once}")
         codes = [_code(secret, at) for at in range(len(names))]
-        made = await views.act(study, lambda author: author.invite(names, codes=codes, domains=domains))
+        made = await views.act(
+            request, study, lambda author: author.invite(names, codes=codes, domains=domains)
+        )
         links = [(name, f"{request.base_url}i/{code}") for name, code in made]
         return await views.page(
             request, "author_links.html.j2", study=study, current="invitations", links=links
@@ -220,7 +222,7 @@ def author_invitation_routes(views: AuthorViews) -> APIRouter:
         """Do something with the invitation that a form names; a repeated form changes nothing."""
         study, form = site.study(key), await form_of(request, site.cookies)
         hashed = plain_name(field(form, "invitation"))
-        await views.act(study, lambda author: act(author, hashed))
+        await views.act(request, study, lambda author: act(author, hashed))
         return RedirectResponse(f"{HOME}{study.key}/invitations", 303)
 
     @router.post("/revoke")
@@ -290,7 +292,7 @@ def author_people_routes(views: AuthorViews) -> APIRouter:
         request: Request, key: str, act: Callable[[AuthorActions], object], page: str
     ) -> Response:
         study = site.study(key)
-        if await views.act(study, act) is None:
+        if await views.act(request, study, act) is None:
             raise RefusedRequestError(404, "not_found")
         return RedirectResponse(f"{HOME}{study.key}/{page}", 303)
 

@@ -7,23 +7,24 @@ import secrets
 import unicodedata
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from hashlib import sha256
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, delete, insert, select, update
 
-from merilo.errors import UsageError
+from merilo.errors import UsageError, argument
 from merilo.site.annotation_site import NOT_FOUND, AnnotationSite
 from merilo.site.audit_log import Actor, record, record_failed_sign_in
 from merilo.site.author_actions import AuthorActions
-from merilo.site.database import hold_settings, keep_setting
+from merilo.site.database import hold_settings, new_cookie_key
 from merilo.site.overview_texts import SOURCES, STAGES, flag_text
 from merilo.site.people_access import new_code
-from merilo.site.schema import SETTING, STUDY
+from merilo.site.schema import AUTHOR, SESSION, STUDY
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import (
     AUTHOR_LIFETIME,
@@ -35,70 +36,141 @@ from merilo.site.site_requests import (
     form_of,
 )
 from merilo.text import Language, Text, formatted
+from merilo.wording import shortened
 
 #: The fewest and the most characters of a password.
 SHORTEST_PASSWORD: Final = 10
 LONGEST_PASSWORD: Final = 1000
 
-_HASH: Final = "author password"
-_SESSION: Final = "author session"
+#: What an author may do: everything, or look at the overview, the people, the invitations and the log.
+Role: TypeAlias = Literal["author", "observer"]
+
+#: The account without another name.
+AUTHOR_NAME: Final = "author"
+
+#: The most characters of an account's name.
+LONGEST_NAME: Final = 60
+
+#: Actors of the log that are no accounts.
+_RESERVED: Final = frozenset({"server", "command line"})
 
 
-class StoredPassword(NamedTuple):
-    """What the database has of the password.
+class Account(NamedTuple):
+    """An author who is signed in."""
 
-    Attributes:
-        hash: its hash, with the parameters of argon2.
-        session: a random text that changes with the password; sessions carry it.
-    """
-
-    hash: str
-    session: str
+    name: str
+    role: Role
 
 
-def set_password(connection: Connection, password: str, now: int, actor: Actor = "command line") -> None:
-    """Store a new password; all sessions end.
+def set_password(
+    connection: Connection,
+    password: str,
+    now: int,
+    actor: Actor = "command line",
+    *,
+    name: str = AUTHOR_NAME,
+    role: Role | None = None,
+) -> bool:
+    """Make an account, or change its password: then all sessions end and the key of all cookies changes.
 
     Args:
         connection: an open transaction that writes.
         password: the password.
         now: the time, in milliseconds since 1970.
         actor: who sets it.
+        name: the account's name.
+        role: what it may do. Default: what it did before, or everything.
+
+    Returns:
+        Whether the account is new.
 
     Raises:
-        UsageError: the password is too short or too long.
+        UsageError: the password or the name is too short or too long.
     """
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise UsageError(f"the password must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD:,} characters")
-    keep_setting(connection, _HASH, hashed(password))
-    keep_setting(connection, _SESSION, secrets.token_urlsafe(16))
-    record(connection, None, now, actor, "password_set")
+    if not 0 < len(name) <= LONGEST_NAME or name != plain_name(name) or name in _RESERVED:
+        raise UsageError(
+            f"takes a name of at most {LONGEST_NAME} characters (not {' or '.join(sorted(_RESERVED))})",
+            field=argument("name"),
+        )
+    values = {"hash": hashed(password), **({"role": role} if role else {})}
+    old = connection.execute(update(AUTHOR).where(AUTHOR.c.name == name).values(values)).rowcount
+    if old:
+        connection.execute(delete(SESSION))
+        new_cookie_key(connection)
+    else:
+        connection.execute(insert(AUTHOR).values({"name": name, "role": "author", **values}))
+    record(connection, None, now, actor, "password_set", name=name)
+    return not old
+
+
+def remove_author(connection: Connection, name: str, now: int) -> None:
+    """Remove an account; its sessions end.
+
+    Raises:
+        UsageError: there is no such account.
+    """
+    connection.execute(delete(SESSION).where(SESSION.c.author == name))
+    if not connection.execute(delete(AUTHOR).where(AUTHOR.c.name == name)).rowcount:
+        raise UsageError(f"there is no account '{shortened(name)}'", field=argument("name"))
+    record(connection, None, now, "command line", "author_removed", name=name)
 
 
 def ensure_password(connection: Connection, now: int) -> str | None:
-    """Make a password if there is none.
+    """Make an account with a password if there is none.
 
     Args:
         connection: an open transaction that writes.
         now: the time, in milliseconds since 1970.
 
     Returns:
-        The new password, which is not stored anywhere; `None` if there was one already.
+        The new password, which is not stored anywhere; `None` if there was an account already.
     """
-    if stored_password(connection) is None:
+    anybody = select(AUTHOR.c.name).limit(1)
+    if connection.scalar(anybody) is None:
         hold_settings(connection)
-    if stored_password(connection) is not None:
+    if connection.scalar(anybody) is not None:
         return None
     password = new_code(secrets.choice)
     set_password(connection, password, now, "server")
     return password
 
 
-def stored_password(connection: Connection) -> StoredPassword | None:
-    """Read the hash of the password and the version of the sessions; `None` if no password was set."""
-    rows = connection.execute(select(SETTING).where(SETTING.c.name.in_([_HASH, _SESSION]))).all()
-    found = {row.name: row.value for row in rows}
-    return StoredPassword(found[_HASH], found[_SESSION]) if len(found) == 2 else None
+def stored_password(connection: Connection, name: str) -> str | None:
+    """Read the hash of an account's password; `None` if there is no such account."""
+    return connection.scalar(select(AUTHOR.c.hash).where(AUTHOR.c.name == name))
+
+
+def begin_session(connection: Connection, name: str, now: int) -> str:
+    """Sign an author in, and forget sessions that are too old.
+
+    Returns:
+        The cookie; the database has its hash.
+    """
+    cookie = secrets.token_urlsafe(32)
+    connection.execute(delete(SESSION).where(SESSION.c.began < now - 1000 * AUTHOR_LIFETIME))
+    connection.execute(insert(SESSION).values(hash=_hashed_cookie(cookie), author=name, began=now))
+    record(connection, None, now, name, "signed_in")
+    return cookie
+
+
+def account_of(connection: Connection, cookie: str, now: int) -> Account | None:
+    """Return whose session a cookie is; `None` if it has ended."""
+    query = select(AUTHOR.c.name, AUTHOR.c.role).join(SESSION, SESSION.c.author == AUTHOR.c.name)
+    alive = and_(SESSION.c.hash == _hashed_cookie(cookie), SESSION.c.began >= now - 1000 * AUTHOR_LIFETIME)
+    found = connection.execute(query.where(alive)).first()
+    return None if found is None else Account(*found)
+
+
+def end_session(connection: Connection, cookie: str, author: Account, now: int) -> None:
+    """Sign an author out: copies of the cookie are worth nothing any more."""
+    connection.execute(delete(SESSION).where(SESSION.c.hash == _hashed_cookie(cookie)))
+    record(connection, None, now, author.name, "signed_out")
+
+
+def _hashed_cookie(cookie: str) -> str:
+    return sha256(cookie.encode("utf-8", "replace")).hexdigest()
 
 
 def hashed(password: str) -> str:
@@ -114,6 +186,12 @@ def is_password(stored: str, password: str) -> bool:
         return _hasher().verify(stored, _normal(password))
     except (VerificationError, InvalidHashError):
         return False
+
+
+@cache
+def _nobody() -> str:
+    """The hash of a password that nobody has."""
+    return hashed(secrets.token_urlsafe(16))
 
 
 @cache
@@ -148,7 +226,15 @@ _REFUSALS: Final[Mapping[Refusal, tuple[Text, Text]]] = {
         Text("More than 1 MB was sent. Shorten the text and send it again."),
     ),
     "too_many": (Text("Too many attempts"), Text("Wait {seconds} s and try again.")),
+    "not_allowed": (
+        Text("Only for authors"),
+        Text("Observers see the study, but they change nothing and get neither tables nor the estimate."),
+    ),
 }
+
+
+#: The ends of addresses that observers may not open.
+_NOT_OF_OBSERVERS: Final = (".csv", "/export", "/estimate", "/erase")
 
 
 class SignInNeededError(Exception):
@@ -165,40 +251,42 @@ class AuthorViews:
     def __init__(self, site: AnnotationSite) -> None:
         self.site = site
 
-    async def act(self, study: ServedStudy, action: Callable[[AuthorActions], Result]) -> Result:
+    async def act(
+        self, request: Request, study: ServedStudy, action: Callable[[AuthorActions], Result]
+    ) -> Result:
         """Do something with a study in one transaction, in the author's name."""
-        now = self.site.clock.now()
-        return await self.site.write(
-            lambda connection: action(AuthorActions(connection, study, now, "author"))
-        )
+        now, name = self.site.clock.now(), request.state.author.name
+        return await self.site.write(lambda connection: action(AuthorActions(connection, study, now, name)))
 
     async def signed_in(self, request: Request) -> None:
         """Refuse a request that does not come from an author; a dependency of routes.
 
         Raises:
             SignInNeededError: there is no session, it is too old, or the password was changed.
+            RefusedRequestError: the author is an observer and wants to change or to download something.
         """
-        if not await self.has_session(request):
+        author = await self.account(request)
+        if author is None:
             raise SignInNeededError
+        only_read = request.method == "GET" and not request.url.path.endswith(_NOT_OF_OBSERVERS)
+        if author.role == "observer" and not only_read:
+            raise RefusedRequestError(403, "not_allowed")
 
-    async def has_session(self, request: Request) -> bool:
-        """Return whether a request comes from an author who has signed in."""
-        cookie = request.cookies.get(VisitorCookies.AUTHOR)
+    async def account(self, request: Request) -> Account | None:
+        """Return the author who sends a request; `None` if they have not signed in."""
+        cookie, now = request.cookies.get(VisitorCookies.AUTHOR), self.site.clock.now()
         if not cookie:
-            return False
-        stored = await self.site.read(stored_password)
-        return stored is not None and self.site.cookies.is_author(cookie, stored.session)
+            return None
+        found = await self.site.read(lambda connection: account_of(connection, cookie, now))
+        request.state.author = found
+        return found
 
-    def begin_session(self, request: Request, response: Response, session: str) -> None:
+    def keep_session(self, request: Request, response: Response, cookie: str) -> None:
         """Add the cookie of a session to a response."""
         response.set_cookie(
-            VisitorCookies.AUTHOR, self.site.cookies.author(session), max_age=AUTHOR_LIFETIME, path="/author",
+            VisitorCookies.AUTHOR, cookie, max_age=AUTHOR_LIFETIME, path="/author",
             secure=request.url.scheme == "https", httponly=True, samesite="strict",
         )  # fmt: skip
-
-    def end_session(self, response: Response) -> None:
-        """Take the cookie of a session away."""
-        response.delete_cookie(VisitorCookies.AUTHOR, path="/author", httponly=True, samesite="strict")
 
     def language(self, request: Request) -> Language:
         """Return the language that the author chose, or the browser's."""
@@ -230,7 +318,7 @@ class AuthorViews:
             content: what the template shows besides `study`, `language`, `_` (which makes its sentences) and
                 `token` (of forms).
         """
-        language = self.language(request)
+        language, author = self.language(request), getattr(request.state, "author", None)
         paused = study is not None and await self.site.read(lambda connection: _is_paused(connection, study))
 
         def number(value: float | None, digits: int = 0) -> str:
@@ -246,6 +334,8 @@ class AuthorViews:
             current=current,
             paused=paused,
             signed_in=signed_in,
+            author=author,
+            observes=author is not None and author.role == "observer",
             here=_here(request, study),
             number=number,
             stages=STAGES,
@@ -276,7 +366,7 @@ class AuthorViews:
             heading,
             Text(text.english, seconds=error.seconds),
             status=error.status,
-            signed_in=await self.has_session(request),
+            signed_in=await self.account(request) is not None,
         )
         if error.seconds is not None:
             response.headers["Retry-After"] = str(error.seconds)
@@ -334,7 +424,7 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
 
     @router.get(HOME)
     async def home(request: Request) -> Response:
-        if not await views.has_session(request):
+        if await views.account(request) is None:
             return await sign_in_page(views, request, local_path(request.query_params.get("next", "")))
 
         def look(connection: Connection) -> set[int]:
@@ -351,11 +441,12 @@ def author_entry_routes(views: AuthorViews) -> APIRouter:
     @router.post(f"{HOME}sign-out")
     async def sign_out(request: Request) -> Response:
         await form_of(request, site.cookies)
-        if await views.has_session(request):
-            now = site.clock.now()
-            await site.write(lambda connection: record(connection, None, now, "author", "signed_out"))
+        author, now = await views.account(request), site.clock.now()
+        if author is not None:
+            cookie = request.cookies[VisitorCookies.AUTHOR]
+            await site.write(lambda connection: end_session(connection, cookie, author, now))
         response = RedirectResponse(HOME, 303)
-        views.end_session(response)
+        response.delete_cookie(VisitorCookies.AUTHOR, path="/author", httponly=True, samesite="strict")
         return response
 
     @router.post(f"{HOME}language")
@@ -373,25 +464,31 @@ async def _sign_in(views: AuthorViews, request: Request, one_at_a_time: asyncio.
     site, form = views.site, await form_of(request, views.site.cookies)
     back = local_path(field(form, "next"))
     site.limits.before_sign_in(request)
-    stored = await views.site.read(stored_password)
-    async with one_at_a_time:
-        right = stored is not None and await asyncio.to_thread(
-            is_password, stored.hash, field(form, "password")
-        )
+    name = plain_name(field(form, "username")) or AUTHOR_NAME
+    stored = await views.site.read(lambda connection: stored_password(connection, name))
+    async with one_at_a_time:  # an unknown name takes as long as a wrong password
+        right = await asyncio.to_thread(is_password, stored or _nobody(), field(form, "password"))
     now = site.clock.now()
     if stored is None or not right:
         await site.write(lambda connection: record_failed_sign_in(connection, now))
-        return await sign_in_page(views, request, back, fault=Text("The password is wrong."), status=403)
+        fault = Text("The name or the password is wrong.")
+        return await sign_in_page(views, request, back, fault=fault, typed=name, status=403)
 
-    await site.write(lambda connection: record(connection, None, now, "author", "signed_in"))
+    cookie = await site.write(lambda connection: begin_session(connection, name, now))
     site.limits.signed_in(request)
     response = RedirectResponse(back, 303)
-    views.begin_session(request, response, stored.session)
+    views.keep_session(request, response, cookie)
     return response
 
 
 async def sign_in_page(
-    views: AuthorViews, request: Request, back: str, *, fault: Text | None = None, status: int = 200
+    views: AuthorViews,
+    request: Request,
+    back: str,
+    *,
+    fault: Text | None = None,
+    typed: str = AUTHOR_NAME,
+    status: int = 200,
 ) -> Response:
     """Return the page of signing in.
 
@@ -400,8 +497,10 @@ async def sign_in_page(
         request: the request.
         back: the page to go to after signing in.
         fault: what was wrong.
+        typed: the name of the account.
         status: the status of HTTP.
     """
     return await views.page(
-        request, "author_sign_in.html.j2", signed_in=False, status=status, back=back, fault=fault
-    )
+        request, "author_sign_in.html.j2", signed_in=False, status=status, back=back, fault=fault,
+        typed=typed[:LONGEST_NAME], longest=LONGEST_NAME,
+    )  # fmt: skip

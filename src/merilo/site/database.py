@@ -19,7 +19,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -28,6 +28,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, insert, i
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from merilo.atomic_write import OWNER
 from merilo.errors import DataError, InputError, MissingPartError, OutputError, UsageError, argument
 from merilo.site.schema import EVENT, METADATA, PERSON, RESPONSE, SETTING
 
@@ -118,6 +119,7 @@ def open_database(url: URL) -> Engine:
 def _engine(url: URL) -> Engine:
     try:
         if url.get_backend_name() == "sqlite":
+            _hide(url.database)
             engine = create_engine(url, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
             event.listen(engine, "connect", _durable)
             return engine
@@ -137,6 +139,17 @@ def _engine(url: URL) -> Engine:
     return engine
 
 
+def _hide(database: str | None) -> None:
+    """Let nobody but its owner read a database of SQLite: it has the key of the cookies and the ids of people."""
+    if not database or database == ":memory:":
+        return
+    with suppress(OSError):  # SQLite says what is wrong; a file of somebody else stays as it is
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT, OWNER))
+    for path in (database, f"{database}-wal", f"{database}-shm"):
+        with suppress(OSError):
+            Path(path).chmod(OWNER)
+
+
 def _durable(connection: sqlite3.Connection, _record: object) -> None:
     """A commit is on the disk before it returns; readers do not wait for the writer."""
     connection.isolation_level = None  # transactions are begun by `writing` and `snapshot`
@@ -144,6 +157,7 @@ def _durable(connection: sqlite3.Connection, _record: object) -> None:
         "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
+        "secure_delete=ON",  # what is erased is overwritten, also in free pages
         "temp_store=MEMORY",
         "cache_size=-4096",
     ):
@@ -247,6 +261,8 @@ def back_up(url: URL, out: Path) -> None:
         raise InputError("there is no such database", file=source)
     part = out.with_name(f".{out.name}.part")
     try:
+        part.unlink(missing_ok=True)
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER))
         with sqlite3.connect(f"file:{source}?mode=ro", uri=True) as read, sqlite3.connect(part) as written:
             read.backup(written, pages=4096)
         read.close()
@@ -412,10 +428,14 @@ def cookie_key(connection: Connection) -> str:
     if found is None:
         hold_settings(connection)
         found = connection.scalar(query)
-    if found is None:
-        found = secrets.token_urlsafe(32)
-        keep_setting(connection, "cookie key", found)
-    return str(found)
+    return new_cookie_key(connection) if found is None else str(found)
+
+
+def new_cookie_key(connection: Connection) -> str:
+    """Change the key of the site's cookies: all earlier ones become invalid."""
+    key = secrets.token_urlsafe(32)
+    keep_setting(connection, "cookie key", key)
+    return key
 
 
 def last_address(connection: Connection) -> str | None:

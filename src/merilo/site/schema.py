@@ -162,7 +162,25 @@ EVENT: Final = Table(
     Index("ix_event_person", "person"),
 )
 
-#: The server's own secrets and settings: the hash of the author's password, the key of the cookies.
+#: Who may open the author's pages.
+AUTHOR: Final = Table(
+    "author",
+    METADATA,
+    Column("name", String(60), primary_key=True),
+    Column("role", String(12), nullable=False),
+    Column("hash", Text, nullable=False),  # of the password
+)
+
+#: Authors who are signed in: only the hashes of their cookies are kept.
+SESSION: Final = Table(
+    "session",
+    METADATA,
+    Column("hash", String(64), primary_key=True),
+    Column("author", ForeignKey("author.name"), nullable=False),
+    Column("began", BigInteger, nullable=False),
+)
+
+#: The server's own secrets and settings: the key of the cookies, the address.
 SETTING: Final = Table(
     "setting",
     METADATA,

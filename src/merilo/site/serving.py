@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TypeVar
 
 import uvicorn
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from merilo.errors import UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import CollectedAnswers, collect_answers
 from merilo.site.app import make_app
 from merilo.site.author_actions import AuthorActions, Change, find_people
-from merilo.site.author_session import ensure_password, set_password
+from merilo.site.author_session import AUTHOR_NAME, Role, ensure_password, remove_author, set_password
 from merilo.site.bounded_http import BoundedHttp
 from merilo.site.database import (
     DATABASE_VARIABLE,
@@ -133,21 +133,55 @@ def serve_study(
             return
 
 
-def set_site_password(study: Path, password: str, *, database: str | None = None) -> None:
-    """Set the password of the author's pages; all sessions of authors end.
+def set_site_password(
+    study: Path,
+    password: str,
+    *,
+    name: str = AUTHOR_NAME,
+    role: Role | None = None,
+    database: str | None = None,
+) -> bool:
+    """Make an account for the author's pages, or change its password: then all sessions and cookies become invalid.
 
     Args:
         study: the study's folder.
         password: the password.
+        name: the account's name.
+        role: what it may do. Default: what it did before, or everything.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Returns:
+        Whether the account is new.
+
+    Raises:
+        UsageError: the password or the name is too short or too long.
+    """
+    with _opened_database(study, database) as connection:
+        now = site_clock(connection).now()
+        return set_password(connection, password, now, name=name, role=role)
+
+
+def remove_site_author(study: Path, name: str, *, database: str | None = None) -> None:
+    """Remove an account of the author's pages; its sessions end.
+
+    Args:
+        study: the study's folder.
+        name: the account's name.
         database: the database's address. Default: `site.db` in the study's folder.
 
     Raises:
-        UsageError: the password is too short or too long.
+        UsageError: there is no such account.
     """
+    with _opened_database(study, database) as connection:
+        remove_author(connection, name, site_clock(connection).now())
+
+
+@contextmanager
+def _opened_database(study: Path, database: str | None) -> Iterator[Connection]:
     engine = open_database(database_url(open_study(study).path, database))
     try:
         with writing(engine) as connection:
-            set_password(connection, password, site_clock(connection).now())
+            yield connection
     finally:
         engine.dispose()
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Final, Literal, TypeAlias
 from urllib.parse import parse_qs
 
@@ -29,7 +30,7 @@ class VisitorCookies:
     """Signs and reads the site's cookies.
 
     `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one
-    study; `AUTHOR` is the session of an author, who has the whole server.
+    study, without their number; `AUTHOR` is a session of an author, which is in the database.
 
     Args:
         key: the key of the signatures.
@@ -40,11 +41,12 @@ class VisitorCookies:
     AUTHOR: Final = "merilo_author"
 
     def __init__(self, key: str) -> None:
+        self.key: Final = key
         self._visit = Signer(key, salt="visit", digest_method=sha256)
         self._person = TimestampSigner(key, salt="person", digest_method=sha256)
-        self._author = TimestampSigner(key, salt="author", digest_method=sha256)
         self._secret = Signer(key, salt="secret", digest_method=sha256)
         self._form = Signer(key, salt="form", digest_method=sha256)
+        self._mask = sha256(f"mask {key}".encode()).digest()
 
     def new_visit(self) -> str:
         """Return the cookie of a browser that comes for the first time."""
@@ -64,42 +66,30 @@ class VisitorCookies:
 
     def person(self, number: int) -> str:
         """Return the cookie of a person."""
-        return self._person.sign(str(number)).decode()
+        nonce = secrets.token_bytes(8)
+        return self._person.sign(f"{nonce.hex()}{number ^ self._masking(nonce):016x}").decode()
 
     def person_of(self, cookie: str | None) -> int | None:
         """Return the number of the person whom a cookie names.
 
-        `None` if it is missing, too old or not made by this site.
+        `None` if it is missing, too old or not made by this site. A cookie may come from the future: the clocks
+        of two server processes differ, or a clock was set right.
         """
         if not cookie:
             return None
         try:
-            return int(self._person.unsign(cookie, max_age=LIFETIME))
+            text, made = self._person.unsign(cookie, return_timestamp=True)
+            nonce, hidden = bytes.fromhex(text[:16].decode()), int(text[16:], 16)
         except (BadSignature, ValueError):
             return None
+        return None if time.time() - made.timestamp() > LIFETIME else hidden ^ self._masking(nonce)
+
+    def _masking(self, nonce: bytes) -> int:
+        return int.from_bytes(blake2b(nonce, key=self._mask, digest_size=8).digest())
 
     def secret_of(self, text: str) -> bytes:
         """Return a secret that follows from a text and the key of this site."""
         return self._secret.get_signature(text)
-
-    def author(self, session: str) -> str:
-        """Return the cookie of an author who has given the password."""
-        return self._author.sign(session).decode()
-
-    def is_author(self, cookie: str | None, session: str) -> bool:
-        """Return whether a cookie is the session of an author, is not too old, and was made for the present password.
-
-        Args:
-            cookie: the cookie.
-            session: the text that changes with the password.
-        """
-        if not cookie:
-            return False
-        try:
-            given = self._author.unsign(cookie, max_age=AUTHOR_LIFETIME)
-        except BadSignature:
-            return False
-        return hmac.compare_digest(given, session.encode())
 
 
 #: The most bytes of a form.
@@ -111,7 +101,7 @@ _MOST_FIELDS: Final = 200
 
 #: Why a request is refused.
 Refusal: TypeAlias = Literal[
-    "not_given", "old_form", "too_big", "too_many", "not_found", "failed", "not_saved"
+    "not_given", "old_form", "too_big", "too_many", "not_found", "not_allowed", "failed", "not_saved"
 ]
 
 
