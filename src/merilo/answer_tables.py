@@ -11,10 +11,14 @@ The accepted files are:
 
 The id may also be called `item_id`, `meta.id` or `item`, and the answer `outputs`, `output` or `response`, in
 any letter case. A record may have a `sample`: the name of this answer among several answers to the item.
+
+A field `reply` in place of the answer holds whole replies of a model, in which the answer is still to be found; a
+record of a reply may have a `finish_reason`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +26,19 @@ from typing import Final
 
 from merilo.atomic_write import unguarded
 from merilo.errors import InputError
-from merilo.files import read_table
-from merilo.items import id_of, raw_splits
+from merilo.files import opened, read_header, read_parquet, read_table
+from merilo.items import id_of
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import listed
 
 _IDS: Final = ("id", "item_id", "meta.id", "item")
 _ANSWERS: Final = ("answer", "outputs", "output", "response")
+_REPLY: Final = "reply"
 _SAMPLE: Final = "sample"
+_FINISH: Final = "finish_reason"
+
+#: The part of a file in which the name of the first record's answer stands.
+_HEAD: Final = 1 << 16
 
 #: The prefixes of a platform's columns.
 _PREFIXES: Final = ("input:", "output:")
@@ -48,37 +57,59 @@ class AnswerRecord:
         id: the item's id as text.
         answer: the answer as written in the file; an empty cell of a table is an empty text.
         sample: the name of this answer among several answers to the item; `None` if the file has no samples.
+        finish: why a reply ended, as the file says it.
     """
 
     row: int
     id: str
     answer: Json
     sample: str | None = None
+    finish: str | None = None
 
 
-def read_answer_records(path: Path) -> Iterator[AnswerRecord]:
+def read_answer_records(path: Path, *, replies: bool = False) -> Iterator[AnswerRecord]:
     """Read a file of answers in the order of the file.
 
     Args:
         path: the file. Its suffix determines the format; files other than JSON, JSONL and Parquet are read as
             CSV or TSV.
+        replies: whether a field `reply` is preferred to an answer.
 
     Raises:
         InputError: the file cannot be read, or a record has no id or no answer.
     """
     match path.suffix.lower():
         case ".json":
-            return _of_json(read_json(path), path)
+            return _of_json(read_json(path), path, replies=replies)
         case ".jsonl" | ".ndjson":
-            return (answer_record(entry, path, row) for row, entry in json_lines(path))
+            return (answer_record(entry, path, row, replies=replies) for row, entry in json_lines(path))
         case ".parquet":
-            (split,) = raw_splits(path)
-            return _of_json(split.entries, path)
+            return _of_json([*read_parquet(path).iter_rows(named=True)], path, replies=replies)
         case _:
-            return _of_table(path)
+            return _of_table(path, replies=replies)
 
 
-def _of_json(content: Json, path: Path) -> Iterator[AnswerRecord]:
+def holds_replies(path: Path) -> bool:
+    """Check whether a file has replies and no answers, by the names of its first record's fields.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if not path.is_file():
+        return False
+    match path.suffix.lower():
+        case ".parquet":
+            names = read_parquet(path).columns
+        case ".json" | ".jsonl" | ".ndjson":
+            with opened(path) as stream:
+                names = re.findall(r'"([^"\\]*)"\s*:', stream.read(_HEAD).decode("utf-8", "replace"))
+        case _:
+            names = read_header(path)
+    bare = set(map(_bare, names))
+    return _REPLY in bare and not bare & {*_ANSWERS}
+
+
+def _of_json(content: Json, path: Path, *, replies: bool) -> Iterator[AnswerRecord]:
     if isinstance(content, dict) and content.keys() == {"test"}:
         content = {"data": content}
     data = content.get("data") if isinstance(content, dict) else content
@@ -99,16 +130,17 @@ def _of_json(content: Json, path: Path) -> Iterator[AnswerRecord]:
     nested = isinstance(content, dict)
     flat = [turn for entry in entries for turn in (entry if nested and isinstance(entry, list) else [entry])]
     for row, entry in enumerate(flat, start=1):
-        yield answer_record(entry, path, row)
+        yield answer_record(entry, path, row, replies=replies)
 
 
-def answer_record(entry: Json, path: Path, row: int) -> AnswerRecord:
+def answer_record(entry: Json, path: Path, row: int, *, replies: bool = False) -> AnswerRecord:
     """Read one record of an id and an answer.
 
     Args:
         entry: the record.
         path: its file, for messages.
         row: its row.
+        replies: whether a field `reply` is preferred to an answer.
 
     Raises:
         InputError: it has no id or no answer.
@@ -116,7 +148,7 @@ def answer_record(entry: Json, path: Path, row: int) -> AnswerRecord:
     if not isinstance(entry, dict):
         raise InputError("is not a record with an id and an answer", file=path, row=row)
     name_of = {_bare(name): name for name in reversed(entry)}
-    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _ANSWERS)
+    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _names(replies=replies))
     item = entry[id_name] if id_name else None
     meta = entry.get("meta")
     if item is None and isinstance(meta, dict):
@@ -125,11 +157,17 @@ def answer_record(entry: Json, path: Path, row: int) -> AnswerRecord:
         raise InputError("has no 'id'", file=path, row=row)
     if answer_name is None:
         raise InputError("has no 'answer'", file=path, row=row)
-    sample = entry[name_of[_SAMPLE]] if _SAMPLE in name_of else None
-    return AnswerRecord(row, str(item), entry[answer_name], None if sample is None else str(sample))
+    sample, finish = (entry[name_of[name]] if name in name_of else None for name in (_SAMPLE, _FINISH))
+    return AnswerRecord(
+        row,
+        str(item),
+        entry[answer_name],
+        None if sample is None else str(sample),
+        None if finish is None else str(finish),
+    )
 
 
-def _of_table(path: Path) -> Iterator[AnswerRecord]:
+def _of_table(path: Path, *, replies: bool) -> Iterator[AnswerRecord]:
     table = read_table(path).data
     if set(table.columns) >= _CONSENSUS:
         # Undecided items have no answer, which differs from an empty answer; items without an id have no gold
@@ -139,26 +177,32 @@ def _of_table(path: Path) -> Iterator[AnswerRecord]:
             yield AnswerRecord(row, item, answer)
         return
     name_of = {_bare(name): name for name in reversed(table.columns)}
-    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _ANSWERS)
+    id_name, answer_name = _first(name_of, _IDS), _first(name_of, _names(replies=replies))
     if id_name is None or answer_name is None:
         raise InputError(
             f"needs columns 'id' and 'answer'; it has {listed(table.columns)[:200]}", file=path, row=1
         )
-    samples = table[name_of[_SAMPLE]] if _SAMPLE in name_of else [None] * table.height
-    rows = zip(table[id_name], table[answer_name], samples, strict=True)
-    for row, (item, answer, sample) in enumerate(rows, start=2):
+    samples, finishes = (
+        table[name_of[name]] if name in name_of else [None] * table.height for name in (_SAMPLE, _FINISH)
+    )
+    rows = zip(table[id_name], table[answer_name], samples, finishes, strict=True)
+    for row, (item, answer, sample, finish) in enumerate(rows, start=2):
         if item is None and answer is None:
             continue
         if item is None:
             raise InputError("has an answer but no id", file=path, row=row, field=id_name)
         # An empty cell is an empty answer: the question was shown and left blank.
-        yield AnswerRecord(row, item, answer or "", sample)
+        yield AnswerRecord(row, item, answer or "", sample, finish)
 
 
 def _bare(name: str) -> str:
     """Return a column's name in lower case without a platform's prefix."""
     name = name.lower()
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
+
+
+def _names(*, replies: bool) -> tuple[str, ...]:
+    return (_REPLY, *_ANSWERS) if replies else (*_ANSWERS, _REPLY)
 
 
 def _first(name_of: Mapping[str, str], wanted: tuple[str, ...]) -> str | None:

@@ -366,7 +366,7 @@ def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputErro
             )
     byte = error.object[error.start : error.start + 1].hex()
     guess = (
-        f"; it may be Windows-1251: give {argument('encoding', 'cp1251', given='cp1251')}"
+        f"; it may be Windows-1251: save it as UTF-8, or give {argument('encoding', 'cp1251', given='cp1251')}"
         if encoding.startswith("utf-8")
         else ""
     )

@@ -51,6 +51,11 @@ SAMPLE: Final = "Sample of a larger dataset"
 OUTPUT: Final = "Output"
 SANDBOX: Final = "Sandbox"
 
+REPLIES_HELP: Final = (
+    "The answers of tables are whole replies of the model: the answer in each is found as 'merilo run' finds it. "
+    "Tables with a field 'reply' need no option."
+)
+
 Whole: TypeAlias = Annotated[int, Strict(), Field(ge=0)]
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=1)]
 Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
@@ -769,6 +774,7 @@ class ComparisonSettings(CheckedSettings):
         ),
     ] = None
     force: Annotated[Flag, Help("If the items differ, compare on those that both answered.", INPUT)] = False
+    replies: Annotated[Flag, Help(REPLIES_HELP, INPUT)] = False
     min_answers: Annotated[
         Count,
         Help(

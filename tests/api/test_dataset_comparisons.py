@@ -46,7 +46,11 @@ def items_of(folder: Path, name: str) -> list[dict]:
 def answers(folder: Path, name: str, to: Path, samples: int = 1, wrong: int = 0) -> Path:
     """Answers to a dataset that are right except for the first items."""
     lines = [
-        {"id": item["meta"]["id"], "answer": "none" if at < wrong else item["outputs"], "sample": sample}
+        {
+            "id": item["meta"]["id"],
+            "answer": "10"[item["outputs"] != "0"] if at < wrong else item["outputs"],
+            "sample": sample,
+        }
         for at, item in enumerate(items_of(folder, name))
         for sample in range(1, samples + 1)
     ]

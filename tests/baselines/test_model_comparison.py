@@ -167,9 +167,9 @@ def test_a_perfect_model_stands_above_nearly_everybody_and_a_hopeless_one_above_
 ) -> None:
     people = study(tmp_path)
     best = compared(people, model(tmp_path / "best.csv", guesses(right=1)))["models"][0]["standing"]
-    worst = compared(people, model(tmp_path / "worst.csv", {f"q{i}": ["?"] for i in range(40)}))["models"][0][
-        "standing"
-    ]
+    worst = compared(
+        people, model(tmp_path / "worst.csv", {f"q{i}": [LABELS[(i + 1) % 3]] for i in range(40)})
+    )["models"][0]["standing"]
     assert best["share_of_people_below"] > 0.9
     assert worst["share_of_people_below"] == 0
     assert best["people"] == worst["people"] <= 8
@@ -203,7 +203,7 @@ def test_a_baseline_without_gold_takes_it_from_the_items(tmp_path: Path) -> None
     ("text", "said"),
     [
         ("id,answer\nq0,A\nq0,B\n", "answered twice"),
-        ("id,reply\nq0,A\n", "needs columns 'id' and 'answer'"),
+        ("id,comment\nq0,A\n", "needs columns 'id' and 'answer'"),
         ("", ""),
         ("id,answer\n,A\n", "but no id"),
         ('{"id": "q0", "answer": []}', "row 1: the list of answers is empty"),
@@ -315,7 +315,8 @@ def test_what_is_compared_is_neither_replaced_nor_counted_twice(tmp_path: Path) 
 
 def test_a_text_that_begins_like_a_list_is_one_answer(tmp_path: Path) -> None:
     lines = tmp_path / "m.jsonl"
-    lines.write_text("".join(json.dumps({"id": item, "answer": '["A", "B"]'}) + "\n" for item in guesses()))
+    texts = {**dict.fromkeys(guesses(), "A"), "q1": '["A", "B"]'}
+    lines.write_text("".join(json.dumps({"id": item, "answer": text}) + "\n" for item, text in texts.items()))
     assert compared(study(tmp_path), lines)["models"][0]["samples"] == {"fewest": 1, "most": 1}
 
 

@@ -4,12 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from command import merilo
 from gold_sets import documents, gold_split, right_answer
+from harness_files import data_of, items_of, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from merilo import score
 from merilo.datasets import dataset
-from merilo.errors import InputError
+from merilo.errors import DataError, InputError
+from merilo.items import entry_of
 from merilo.models.sheets import Sheet, match, read_sheet
 
 
@@ -139,10 +143,10 @@ def test_what_a_form_did_to_an_answer_is_undone() -> None:
     ethics, code = gold_split(dataset("ruEthics"), 1).items, gold_split(dataset("ruCodeEval"), 1).items
     form = dataset("ruEthics").answer
     all_right = dict.fromkeys(form.criteria, "1")
-    for written in (all_right, json.dumps(all_right), "1", 1):
-        assert match(sheet(written), ethics, form).given == {1: all_right}
-    for written in ([["1", None]], '[["1", null]]', [[["1", None], ["2", "3"]]][:1]):
-        given = match(sheet(written), code, dataset("ruCodeEval").answer).given
+    for typed in (all_right, json.dumps(all_right), "1", 1):
+        assert match(sheet(typed), ethics, form).given == {1: all_right}
+    for typed in ([["1", None]], '[["1", null]]', [[["1", None], ["2", "3"]]][:1]):
+        given = match(sheet(typed), code, dataset("ruCodeEval").answer).given
         assert given[1][0] == ("1", None)
     assert match(sheet(7), gold_split(dataset("ruModAr"), 1).items, dataset("ruModAr").answer).given == {
         1: "7"
@@ -165,3 +169,104 @@ def test_turns_of_a_dialogue_are_found_by_either_name(tmp_path: Path) -> None:
     )
     matched = match(read_sheet(path), split.items, declared.answer)
     assert matched.given == {item.id: item.outputs for item in split}
+
+
+RIGHT = {item.id: str(item.outputs) for item in items_of("parus")}
+
+
+def scored(file: Path, *options: object):
+    data = data_of("parus", file.parent)
+    return merilo("score", file, "--dataset", "parus", "--data", data, "--json", "-", *options)
+
+
+@pytest.mark.parametrize(
+    ("typed", "example"),
+    [
+        (lambda label: f"Ответ: **{label}**", "Ответ: **1**"),
+        (lambda label: int(label) - 1, "0"),
+        (lambda label: "АБ"[int(label) - 1], "А"),
+        (lambda label: f"({label})", "(1)"),
+    ],
+)
+def test_answers_that_are_no_labels_give_no_score(typed, example: str, tmp_path: Path) -> None:
+    rows = [{"id": item, "answer": typed(label)} for item, label in RIGHT.items()]
+    done = scored(written(tmp_path / "a.jsonl", rows))
+    assert done.status == 2
+    assert "8 answers are no labels (1, 2), such as " in done.complaint
+    assert repr(example) in done.complaint
+    assert "--replies" in done.complaint
+
+
+def test_a_few_answers_that_are_no_labels_are_named(tmp_path: Path) -> None:
+    rows = [
+        {"id": item, "answer": "" if item == 2 else "Ответ: 1" if item < 4 else label}
+        for item, label in RIGHT.items()
+    ]
+    done = scored(written(tmp_path / "a.jsonl", rows))
+    assert (done.status, done.json["no_labels"]) == (0, ["1", "2", "3"])
+    assert "3 of 8 answers are no labels and count as wrong, such as 'Ответ: 1' (items 1, 2, 3)" in done.err
+    numbers = gold_split(dataset("SimpleAr"), 4)
+    given = {item.id: item.outputs for item in numbers} | {numbers.items[0].id: "сорок"}
+    data = tmp_path / "simplear.json"
+    data.write_text(json.dumps({"data": {"test": [entry_of(item) for item in numbers]}}), encoding="utf-8")
+    found = score(given, dataset="simplear", data=data)
+    assert "1 of 4 answers are no numbers" in repr(found)
+
+
+def as_csv(path: Path, rows: list[dict]) -> Path:
+    import polars as pl
+
+    pl.DataFrame(rows).write_csv(path.with_suffix(".csv"))
+    return path.with_suffix(".csv")
+
+
+def as_parquet(path: Path, rows: list[dict]) -> Path:
+    import polars as pl
+
+    pl.DataFrame(rows).write_parquet(path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+@pytest.mark.parametrize("field", ["answer", "reply"])
+@pytest.mark.parametrize("form", [written, as_csv, as_parquet])
+def test_a_table_of_replies_is_read_by_the_rules_of_replies(form, field: str, tmp_path: Path) -> None:
+    """A field `reply` needs no option; a reply that was cut off has no answer; repeated ids are samples."""
+    rows = [
+        {"id": item, field: f"Подумаем.\nОтвет: **{label}**", "finish_reason": "stop"}
+        for item, label in RIGHT.items()
+    ]
+    rows[0] |= {field: "Подумаем, варианта здесь", "finish_reason": "length"}
+    rows[1] |= {field: None}
+    file = form(tmp_path / "a.jsonl", [*rows, *rows])
+    done = scored(file, *["--replies"][: field == "answer"])
+    assert done.status == 0, done.err
+    assert (done.json["metrics"]["acc"]["value"], done.json["metrics"]["acc"]["n"]) == (0.75, 8)
+    assert done.json["log"]["outcomes"] == {"truncated": 2, "empty": 2, "answered": 12}
+    assert "the first of each is scored, 8 are left out" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"id": 1, "reply": true}', "row 1: the reply is not a text"),
+        ('{"id": 1, "reply": "1", "sample": 1}\n{"id": 1, "reply": "2", "sample": 1}', "item '1' is answered twice"),
+        ('{"id": 1, "reply": NaN}', "row 1: is not JSON"),
+        ('{"id": 1, "reply": "1"}\n{"id": 2, "rep', "row 2: is not JSON"),
+        ('{"id": 1, "reply": "1"}\n{"id": 2}', "row 2: has no 'answer'"),
+    ],
+)  # fmt: skip
+def test_bad_tables_of_replies_are_refused_with_their_place(content: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=told):
+        score(tmp_path / "a.jsonl", dataset="parus", data=data_of("parus", tmp_path))
+
+
+def test_replies_to_other_items_or_of_programs_are_refused(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.jsonl", [{"id": 1001, "reply": "1"}])
+    with pytest.raises(DataError, match="not one of 1 rows belongs to an item of PARus"):
+        score(file, dataset="parus", data=data_of("parus", tmp_path))
+    with pytest.raises(DataError, match="holds programs, which must be run before"):
+        score(file, dataset="rucodeeval", data=data_of("rucodeeval", tmp_path))
+    assert (
+        score({1: "Ответ: 1"}, dataset="parus", data=data_of("parus", tmp_path), replies=True).answered == 1
+    )

@@ -117,7 +117,7 @@ def wrong_answer(declared: Dataset, item: Item) -> Json:
     if declared.answer.kind == "criteria":
         # The same answer to everything correlates with nothing.
         return dict.fromkeys(declared.answer.criteria, "0")
-    return "мимо"
+    return next((label for label in declared.answer.labels if label != item.outputs), "мимо")
 
 
 def meta_of(item: Item) -> Json:

@@ -26,9 +26,16 @@ from merilo.metrics.scoring import gold_label
 from merilo.metrics.worth import NamedPart, parts
 from merilo.models.answer_extraction import OUTCOMES
 from merilo.models.harness_logs import LogMapping
-from merilo.models.harness_logs.harness_answers import NamedItem, is_harness_log, only_log, read_harness_log
+from merilo.models.harness_logs.harness_answers import (
+    NamedItem,
+    is_harness_log,
+    only_log,
+    read_answers,
+    read_replies,
+)
 from merilo.models.harness_logs.log_formats import copied_name
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
+from merilo.models.sheets import NoLabels, no_labels
 from merilo.people.gold_file import text_of
 from merilo.people.spelling import canonical, key_of, rules_of, unify
 from merilo.people.votes import MOST_CLOSED_LABELS
@@ -55,6 +62,7 @@ class Samples:
         answers: mapping from item id to its answers, in the order of the samples.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
         unasked: how many items of a run have no answer, because it was interrupted or requests failed.
+        no_labels: the answers that are none of the dataset's labels; `None` if all are.
     """
 
     model: str
@@ -62,9 +70,10 @@ class Samples:
     answers: dict[str, tuple[str, ...]]
     log: LogMapping | None = None
     unasked: int = 0
+    no_labels: NoLabels | None = None
 
 
-def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
+def read_samples(path: Path, crowd: StoredBaseline, *, replies: bool = False) -> Samples:
     """Read a model's answers and bring them to the spelling of the annotators' answers.
 
     Args:
@@ -72,12 +81,13 @@ def read_samples(path: Path, crowd: StoredBaseline) -> Samples:
             item more than once; in JSON, the answer may also be the list of all samples. Or the log of
             another harness, or a folder with such a log (`merilo.models.harness_logs`).
         crowd: the annotators with whom the model is compared.
+        replies: whether the answers of a table are whole replies.
 
     Raises:
         InputError: the file has no ids or answers, or has two answers to an item without sample numbers.
         DataError: the log of another harness has no answer to an item of the baseline.
     """
-    log = read_harness_log(path, _declared(crowd), _named_items(crowd)) if is_harness_log(path) else None
+    log = read_answers(path, _declared(crowd), _named_items(crowd), replies=replies)
     records = log.records if log else read_answer_records(path)
     mapping = log.mapping if log else None
     return samples_of(records, crowd, (mapping.model if mapping else None) or path.stem, path, mapping)
@@ -89,6 +99,8 @@ def samples_of(
     model: str,
     file: Path,
     log: LogMapping | None = None,
+    *,
+    replies: bool = False,
 ) -> Samples:
     """Bring a model's answers to the spelling of the annotators' answers.
 
@@ -98,10 +110,14 @@ def samples_of(
         model: the name of the model.
         file: where the answers come from, for messages.
         log: how the answers were found in the log of another harness.
+        replies: whether the answers are whole replies.
 
     Raises:
-        InputError: there are no answers, or two to an item without sample numbers.
+        InputError: there are no answers, or two to an item without sample numbers; or half of them are no labels.
     """
+    if replies:
+        read = read_replies(records, file, _declared(crowd), _named_items(crowd))
+        records, log = read.records, read.mapping
     found: dict[str, dict[str, str]] = {}
     golds = _results(crowd)
     sampled = False
@@ -126,7 +142,25 @@ def samples_of(
     spelled = {
         item: tuple(spelling[answer] for _, answer in _by_sample(answers)) for item, answers in found.items()
     }
-    return Samples(model, str(file), spelled, log)
+    return Samples(
+        model, str(file), spelled, log, no_labels=None if log else _no_labels(spelled, crowd, file)
+    )
+
+
+def _no_labels(answers: Mapping[str, Sequence[str]], crowd: StoredBaseline, file: Path) -> NoLabels | None:
+    form, names = _declared(crowd).answer, set(crowd.names)
+    known = {*form.labels, *crowd.labels, *crowd.gold}
+    given = ((item, one) for item, each in answers.items() if item in names for one in each)
+    return no_labels(((item, _by_criteria(one)) for item, one in given), form, known, file)
+
+
+def _by_criteria(answer: str) -> str | dict[str, str]:
+    """Return the labels of an answer that is a JSON object of criteria."""
+    try:
+        held = json.loads(answer) if answer.startswith("{") else answer
+    except ValueError:
+        return answer
+    return {name: _folded(label) for name, label in held.items()} if isinstance(held, dict) else answer
 
 
 def by_criterion(
@@ -314,15 +348,17 @@ def run_file(path: Path, dataset: str | None) -> Path:
     return file
 
 
-def read_model(path: Path, crowd: StoredBaseline) -> Samples:
+def read_model(path: Path, crowd: StoredBaseline, *, replies: bool = False) -> Samples:
     """Read a model's answers from a file or from the folder of a run, as `read_samples` does.
+
+    A run has found the answers in its replies already.
 
     Raises:
         UsageError: the run has no answers to the baseline's dataset.
         InputError: the answers cannot be read, or the run asked other items.
     """
     file = run_file(path, crowd.declaration.name)
-    found = read_samples(file, crowd)
+    found = read_samples(file, crowd, replies=replies and not is_run(file.parent))
     if not is_run(file.parent):
         return found
     folder = read_run(file.parent)
@@ -331,7 +367,8 @@ def read_model(path: Path, crowd: StoredBaseline) -> Samples:
     if record is not None:
         _refuse_other_items(record, crowd, file)
         unasked = sum(name not in found.answers for name in record.hashes)
-    return replace(found, model=folder.model, unasked=unasked)
+    # What became of a run's replies is told by `run_outcomes`.
+    return replace(found, model=folder.model, unasked=unasked, no_labels=None)
 
 
 def model_file_name(path: Path) -> str:
@@ -441,7 +478,7 @@ def by_dataset(crowds: Sequence[StoredBaseline]) -> dict[str, StoredBaseline]:
 
 
 def answers_to(
-    path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool = False
+    path: Path, crowds: Mapping[str, StoredBaseline], *, force: bool = False, replies: bool = False
 ) -> dict[str, Samples]:
     """Read a model's answers to the datasets of baselines.
 
@@ -449,6 +486,7 @@ def answers_to(
         path: the folder of a run, a folder with logs or with files named after datasets, a log, or a file of answers.
         crowds: the baselines by dataset.
         force: whether a file may answer other items than its baseline has.
+        replies: whether the answers of tables are whole replies.
 
     Returns:
         A mapping from dataset to the answers; a run may have none.
@@ -465,19 +503,20 @@ def answers_to(
             key: read_model(path, crowd) for key, crowd in crowds.items() if key.lower() in held or key in own
         }
     if path.is_dir():
-        return _of_folder(path, crowds)
+        return _of_folder(path, crowds, replies=replies)
     if is_harness_log(path):
         return _of_log(path, crowds)
     key, name = _dataset_of(path, crowds, force=force)
-    found = read_model(path, crowds[key])
+    found = read_model(path, crowds[key], replies=replies)
     return {key: found if is_run(path.parent) or name is None else replace(found, model=name)}
 
 
-def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline]) -> dict[str, Samples]:
+def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline], *, replies: bool) -> dict[str, Samples]:
     files = dict(_named_files(path, crowds))
     if files:
         name = path.resolve().name
-        return {key: replace(read_samples(file, crowds[key]), model=name) for key, file in files.items()}
+        read = {key: read_samples(file, crowds[key], replies=replies) for key, file in files.items()}
+        return {key: replace(one, model=name) for key, one in read.items()}
     if not is_harness_log(path):
         raise InputError(
             f"is no baseline (no {BASELINE_FILE}), no run (no run.json), and has no log and no "

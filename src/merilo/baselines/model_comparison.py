@@ -32,6 +32,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.models.harness_logs import LogMapping
+from merilo.models.sheets import NoLabels
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, answer_difference
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part
@@ -119,6 +120,7 @@ class ModelComparison:
             `None` if no annotator answered enough items.
         people: how many annotators this share is computed over.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
+        no_labels: the answers that are none of the dataset's labels; `None` if all are.
     """
 
     model: str
@@ -132,6 +134,7 @@ class ModelComparison:
     percentile_rank: tuple[float, Interval] | None
     people: int
     log: LogMapping | None = None
+    no_labels: NoLabels | None = None
 
     @property
     def rank(self) -> tuple[float, Interval] | None:
@@ -260,6 +263,7 @@ def _comparison(
         rank,
         people,
         model.log,
+        model.no_labels,
     )
 
 

@@ -18,6 +18,7 @@ from merilo.cli.options import (
 )
 from merilo.cli.output import deliver, say, working
 from merilo.errors import UsageError
+from merilo.settings import REPLIES_HELP
 from merilo.text import Text
 from merilo.wording import listed
 
@@ -67,6 +68,7 @@ def score_responses(
     per_item: Annotated[
         bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")
     ] = False,
+    replies: Annotated[bool, typer.Option("--replies", help=REPLIES_HELP)] = False,
     rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
     seed: SeedOption = 0,
@@ -93,10 +95,14 @@ def score_responses(
             "answers need --dataset NAME and --data FILE; only the folder of a run names them itself"
         )
     with working(Text("Reading the items and the answers")):
-        answers = match_answers(responses, dataset=dataset_name, data=data, split=split, cluster=cluster)
+        answers = match_answers(
+            responses, dataset=dataset_name, data=data, split=split, cluster=cluster, replies=replies
+        )
     for sentence in answers.log.sentences() if answers.log else ():
         say(sentence)
     _tell_unmatched(answers)
+    if answers.no_labels:
+        say(answers.no_labels.sentence)
     rater = rater_of(rudetox_models, rudetox_curves) if answers.matched.given else None
     with working(Text("Scoring {n:,} answers", n=len(answers.matched.given))):
         result = answers.scored(rater=rater, seed=seed)
@@ -146,11 +152,12 @@ def _tell_unmatched(answers: MatchedAnswers) -> None:
             )
         )
     if matched.unknown:
-        names = [ascii(name)[1:-1] if not name.isprintable() else name for name in matched.unknown]
+        from merilo.models.sheets import printable  # noqa: PLC0415 - slow
+
         say(
             Text(
                 "{n} answers belong to no item and are left out: {names}",
                 n=len(matched.unknown),
-                names=listed(names),
+                names=listed([*map(printable, matched.unknown)]),
             )
         )

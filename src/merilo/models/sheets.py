@@ -6,13 +6,15 @@ criteria are JSON inside the cell, and JSON may hold an integer answer as a numb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from merilo.answer_tables import read_answer_records
 from merilo.datasets import Answer, Dataset
-from merilo.errors import DataError, InputError
+from merilo.errors import InputError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
     AnswerContentError,
@@ -21,8 +23,10 @@ from merilo.metrics.answers import (
     read_answer,
 )
 from merilo.models.harness_logs import LogMapping
-from merilo.models.harness_logs.harness_answers import NamedItem, is_harness_log, read_harness_log
+from merilo.models.harness_logs.harness_answers import HarnessAnswers, NamedItem, read_answers
 from merilo.strict_json import Json, parse_json
+from merilo.text import Text
+from merilo.wording import listed, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +82,32 @@ def read_sheet(path: Path, *, first_sample: bool = False) -> Sheet:
     return sheet
 
 
-def read_sheet_or_log(path: Path, declared: Dataset, items: Sequence[Item]) -> Sheet:
+def read_sheet_or_log(
+    path: Path, declared: Dataset, items: Sequence[Item], *, replies: bool = False
+) -> Sheet:
     """Read a file of answers, or the log of another harness, of which each item's first sample is taken.
 
     Args:
         path: the file, or a folder with a log.
         declared: the dataset.
         items: its items.
+        replies: whether the answers of a table are whole replies.
 
     Raises:
         InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
         DataError: the log has no answer to an item, or holds programs, which must be run first.
     """
-    if not is_harness_log(path):
-        return read_sheet(path)
-    if declared.answer.kind == "program":
-        first = "which must be run before they are scored: write them as JSON Lines for merilo code score"
-        raise DataError(f"holds programs, {first}", file=path)
-    read = read_harness_log(path, declared, [NamedItem(str(item.id), item) for item in items])
+    read = read_answers(path, declared, named_items(items), replies=replies)
+    return sheet_of(read, str(path)) if read else read_sheet(path)
+
+
+def named_items(items: Sequence[Item]) -> list[NamedItem]:
+    """Return items under their own ids."""
+    return [NamedItem(str(item.id), item) for item in items]
+
+
+def sheet_of(read: HarnessAnswers, file: str) -> Sheet:
+    """Return the first sample of each item in a log."""
     # The first sample of an item stands last, so that it is the one that is kept.
     records = sorted(read.records, key=lambda record: int(record.sample or 1), reverse=True)
     answers = {record.id: record.answer for record in records}
@@ -103,7 +115,82 @@ def read_sheet_or_log(path: Path, declared: Dataset, items: Sequence[Item]) -> S
     if more := len(records) - len(answers):
         first = f"items have several samples: the first of each is scored, {more} are left out"
         read.mapping.notes.append(first)
-    return Sheet(str(path), answers, rows, read.mapping)
+    return Sheet(file, answers, rows, read.mapping)
+
+
+#: An answer of kind "integer"; people's spellings of a number have spaces and commas.
+_NUMBER: Final = re.compile(r"[-+−]?\d[\d\s.,]*")
+
+
+@dataclass(frozen=True, slots=True)
+class NoLabels:
+    """Answers that are none of the dataset's labels, and so count as wrong.
+
+    Attributes:
+        ids: the ids of their items.
+        sentence: how many they are, with an example and what to do.
+    """
+
+    ids: tuple[str, ...]
+    sentence: Text
+
+
+def no_labels(
+    answers: Iterable[tuple[str, str | Mapping[str, str]]],
+    form: Answer,
+    labels: Collection[str],
+    file: object,
+) -> NoLabels | None:
+    """Find answers that are no labels, where only labels can be right; an empty answer is one of them.
+
+    Args:
+        answers: the answers, each with its item's id.
+        form: the form of an answer.
+        labels: the labels.
+        file: the file of the answers, for messages.
+
+    Raises:
+        InputError: half of the answers are other texts, so that a score would say nothing of the model.
+    """
+    if form.kind not in {"choice", "criteria", "integer"}:
+        return None
+    known = _NUMBER.fullmatch if form.kind == "integer" else labels.__contains__
+    ids: dict[str, None] = {}
+    others: list[str] = []
+    total = 0
+    for item, answer in answers:
+        for one in [answer] if isinstance(answer, str) else {*map(str, answer.values())}:
+            total += 1
+            if not known(one):
+                others.append(one)
+                ids[item] = None
+    if not others:
+        return None
+    first, shown = next(iter(ids)), shortened(max(others, key=bool))
+    if 2 * sum(map(bool, others)) >= total:
+        kind = "numbers" if form.kind == "integer" else f"labels ({listed(sorted(labels))})"
+        raise InputError(
+            f"{len(others)} of {total} answers are no {kind}, such as {shown!r}, the first for item {first[:60]!r}: "
+            "give the labels, or add --replies if these are whole replies of a model",
+            file=file,
+        )
+    return NoLabels(
+        tuple(ids),
+        Text(
+            "{count} of {total} answers are no {kind:integer=numbers|labels} and count as wrong, such as "
+            "'{example}' (items {items}); if they are whole replies of a model, add --replies",
+            count=len(others),
+            total=total,
+            kind=form.kind,
+            items=[printable(name[:60]) for name in ids],
+            example=printable(shown),
+        ),
+    )
+
+
+def printable(text: str) -> str:
+    """Return a text of a file for a message, without signs that would move the cursor."""
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def match(sheet: Sheet, items: Sequence[Item], form: Answer) -> Matched:

@@ -229,7 +229,10 @@ def compare(
     margin = chosen_margin(folder, settings.margin)
     people = people_of(baseline, data, settings.cluster)
     return compared(
-        people, models_beside(people, models, force=settings.force), settings, margin
+        people,
+        models_beside(people, models, force=settings.force, replies=settings.replies),
+        settings,
+        margin,
     ).scrutinised()
 
 
@@ -296,18 +299,21 @@ def people_of(
 
 
 def models_beside(
-    people: StoredBaseline, models: Mapping[str, Answers] | Sequence[str | Path], *, force: bool = False
+    people: StoredBaseline,
+    models: Mapping[str, Answers] | Sequence[str | Path],
+    *,
+    force: bool = False,
+    replies: bool = False,
 ) -> list[Samples]:
     """Read models' answers to the items of a baseline; the arguments are those of `compare`."""
     if isinstance(models, Mapping):
-        return [_named_answers(name, answers, people) for name, answers in models.items()]
-    return answers_by_dataset([Path(one) for one in models], {dataset_key(people): people}, force=force)[
-        dataset_key(people)
-    ]
+        return [_named_answers(name, answers, people, replies=replies) for name, answers in models.items()]
+    key = dataset_key(people)
+    return answers_by_dataset([*map(Path, models)], {key: people}, force=force, replies=replies)[key]
 
 
 def answers_by_dataset(
-    paths: Sequence[Path], crowds: Mapping[str, StoredBaseline], *, force: bool
+    paths: Sequence[Path], crowds: Mapping[str, StoredBaseline], *, force: bool, replies: bool = False
 ) -> dict[str, list[Samples]]:
     """Read models' answers by dataset; a second one of the same name is called by its prompts or `name (2)`.
 
@@ -316,7 +322,7 @@ def answers_by_dataset(
     """
     found: dict[str, list[Samples]] = {key: [] for key in crowds}
     for path in paths:
-        answers = answers_to(path, crowds, force=force)
+        answers = answers_to(path, crowds, force=force, replies=replies)
         if not answers:
             held = listed([*read_run(path).record.datasets])
             raise DataError(
@@ -335,10 +341,10 @@ def answers_by_dataset(
     return found
 
 
-def _named_answers(name: str, given: Answers, people: StoredBaseline) -> Samples:
+def _named_answers(name: str, given: Answers, people: StoredBaseline, *, replies: bool) -> Samples:
     """Read the answers of a model that the caller names."""
     if isinstance(given, str | Path):
-        (answers,) = answers_to(Path(given), {dataset_key(people): people}).values()
+        (answers,) = answers_to(Path(given), {dataset_key(people): people}, replies=replies).values()
         return replace(answers, model=name)
     records: Iterable[AnswerRecord]
     if isinstance(given, Mapping):
@@ -353,7 +359,7 @@ def _named_answers(name: str, given: Answers, people: StoredBaseline) -> Samples
         raise UsageError(
             f"the answers of '{name}' are no file, no table and no mapping", field=argument("models")
         )
-    return samples_of(records, people, name, Path(name))
+    return samples_of(records, people, name, Path(name), replies=replies)
 
 
 def compared(
@@ -462,6 +468,7 @@ def sentences(comparison: ModelComparison) -> list[Text]:
         ),
     )
     found = [joined([one]) for one in comparison.log.sentences()] if comparison.log else []
+    found += [comparison.no_labels.sentence] if comparison.no_labels else []
     found += [Text(text.english, n=n, model=comparison.model) for text, n in counted_out if n]
     found += [
         Text(

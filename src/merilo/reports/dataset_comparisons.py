@@ -148,7 +148,7 @@ def compare_datasets(
         [read_stored_baseline(Path(one), data=items, cluster=settings.cluster) for one in baselines]
     )
     given = [Path(one) for one in models]
-    samples = answers_by_dataset(given, crowds, force=settings.force)
+    samples = answers_by_dataset(given, crowds, force=settings.force, replies=settings.replies)
     whole = frozenset(crowds)
     if settings.metric is None:
         crowds, samples = _by_correlation(crowds, samples)

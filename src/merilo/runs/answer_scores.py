@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic_core import to_jsonable_python
 
+from merilo.answer_tables import AnswerRecord
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
@@ -18,7 +19,17 @@ from merilo.metrics.scoring import Scores, clusters_of
 from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.harness_logs import LogMapping
-from merilo.models.sheets import Matched, Sheet, match, read_sheet_or_log
+from merilo.models.harness_logs.harness_answers import read_replies
+from merilo.models.sheets import (
+    Matched,
+    NoLabels,
+    Sheet,
+    match,
+    named_items,
+    no_labels,
+    read_sheet_or_log,
+    sheet_of,
+)
 from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.strict_json import Json
 from merilo.wording import choices, listed
@@ -38,6 +49,7 @@ class MatchedAnswers:
         data: the file of the items.
         cluster: the field of the items' clusters; `None` if items are independent.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
+        no_labels: the answers that are none of the dataset's labels; `None` if all are.
     """
 
     declared: Dataset
@@ -47,6 +59,7 @@ class MatchedAnswers:
     data: str
     cluster: str | None = None
     log: LogMapping | None = None
+    no_labels: NoLabels | None = None
 
     def scored(self, *, rater: Rater | None = None, seed: int = 0) -> ScoreResult:
         """Score the answers.
@@ -177,6 +190,7 @@ class ScoreResult:
             "items": {"total": self.items, "answered": self.answered},
             "unanswered": [*self.unanswered],
             "unknown": [*self.unknown],
+            "no_labels": [*self.answers.no_labels.ids] if self.answers.no_labels else [],
             "clusters": None
             if self.answers.clusters is None
             else {"field": self.answers.cluster, "clusters": self.answers.clusters},
@@ -196,6 +210,8 @@ class ScoreResult:
         for name, one in self.metrics.items():
             sure = f" [{one.interval.low:.3f}, {one.interval.high:.3f}]" if one.interval else ""
             lines.append(f"  {name} {one.value:.3f}{sure} on {one.n} items")
+        if self.answers.no_labels:
+            lines.append(f"  {self.answers.no_labels.sentence.en}")
         return "\n".join([*lines, *(f"  {name}: {why}" for name, why in self.missing.items())])
 
 
@@ -208,6 +224,7 @@ def score(
     cluster: str | None = None,
     rudetox_models: str | Path | Rater | None = None,
     rudetox_curves: str | Path | None = None,
+    replies: bool = False,
     seed: int = 0,
 ) -> ScoreResult:
     """Score answers of a model or of annotators to a dataset, as `merilo score` does.
@@ -223,6 +240,7 @@ def score(
         rudetox_models: the classifiers of the metric J: a folder with `sta`, `sim` and `fl`, "hub" for the published
             models, or a rater object; by default, J is not computed.
         rudetox_curves: the file of J's calibration curves; by default, the identity.
+        replies: whether the answers are whole replies of a model, in which the answer is to be found.
         seed: random seed for the bootstrap resamples of the intervals.
 
     Raises:
@@ -231,7 +249,9 @@ def score(
         DataError: no answer matches an item, or all items belong to the same cluster.
         MissingPartError: the extra `hf` or a classifier is missing.
     """
-    matched = match_answers(answers, dataset=dataset, data=data, split=split, cluster=cluster)
+    matched = match_answers(
+        answers, dataset=dataset, data=data, split=split, cluster=cluster, replies=replies
+    )
     return matched.scored(rater=rater_of(rudetox_models, rudetox_curves), seed=seed)
 
 
@@ -242,21 +262,27 @@ def match_answers(
     data: str | Path,
     split: str | None = None,
     cluster: str | None = None,
+    replies: bool = False,
 ) -> MatchedAnswers:
     """Read answers and match them to the items of a dataset; arguments and errors as for `score`."""
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     items = read_split(Path(data), split).items
     _refuse_other_dataset(declared, items, data)
-    sheet = (
-        read_sheet_or_log(Path(answers), declared, items)
-        if isinstance(answers, str | Path)
-        else _sheet(answers)
-    )
+    if isinstance(answers, str | Path):
+        sheet = read_sheet_or_log(Path(answers), declared, items, replies=replies)
+    else:
+        sheet = _sheet(answers)
+        if replies:
+            records = (AnswerRecord(sheet.rows[name], name, answer) for name, answer in sheet.answers.items())
+            read = read_replies(records, Path(sheet.file), declared, named_items(items))
+            sheet = sheet_of(read, sheet.file)
     found = match(sheet, items, declared.answer)
+    given = ((str(item), one) for item, one in found.given.items() if not isinstance(one, tuple))
+    strange = None if sheet.log else no_labels(given, declared.answer, declared.answer.labels, sheet.file)
     if cluster is not None:
         _check_cluster(cluster, [item for item in items if item.id in found.given] or items)
     return MatchedAnswers(
-        declared, items, found, sheet.file, str(data), cluster or declared.cluster, sheet.log
+        declared, items, found, sheet.file, str(data), cluster or declared.cluster, sheet.log, strange
     )
 
 

@@ -39,6 +39,36 @@ def test_a_log_gives_the_comparison_of_the_same_answers_in_a_table(tmp_path: Pat
     assert "40 of 40 rows belong to items" in log.err
 
 
+@pytest.mark.parametrize("field", ["answer", "reply"])
+def test_replies_give_the_comparison_of_their_answers(field: str, tmp_path: Path) -> None:
+    people, given = study(tmp_path), guesses(samples=2)
+    rows = [
+        {"id": item, field: f"Проверю.\n\nОтвет: **{answer}**."}
+        for item, answers in given.items()
+        for answer in answers
+    ]
+    file = written(tmp_path / "t.jsonl", rows)
+    option = ["--replies"][: field == "answer"]
+    replies = merilo("compare", people, file, *option, "--json", "-")
+    table = merilo("compare", people, answers_file(tmp_path / "t.csv", given), "--json", "-")
+    assert replies.status == 0, replies.err
+    assert replies.json["models"][0]["comparisons"] == table.json["models"][0]["comparisons"]
+    assert "80 of 80 rows belong to items" in replies.err
+
+
+def test_answers_that_are_no_labels_are_told_and_most_of_them_refused(tmp_path: Path) -> None:
+    people, given = study(tmp_path), guesses()
+    raw = {item: [f"Ответ: {answer}"] for item, (answer,) in given.items()}
+    done = merilo("compare", people, answers_file(tmp_path / "raw.csv", raw, sample=False))
+    assert done.status == 2
+    assert "raw.csv: 40 of 40 answers are no labels (A, B, C), such as 'Ответ: " in done.complaint
+    some = given | {item: raw[item] for item in ("q1", "q2")}
+    done = merilo("compare", people, answers_file(tmp_path / "some.csv", some, sample=False))
+    assert done.status == 0
+    assert "2 of 40 answers are no labels and count as wrong" in done.err
+    assert "(items q1, q2)" in done.err
+
+
 def test_failed_requests_leave_their_items_unanswered(tmp_path: Path) -> None:
     people = study(tmp_path)
     rows = [openai_batch(item, LABELS[0], status=500 if item == "q3" else 200) for item in guesses()]

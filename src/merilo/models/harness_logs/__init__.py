@@ -59,6 +59,9 @@ class LogRow:
 #: Outcomes that leave an item without an answer; with the others, a model has answered, if not readably.
 UNANSWERED: Final = frozenset({"failed"})
 
+#: The name under which a table of replies is read like the log of a harness.
+REPLIES: Final = "replies"
+
 _REASONS: Final[Mapping[str, str]] = {
     "unknown id": "unknown id or inputs",
     "other inputs": "the id of an item but other inputs",
@@ -111,8 +114,9 @@ class LogMapping:
         names += [f"model {shortened(self.model)}"] if self.model else []
         told = f" ({', '.join(names)})" if names else ""
         by = listed([f"{count} by {name}" for name, count in self.matched.most_common()])
+        what = "a table of replies" if self.harness == REPLIES else f"a log of {self.harness}"
         yield (
-            f"{self.file} is a log of {self.harness}{told}: {sum(self.matched.values())} of {self.rows} rows"
+            f"{self.file} is {what}{told}: {sum(self.matched.values())} of {self.rows} rows"
             f" belong to items ({by}); the answers are from {self.answer_field}"
         )
         if self.unmatched:

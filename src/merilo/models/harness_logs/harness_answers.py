@@ -6,27 +6,29 @@ whose texts are not is looked up by its texts: it may come from another version 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
+from math import isnan
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from merilo.answer_tables import AnswerRecord
+from merilo.answer_tables import AnswerRecord, holds_replies, read_answer_records
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import bare_parts, harness_prompts, option_fields, render
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
 from merilo.models.answer_extraction import ExtractedAnswer, extract
-from merilo.models.asking import ChatMessage, Request
-from merilo.models.harness_logs import UNANSWERED, LogMapping, LogRow, texts_of
+from merilo.models.asking import FINISHES, ChatMessage, ModelReply, Request
+from merilo.models.harness_logs import REPLIES, UNANSWERED, LogMapping, LogRow, texts_of
 from merilo.models.harness_logs.log_formats import Harness, harness_of, logs_in, open_log
 from merilo.strict_json import Json
-from merilo.wording import listed, shortened
+from merilo.wording import listed, shortened, shown
 
 #: How a row was matched: the name of the field that gave the id, or "inputs".
 BY_INPUTS: Final = "inputs"
@@ -93,8 +95,8 @@ class ItemFinder:
             if isinstance(own, str | int) and not isinstance(own, bool):
                 self._place.setdefault(str(own), place)
         hidden = {*declared.hidden, *declared.media}
-        self._declared = declared
-        self._items = items
+        self.declared = declared
+        self.items = items
         self._values = [tuple(map(squeezed, _visible(named.item, hidden))) for named in items]
         self._holders: dict[str, list[int]] = defaultdict(list)
         for place, values in enumerate(self._values):
@@ -129,7 +131,7 @@ class ItemFinder:
 
     @cached_property
     def _prompts(self) -> list[list[str]]:
-        return [known_prompts(named.item, self._declared) for named in self._items]
+        return [known_prompts(named.item, self.declared) for named in self.items]
 
     @cached_property
     def _ends(self) -> dict[str, list[int]]:
@@ -149,7 +151,7 @@ class ItemFinder:
         """All of each item but its id: items that are equal in it can take each other's answers."""
         return [
             repr((values, named.item.outputs, {**named.item.meta, "id": None}))
-            for values, named in zip(self._values, self._items, strict=True)
+            for values, named in zip(self._values, self.items, strict=True)
         ]
 
     def _is_held(self, place: int, shown: str) -> bool:
@@ -443,6 +445,70 @@ def is_harness_log(path: Path) -> bool:
     return next(logs_in(path), None) is not None if path.is_dir() else harness_of(path) is not None
 
 
+def read_answers(
+    path: Path, declared: Dataset, items: Sequence[NamedItem], *, replies: bool = False
+) -> HarnessAnswers | None:
+    """Read a log as `read_harness_log` does, or a table of replies; nothing if the file is a table of answers.
+
+    Args:
+        path: the file, or a folder that holds one log of the dataset.
+        declared: the dataset.
+        items: its items, with the names under which answers are wanted.
+        replies: whether the answers of a table are replies, even if their field is not called so.
+
+    Raises:
+        InputError: as for `read_harness_log`.
+        DataError: as for `read_harness_log`.
+    """
+    log = is_harness_log(path)
+    if not (log or replies or holds_replies(path)):
+        return None
+    if declared.answer.kind == "program":
+        first = "which must be run before they are scored: write them as JSON Lines for merilo code score"
+        raise DataError(f"holds programs, {first}", file=path)
+    if log:
+        return read_harness_log(path, declared, items)
+    return read_replies(read_answer_records(path, replies=True), path, declared, items)
+
+
+def read_replies(
+    records: Iterable[AnswerRecord], file: Path, declared: Dataset, items: Sequence[NamedItem]
+) -> HarnessAnswers:
+    """Find the answers in whole replies of a model; several records of an item are its samples.
+
+    Args:
+        records: the replies; null is an empty reply.
+        file: where they come from, for messages.
+        declared: the dataset.
+        items: its items.
+
+    Raises:
+        InputError: there are no replies, one is not a text, or a sample occurs twice.
+        DataError: no reply belongs to an item.
+    """
+    mapping = LogMapping(REPLIES, shown(file.name), answer_field=REPLIES)
+    return _matched(mapping, _reply_rows(records, file), file, ItemFinder(declared, items))
+
+
+def _reply_rows(records: Iterable[AnswerRecord], file: Path) -> Iterator[LogRow]:
+    counts: Counter[str] = Counter()
+    for record in records:
+        for reply in record.answer if isinstance(record.answer, list) else [record.answer]:
+            if isinstance(reply, list | bool):
+                raise InputError("the reply is not a text", file=file, row=record.row)
+            counts[record.id] += 1
+            text = json.dumps(reply, ensure_ascii=False) if isinstance(reply, dict) else str(reply)
+            if reply is None or (isinstance(reply, float) and isnan(reply)):
+                text = ""
+            named = record.sample or ""
+            yield LogRow(
+                row=record.row,
+                ids=(("id", record.id.strip()),),
+                reply=ModelReply(text=text, finish=FINISHES.get((record.finish or "stop").lower(), "other")),
+                sample=int(named) if named.isdecimal() else counts[record.id],
+            )
+
+
 def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) -> HarnessAnswers:
     """Read the answers of a log and match them to the items of a dataset.
 
@@ -461,6 +527,12 @@ def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) 
     if harness is None:
         raise InputError("is not a log of lm-eval, Inspect, HELM or a batch", file=path)
     mapping, rows = open_log(file, harness)
+    return _matched(mapping, rows, file, finder)
+
+
+def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> HarnessAnswers:
+    """Match rows to items, and read their answers."""
+    declared, items = finder.declared, finder.items
     records: list[AnswerRecord] = []
     foreign = ForeignChoices(declared, file)
     seen: dict[tuple[int, int], int] = {}
