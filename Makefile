@@ -13,6 +13,9 @@ BROWSER := chromium 'chromium chromium-browser google-chrome' 'reports in a brow
 SERVER  := postgresql 'pg_ctlcluster initdb' 'the annotation site on PostgreSQL, started by the tests with its own data'
 ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 
+# Compiled modules are kept: without them, every process that a test starts compiles Merilo and the tests again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Benchmarks that benchmarks/coverage.py calls.
 WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py planned_widths.py populations.py)
 
