@@ -202,22 +202,56 @@ def replaced(path: Path, mode: int = ANYBODY) -> Iterator[IO[bytes]]:
             hidden.unlink()
 
 
-#: A spreadsheet would run a text that begins like this as a formula; numbers are not affected. Apostrophes before it
-#: count as its beginning, so that `unguarded` restores every text exactly.
-_FORMULA: Final = r"('*(?:[=@\t\r]|[+-][^0-9.,]))"
+#: A spreadsheet may run a text that begins like this as a formula, unless it is a number. The minus of typography and
+#: the signs of full width count too.
+_FORMULA: Final = "[ \t\r\n]*[=+\\-@\u2212\uff1d\uff0b\uff0d\uff20]|[\t\r\n]"
+_NUMBER: Final = (
+    "[+\\-\u2212]?(?:[0-9]+|[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+)?(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?"
+)
+
+
+def guarded_text(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; numbers stay as they are.
+
+    Apostrophes before it count as its beginning, so that `unguarded_text` restores every text exactly.
+
+    Example:
+        >>> guarded_text("=1+2"), guarded_text("-0.5"), guarded_text("-1+cmd"), guarded_text("'@a")
+        ("'=1+2", '-0.5', "'-1+cmd", "''@a")
+    """
+    return f"'{text}" if _is_formula(text) else text
+
+
+def unguarded_text(text: str) -> str:
+    """Remove the apostrophe that `guarded_text` put before a text."""
+    return text[1:] if text.startswith("'") and _is_formula(text) else text
+
+
+def _is_formula(text: str) -> bool:
+    bare = text.lstrip("'")
+    return re.match(_FORMULA, bare) is not None and re.fullmatch(_NUMBER, bare) is None
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
     """Put an apostrophe before each text or column name that a spreadsheet would run as a formula."""
-    import polars.selectors as cs  # noqa: PLC0415 - heavy
+    import polars as pl  # noqa: PLC0415 - heavy
+    import polars.selectors as cs  # noqa: PLC0415
 
-    return table.with_columns(cs.string().str.replace(f"^{_FORMULA}", "'${1}")).rename(
-        {name: f"'{name}" for name in table.columns if re.match(_FORMULA, name)}
-    )
+    text = cs.string()
+    marked = pl.when(_are_formulas(text)).then(text.str.replace("^", "'")).otherwise(text)
+    return table.with_columns(marked).rename({name: guarded_text(name) for name in table.columns})
 
 
 def unguarded(table: pl.DataFrame) -> pl.DataFrame:
     """Remove the apostrophes that `guarded` added."""
-    import polars.selectors as cs  # noqa: PLC0415 - heavy
+    import polars as pl  # noqa: PLC0415 - heavy
+    import polars.selectors as cs  # noqa: PLC0415
 
-    return table.with_columns(cs.string().str.replace(f"^'{_FORMULA}", "${1}"))
+    text = cs.string()
+    marked = text.str.starts_with("'") & _are_formulas(text)
+    return table.with_columns(pl.when(marked).then(text.str.slice(1)).otherwise(text))
+
+
+def _are_formulas(text: pl.Expr) -> pl.Expr:
+    bare = text.str.strip_chars_start("'")
+    return bare.str.contains(f"^(?:{_FORMULA})") & ~bare.str.contains(f"^(?:{_NUMBER})$")

@@ -2,9 +2,10 @@
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 from postgres_server import PostgresServer
 from sqlalchemy import update
@@ -13,20 +14,24 @@ from merilo.errors import UsageError
 from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
 from merilo.site.answer_export import COLLECTED_FIELDS
+from merilo.site.author_actions import comments_table
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform
 from merilo.site.schema import PERSON
 from merilo.site.served_study import load_study, register
-from merilo.site.serving import back_up_site, collect_site, invite_to_site
+from merilo.site.serving import back_up_site, collect_site, invite_to_site, opened_studies
 from merilo.studies.collected import import_files
+from merilo.studies.platform_rows import file_replies
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 
 Frozen = Callable[..., StudyFolder]
 
 
-def answered_by(folder: StudyFolder, database: str, people: int, excluded: int = 0) -> None:
-    """Let people answer everything rightly; the first ones are then excluded by the author."""
+def answered_by(
+    folder: StudyFolder, database: str, people: int, excluded: int = 0, texts: Sequence[str] = ()
+) -> None:
+    """Let people answer everything rightly, or with the texts; the first ones are then excluded by the author."""
     gold = {
         task.id: str(one.item.outputs)
         for task, one in zip(study_tasks(folder).tests, folder.items(), strict=True)
@@ -41,8 +46,15 @@ def answered_by(folder: StudyFolder, database: str, people: int, excluded: int =
             assert person is not None
             while isinstance(shown := next_task(connection, study, person, now), ShownTask):
                 task = study.tasks[shown.number]
+                answer = texts[shown.number % len(texts)] if texts else gold.get(task.id)
                 save_answer(
-                    connection, study, person, shown.number, task.known or gold[task.id], now=now + 2500
+                    connection,
+                    study,
+                    person,
+                    shown.number,
+                    task.known or answer,
+                    now=now + 2500,
+                    comment=answer,
                 )
                 now += 3000
         connection.execute(update(PERSON).where(PERSON.c.id <= excluded).values(stage="excluded"))
@@ -117,3 +129,25 @@ def test_a_dump_of_postgresql_that_is_made_while_people_answer_is_restored(
     there, here = (collect_site(folder.path, database=one) for one in (restored, database))
     assert there.people == 2
     assert (here.answers, here.left_out["stopped"]) == (0, there.answers)
+
+
+#: Answers that a spreadsheet would run, and numbers.
+FORMULAS = {"-1+HYPERLINK(1)", "=1+1", "+A1", "@SUM(1)", "\uff1d1", "\u22121+A1"}
+NUMBERS = {"-1", "\u22123,5"}
+
+
+def test_tables_of_the_site_run_no_formulas_and_the_import_has_the_answers_as_they_were_given(
+    frozen: Frozen, database: str, tmp_path: Path
+) -> None:
+    folder = frozen("chegeka", overlap=1)
+    answered_by(folder, database, 1, texts=sorted(FORMULAS | NUMBERS))
+    table = tmp_path / "answers.csv"
+    table.write_text(collect_site(folder.path, database=database).table, encoding="utf-8", newline="")
+    with opened_studies(folder.path, database) as (engine, (study,)), engine.connect() as connection:
+        comments = pl.read_csv(io.StringIO(comments_table(connection, study)), infer_schema=False)
+    answers = pl.read_csv(table, infer_schema=False)
+    for cells in (answers["answer"], comments["answer"], comments["comment"]):
+        assert {f"'{text}" for text in FORMULAS} | NUMBERS <= set(cells)
+        assert not FORMULAS & set(cells)
+    replies = file_replies(table, study_tasks(folder), {study.key: "people"}, "csv").replies
+    assert set(replies["answer"]) >= FORMULAS | NUMBERS

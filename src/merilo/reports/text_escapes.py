@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from merilo.atomic_write import guarded_text
+
 _LATEX: Final = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -26,8 +28,6 @@ _LATEX: Final = {
 }
 
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>|#~!$&])")
-_FORMULA: Final = re.compile(r"\s*[=+\-@\t\r]")
-_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:
@@ -64,14 +64,8 @@ def markdown(text: str) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula; numbers stay as they are.
-
-    Example:
-        >>> csv_cell("=1+2"), csv_cell("-0.5"), csv_cell("a")
-        ("'=1+2", '-0.5', 'a')
-    """
-    line = one_line(text)
-    return f"'{line}" if _FORMULA.match(line) and not _NUMBER.fullmatch(line) else line
+    """Make a text one line that a spreadsheet does not run as a formula."""
+    return guarded_text(one_line(text))
 
 
 def markdown_table(

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 from sqlalchemy import Connection, select
 
+from merilo.atomic_write import guarded
 from merilo.people.platforms.export import json_text
 from merilo.people.quality.controls import ExclusionRule
 from merilo.people.reading import StudyResponses
@@ -72,9 +73,9 @@ def read_answers(connection: Connection, study: ServedStudy) -> pl.DataFrame:
     excluded_too = pl.Series(rule.excluded(table["controls_right"].to_numpy(), table["controls"].to_numpy()))
     why = (
         pl.when(stage == "excluded").then(pl.lit("excluded"))
-        .when(excluded_too | pl.col("counts")).then(pl.lit(""))
+        .when(excluded_too).then(pl.lit(""))
         .when(stage == "stopped").then(pl.lit("stopped"))
-        .when(pl.col("task") >= study.rules.tests).then(pl.lit(""))
+        .when(pl.col("counts") | (pl.col("task") >= study.rules.tests)).then(pl.lit(""))
         .otherwise(pl.lit("surplus"))
     )  # fmt: skip
     return table.with_columns(why.alias("left_out")).sort("answered", "pseudonym", "place")
@@ -166,7 +167,8 @@ class CollectedAnswers:
     """The answers of one group.
 
     Attributes:
-        table: the answers as CSV, one row for each, in the order in which they came.
+        table: the answers as CSV, one row for each, in the order in which they came. Text that a spreadsheet
+            would run as a formula is prefixed with an apostrophe, which an import takes away.
         answers: answers in the table.
         people: people who gave them.
         left_out: why answers are left out -> how many: of people whom the author excluded ("excluded"), of
@@ -195,7 +197,7 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
     # Lines end by CR LF, so that an answer with either of them is put in quotation marks.
     writer = csv.writer(text)
     writer.writerow(COLLECTED_FIELDS)
-    writer.writerows(collected_rows(connection, study, answers).iter_rows())
+    writer.writerows(guarded(collected_rows(connection, study, answers)).iter_rows())
     why = answers["left_out"]
     return CollectedAnswers(
         text.getvalue(),

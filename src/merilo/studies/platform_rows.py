@@ -9,6 +9,7 @@ from typing import Final, cast
 
 import polars as pl
 
+from merilo.atomic_write import unguarded
 from merilo.baselines.experts import NOT_MARKED
 from merilo.errors import DataError, InputError
 from merilo.files import Table, opened, read_table
@@ -147,6 +148,8 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
     if platform != "csv":
         fields = (*export.answer_fields, *export.inputs.columns)
     rows = _labelled(export, path)
+    if platform == "csv":
+        rows = rows.with_columns(unguarded(rows.select("answer")))
     if not any(name.rpartition(":")[2] == MINE for name in fields):
         return rows
     marks = _labelled(platforms.read_export(path, platform, replace(asked, answer=MINE), encoding), path)

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from merilo.atomic_write import guarded_text
 from merilo.datasets.rendering import Media
 from merilo.people.platforms import Platform
 from merilo.strict_json import Json, indented
@@ -345,9 +346,6 @@ def _abc_turns(outgoing: Outgoing, turns: list[StudyTask]) -> str:
 #: The columns that a respondent or another platform fills in.
 _FILLED: Final = ("respondent", "answer", "page", "started", "submitted", "seconds", "reward")
 
-#: A spreadsheet runs a text that begins like this as a formula.
-_FORMULA: Final = re.compile(r"[=@\t\r]|[+-][^0-9.,]")
-
 
 def csv_files(outgoing: Outgoing) -> dict[str, str]:
     """Return the files of a plain study by name.
@@ -367,15 +365,11 @@ def _plain_table(outgoing: Outgoing) -> str:
     writer.writerow([*outgoing.shown(tasks[0]), *choices, *_FILLED, *marks])
     for number, page in enumerate(pages(tasks, outgoing.page), start=1):
         for task in page:
-            shown = [_plain_cell(value) for value in outgoing.shown(task).values()]
-            labels = [_plain_cell(" | ".join(outgoing.labels))] if choices else []
+            shown = [guarded_text(value) for value in outgoing.shown(task).values()]
+            labels = [guarded_text(" | ".join(outgoing.labels))] if choices else []
             empty = ["" for _ in (*_FILLED[3:], *marks)]
             writer.writerow([*shown, *labels, outgoing.respondent, "", str(number), *empty])
     return "\ufeff" + text.getvalue()
-
-
-def _plain_cell(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def label_studio_files(outgoing: Outgoing) -> dict[str, str]:

@@ -6,14 +6,13 @@ import csv
 import hashlib
 import io
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Final, cast
 
-from merilo.atomic_write import write_text
+from merilo.atomic_write import unguarded_text, write_text
 from merilo.datasets import dataset
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
@@ -25,9 +24,6 @@ from merilo.strict_json import Json, indented, json_lines
 from merilo.studies.plan_file import plan_path, read_lined_yaml, read_plan
 from merilo.studies.plan_types import FROZEN_FILE, ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
 from merilo.version import __version__
-
-#: The apostrophe before a text that a spreadsheet would run as a formula.
-_GUARD: Final = re.compile(r"^'(?=[=+@\t\r-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +134,7 @@ class StudyFolder:
         found: dict[str, ItemWeight] = {}
         for number, row in enumerate(rows, start=2):
             try:
-                found[_GUARD.sub("", row["id"])] = ItemWeight(row["stratum"], float(row["weight"]))
+                found[unguarded_text(row["id"])] = ItemWeight(row["stratum"], float(row["weight"]))
             except (KeyError, TypeError, ValueError):
                 raise InputError("must have an id, a stratum and a weight", file=path, row=number) from None
         return found

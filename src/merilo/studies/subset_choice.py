@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Final
 
+from merilo.atomic_write import guarded_text
 from merilo.datasets.declaration import Dataset
 from merilo.errors import UsageError, argument
 from merilo.items import Item, Split
@@ -192,7 +193,7 @@ def shares_csv(shares: Sequence[CategoryShare]) -> str:
         [
             (
                 share.field,
-                _safe(share.value),
+                guarded_text(share.value),
                 share.items,
                 f"{share.share:.6f}",
                 share.drawn,
@@ -207,7 +208,7 @@ def shares_csv(shares: Sequence[CategoryShare]) -> str:
 def weights_csv(items: Sequence[Item], weights: Sequence[ItemWeight]) -> str:
     """Write the weights of items as CSV with the columns id, stratum and weight."""
     rows = [
-        (_safe(str(item.id)), _safe(weight.stratum), repr(round(weight.weight, 9)))
+        (guarded_text(str(item.id)), guarded_text(weight.stratum), repr(round(weight.weight, 9)))
         for item, weight in zip(items, weights, strict=True)
     ]
     return _table(("id", "stratum", "weight"), rows)
@@ -217,15 +218,6 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([columns, *rows])
     return out.getvalue()
-
-
-def _safe(text: str) -> str:
-    """A spreadsheet would run a text that begins like a formula."""
-    return (
-        f"'{text}"
-        if text[:1] in {"=", "+", "@", "\t", "\r"} or (text[:1] == "-" and not text[1:2].isdigit())
-        else text
-    )
 
 
 def shares_svg(shares: Sequence[CategoryShare]) -> str:

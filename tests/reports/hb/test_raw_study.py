@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import merilo
-from merilo.atomic_write import guarded, unguarded, write_files
+from merilo.atomic_write import guarded, guarded_text, unguarded, unguarded_text, write_files
 from merilo.errors import InputError
 from merilo.reports.hb.raw_study import RawStudy, read_raw
 from merilo.responses import Responses
@@ -32,10 +32,19 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "base" / "raw"
 
 
-@given(st.lists(st.text(alphabet="'=+-@\t\rax0", max_size=5)))
+@given(
+    st.lists(
+        st.text(
+            alphabet="'=+-@\t\r\n ax10.,eE\N{MINUS SIGN}\N{FULLWIDTH EQUALS SIGN}\N{NO-BREAK SPACE}",
+            max_size=6,
+        )
+    )
+)
 def test_a_text_that_looks_like_a_formula_is_restored_exactly(texts: list[str]) -> None:
     table = pl.DataFrame({"a": texts}, schema={"a": pl.String})
     assert_frame_equal(unguarded(guarded(table)), table)
+    assert guarded(table)["a"].to_list() == [guarded_text(text) for text in texts]
+    assert [unguarded_text(guarded_text(text)) for text in texts] == texts
 
 
 def test_the_raw_answers_are_restored_exactly(tmp_path: Path) -> None:
