@@ -2,10 +2,12 @@
 
 import csv
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
-from command import merilo
+from command import Outcome, merilo
 from every import every
 from scripted_server import MODEL, Answers, ScriptedServer
 
@@ -14,10 +16,14 @@ SHOWN = {
     "bps": (("parentheses",), 100),
     "lcs": (("string1", "string2"), 100),
     "rutie": (("question", "answer_1", "answer_2"), 430),
+    "ruworldtree": (("question", "option_a", "option_b", "option_c", "option_d"), 525),
+    "rwsd": (("text", "word", "pronoun"), 260),
 }
 
 #: The pools whose gold answers a program computes; the gold of the others is closed.
 SOLVED = ("bps", "lcs")
+
+every_pool = pytest.mark.parametrize("pool", list(SHOWN))
 
 
 @pytest.fixture(autouse=True)
@@ -27,50 +33,48 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def baselines(pools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the baseline of each pool, made with `--dataset`."""
+def baselines(pools: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of the baseline of a pool, made with `--dataset`."""
     folder = tmp_path_factory.mktemp("baselines")
-    for pool in SHOWN:
-        made = merilo(
-            "baseline", *sorted((pools / pool).glob("*.tsv")), "--dataset", pool, "--out", folder / pool
-        )
+
+    @cache
+    def baseline(pool: str) -> Path:
+        files = sorted((pools / pool).glob("*.tsv"))
+        if not files:
+            pytest.skip(f"the published pool {pool} is not in {pools}")
+        made = merilo("baseline", *files, "--dataset", pool, "--out", folder / pool)
         assert made.status in {0, 1}, made.err
-    return folder
+        return folder / pool
+
+    return baseline
 
 
 def items_of(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "items.jsonl").read_text("utf-8").splitlines()]
 
 
-def asked(pool: str, data: Path, out: Path, model: str, *options: object):
-    return merilo(
-        "run", "--model", model, "--datasets", pool, "--data", data, "--shots", 0, "--out", out, *options
-    )
-
-
-def people_saw(folder: Path, columns: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """The texts of every item, from the table of the consensus, which names the pool's own columns."""
+def consensus_of(folder: Path) -> list[dict[str, str]]:
     with (folder / "consensus.csv").open(encoding="utf-8", newline="") as stream:
-        return {tuple(row[name].removeprefix("'") for name in columns) for row in csv.DictReader(stream)}
+        return list(csv.DictReader(stream))
 
 
-@every("pool", list(SHOWN))
+def asked(baseline: Path, out: Path, model: str, *options: object) -> Outcome:
+    """The command that asks a model exactly the items of a baseline."""
+    return merilo("run", "--model", model, "--data", baseline, "--out", out, *options)
+
+
+@every_pool
 def test_a_server_is_sent_exactly_the_items_that_people_saw(
-    pool: str, baselines: Path, tmp_path: Path
+    pool: str, baselines: Callable[[str], Path], tmp_path: Path
 ) -> None:
     columns, count = SHOWN[pool]
-    saw = people_saw(baselines / pool, columns)
-    assert len(items_of(baselines / pool)) == count
+    base = baselines(pool)
+    # The table of the consensus names the pool's own columns.
+    saw = {tuple(row[name].removeprefix("'") for name in columns) for row in consensus_of(base)}
+    assert len(items_of(base)) == count
     with ScriptedServer(lambda _: Answers("1")) as server:
         given = f"model={MODEL},base_url={server.url},num_concurrent=16,timeout=60"
-        run = asked(
-            pool,
-            baselines / pool / "items.jsonl",
-            tmp_path / pool,
-            "local-chat-completions",
-            "--model-args",
-            given,
-        )
+        run = asked(base, tmp_path / pool, "local-chat-completions", "--model-args", given)
     assert run.status == 0, run.err
     prompts = [one.text for one in server.asked]
     assert len(prompts) == count
@@ -78,7 +82,7 @@ def test_a_server_is_sent_exactly_the_items_that_people_saw(
         # A prompt of a dialogue holds the earlier turns too; its own question stands last.
         assert any(all(text in prompt for text in texts) for prompt in prompts), texts
     if pool != "rutie":
-        assert len(set(prompts)) == count
+        assert len(set(prompts)) == len(saw) == count
         for prompt in prompts:
             assert any(all(text in prompt for text in texts) for texts in saw), prompt
     if pool == "lcs":  # two strings in one text, separated by a space, as in the dataset
@@ -87,65 +91,69 @@ def test_a_server_is_sent_exactly_the_items_that_people_saw(
         assert max(map(len, prompts)) > 20_000
 
 
-@every("pool", SOLVED)
-def test_the_solver_s_gold_scores_everything_that_has_a_label(
-    pool: str, baselines: Path, tmp_path: Path
+@every_pool
+def test_every_item_of_a_run_is_compared_with_people(
+    pool: str, baselines: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    items = items_of(baselines / pool)
+    base, run = baselines(pool), tmp_path / f"{pool}-random"
+    assert asked(base, run, "random").status == 0
+    items = {str(item["meta"]["id"]): item for item in items_of(base)}
+    gold, words = {name: item["outputs"] for name, item in items.items()}, []
+    if pool not in SOLVED:
+        assert set(gold.values()) == {""}
+        refused = merilo("compare", base, run)
+        assert refused.status == 1
+        assert "no item of this baseline has a gold answer: add --data FILE" in refused.complaint
+        no_gold = asked(base, tmp_path / f"{pool}-gold", "gold")
+        assert "has no gold answer" in no_gold.complaint
+        # The owner's answers come later; here, what people agreed on stands for them.
+        gold = {name: row["label"] for name, row in zip(items, consensus_of(base), strict=True)}
+        lines = [
+            json.dumps({**items[name], "outputs": label}) + "\n" for name, label in gold.items() if label
+        ]
+        (tmp_path / f"{pool}.jsonl").write_text("".join(lines))
+        words = ["--data", tmp_path / f"{pool}.jsonl"]
+    found = merilo("compare", base, run, *words, "--json", "-")
+    assert found.status == 0, found.err
+    match = found.json["models"][0]["comparisons"]["consensus"]
+    answers = map(json.loads, (run / f"{pool}.jsonl").read_text("utf-8").splitlines())
+    right = sum(bool(gold[row["id"]]) and gold[row["id"]] == row["answer"] for row in answers)
+    count = sum(map(bool, gold.values()))
+    assert match["n"] == count
+    assert match["model"] == pytest.approx(right / count)
+    assert match["difference"] < 0
+    if pool not in SOLVED:
+        assert match["people"] == 1
+
+
+@pytest.mark.parametrize("pool", SOLVED)
+def test_the_solver_s_gold_scores_everything_that_has_a_label(
+    pool: str, baselines: Callable[[str], Path], tmp_path: Path
+) -> None:
+    base = baselines(pool)
+    items = items_of(base)
     labels = {"bps": {"0", "1"}, "lcs": set("0123456789")}[pool]
     readable = sum(item["outputs"] in labels for item in items)
-    assert asked(pool, baselines / pool / "items.jsonl", tmp_path / f"{pool}-gold", "gold").status == 0
-    found = merilo("compare", baselines / pool, tmp_path / f"{pool}-gold", "--json", "-")
+    assert asked(base, tmp_path / f"{pool}-gold", "gold").status == 0
+    found = merilo("compare", base, tmp_path / f"{pool}-gold", "--json", "-")
     assert found.status == 0, found.err
     (model,) = found.json["models"]
     match = model["comparisons"]["consensus"]
-    with (baselines / pool / "consensus.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    right = sum(row["label"] == row["gold"] for row in rows)
+    right = sum(row["label"] == row["gold"] for row in consensus_of(base))
     assert match["n"] == len(items) == 100
     assert match["model"] == pytest.approx(readable / 100)
     assert match["people"] == pytest.approx(right / 100)
 
 
-@every("pool", SOLVED)
-def test_a_random_respondent_is_below_people_by_what_the_files_say(
-    pool: str, baselines: Path, tmp_path: Path
-) -> None:
-    assert asked(pool, baselines / pool / "items.jsonl", tmp_path / f"{pool}-random", "random").status == 0
-    answers = [
-        json.loads(line)
-        for line in (tmp_path / f"{pool}-random" / f"{pool}.jsonl").read_text("utf-8").splitlines()
-    ]
-    gold = {str(item["meta"]["id"]): item["outputs"] for item in items_of(baselines / pool)}
-    right = sum(gold[str(row["id"])] == row["answer"] for row in answers) / len(gold)
-    found = merilo("compare", baselines / pool, tmp_path / f"{pool}-random", "--json", "-")
-    match = found.json["models"][0]["comparisons"]["consensus"]
-    assert match["model"] == pytest.approx(right)
-    assert match["difference"] < 0
-
-
-@pytest.mark.thorough
-@every("pool", [pool for pool in SHOWN if pool not in SOLVED])
-def test_a_closed_test_is_asked_and_compare_says_that_it_cannot_score(
-    pool: str, baselines: Path, tmp_path: Path
-) -> None:
-    data = baselines / pool / "items.jsonl"
-    assert all(item["outputs"] == "" for item in items_of(baselines / pool))
-    assert asked(pool, data, tmp_path / pool, "random").status == 0
-    refused = merilo("compare", baselines / pool, tmp_path / pool)
-    assert refused.status == 1
-    assert "no item of this baseline has a gold answer" in refused.complaint
-    no_gold = asked(pool, data, tmp_path / f"{pool}-gold", "gold")
-    assert no_gold.status != 0
-    assert "has no gold answer" in no_gold.complaint
-
-
 @pytest.mark.thorough
 def test_judging_projects_of_rudetox_are_not_the_dataset_s_items(pools: Path, tmp_path: Path) -> None:
-    for number, file in enumerate(sorted((pools / "rudetox").glob("*.tsv"))):
+    files = sorted((pools / "rudetox").glob("*.tsv"))
+    if not files:
+        pytest.skip(f"the published pool rudetox is not in {pools}")
+    for number, file in enumerate(files):
         base = tmp_path / f"base{number}"
         merilo("baseline", file, "--dataset", "rudetox", "--out", base)
-        refused = asked("rudetox", base / "items.jsonl", tmp_path / f"run{number}", "random")
+        refused = asked(base, tmp_path / f"run{number}", "random")
         assert refused.status == 2
         assert "asked people another question" in refused.complaint
 
@@ -194,7 +202,8 @@ def test_a_prompt_that_shows_none_of_the_inputs_is_refused(instruction: str, tmp
     ]
     lines = [json.dumps({**row, "outputs": "1", "meta": {"id": n}}) for n, row in enumerate(rows, start=1)]
     data.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    refused = asked("ruhhh", data, tmp_path / "run", "random")
+    words = ["run", "--model", "random", "--datasets", "ruhhh", "--data", data, "--shots", 0]
+    refused = merilo(*words, "--out", tmp_path / "run")
     assert refused.status == 1
     assert (
         "the prompt of item 2 of ruHHH shows none of its inputs (query, reply_1, reply_2)"

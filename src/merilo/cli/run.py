@@ -67,8 +67,8 @@ def ask(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="A folder with NAME.json or NAME/test.json, or a file. Default: the items included in "
-            "Merilo.",
+            help="A folder with NAME.json or NAME/test.json, the folder of a baseline, or a file. Default: the "
+            "items included in Merilo.",
             rich_help_panel=INPUT,
         ),
     ] = None,

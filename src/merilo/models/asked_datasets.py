@@ -24,6 +24,7 @@ from merilo.models.run_folder import DatasetRecord, item_hashes, shots_hash
 from merilo.models.run_log import Earlier
 from merilo.models.runner import Dialogue, Requests
 from merilo.settings import RunSettings
+from merilo.strict_json import read_json, text_at
 from merilo.wording import listed, shown
 
 #: What was answered before: (item, sample) -> request and reply.
@@ -32,6 +33,10 @@ Known: TypeAlias = "Mapping[tuple[str, int], Earlier]"
 #: Kinds of media with their names in messages.
 _KINDS: Final = {"image": "pictures", "audio": "sounds", "video": "films"}
 
+
+#: The items of a baseline, in its folder beside its record.
+BASELINE_ITEMS: Final = "items.jsonl"
+_BASELINE_RECORD: Final = "baseline.json"
 
 #: What the record of a run names in place of their file.
 BUNDLED_NAME: Final = "included in Merilo"
@@ -54,6 +59,11 @@ class ItemSource:
     split: Split
     file: Path
     study: Path | None = None
+
+    @property
+    def of_baseline(self) -> bool:
+        """Whether they are the items that people answered for a baseline."""
+        return self.file.name == BASELINE_ITEMS and _is_baseline(self.file.parent)
 
     @property
     def place(self) -> str:
@@ -252,13 +262,16 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
 
     Args:
         datasets: names of the catalogue, or paths of declarations.
-        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the
-            folder of a custom declaration, else the items included in Merilo.
+        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, the folder of a baseline,
+            which names its dataset, or a file; by default, the folder of a custom declaration, else the items
+            included in Merilo.
 
     Raises:
         UsageError: no dataset is named, or one is named twice.
         InputError: a file is missing or cannot be read.
     """
+    if not datasets and data is not None and _is_baseline(data):
+        datasets = list(filter(None, [text_at(read_json(data / _BASELINE_RECORD), "dataset")]))
     if not datasets:
         raise UsageError("name at least one dataset", field=argument("datasets"))
     found: list[ItemSource] = []
@@ -299,8 +312,12 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
             several = "is one file, but several datasets are named; name a folder"
             raise UsageError(several, field=argument("data"))
         return data
+    if data is not None and _is_baseline(data):
+        data = data / BASELINE_ITEMS
+        if data.is_file():
+            return data
     if data is not None and not data.is_dir():
-        if (data.parent / "baseline.json").is_file():
+        if _is_baseline(data.parent):
             why = f"its pool lacks fields of {declared.title}, or asked people another question"
             raise InputError(f"this baseline has no items that a model can be asked: {why}", file=data)
         raise InputError("there is no such folder of items", file=data)
@@ -317,6 +334,10 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
     raise InputError(f"has no items of {declared.title}: {expected}", file=data or own)
 
 
+def _is_baseline(folder: Path) -> bool:
+    return (folder / _BASELINE_RECORD).is_file()
+
+
 def _asked(
     source: ItemSource, settings: RunSettings, abilities: Abilities, media_folder: Path | None
 ) -> AskedDataset:
@@ -325,6 +346,9 @@ def _asked(
         raise InputError(f"has no items of {declared.title}", file=source.file)
     if settings.as_people or source.study is not None:
         settings = replace(settings, as_people=True, prompts=None)
+    elif source.of_baseline:
+        # A baseline holds no solved items, and its prompts are not those of the benchmark's harness.
+        settings = replace(settings, shots=settings.shots or 0, prompts=settings.prompts or "merilo")
     shots: Sequence[Item] = ()
     if not settings.as_people and (declared.shots.count or settings.shots):
         shots = shots_of(source.file, declared, split=source.split.name)

@@ -237,8 +237,8 @@ def run(
         datasets: names of datasets, or paths of declarations.
         out: the folder of the run.
         model_args: the backend's arguments by name, such as `{"model": "gpt-4o"}`.
-        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, or a file; by default, the
-            items included in Merilo.
+        data: a folder with `<name>.json` or `<name>/test.json` for each dataset, the folder of a baseline, whose
+            items are asked without shots, or a file; by default, the items included in Merilo.
         study: the folder of a study: its items are asked exactly as people saw them.
         rudetox_models: the classifiers of the metric J, as for `merilo.score`.
         rudetox_curves: the file of J's calibration curves.
