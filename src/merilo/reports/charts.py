@@ -17,6 +17,9 @@ from merilo.text import LANGUAGES, Text, both_languages
 
 WIDTH: Final = 720
 
+#: The colours of models in a chart, which people with any colour vision can tell apart.
+MODEL_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -60,13 +63,14 @@ class Shape:
 
     Attributes:
         kind: what it is.
-        at: its numbers: x1, y1, x2, y2 of a line; x, y, width, height, rx; cx, cy, r; x, y of a text.
+        at: its numbers: x1, y1, x2, y2 of a line; x, y, width, height, rx; cx, cy, r; x, y of a text; x and y of each
+            corner of a polygon.
         classes: the style classes that colour it.
         text: the content of a text; the tooltip of another shape.
         anchor: which part of a text stands at its place.
     """
 
-    kind: Literal["line", "rect", "circle", "text"]
+    kind: Literal["line", "rect", "circle", "text", "polygon"]
     at: tuple[float, ...]
     classes: str
     text: Text | str = ""
@@ -111,6 +115,8 @@ class Chart:
 
 def placed(shape: Shape) -> Markup:
     """Return the attributes that place a shape in an SVG file."""
+    if shape.kind == "polygon":
+        return Markup('points="{}"').format(" ".join(f"{round(value, 2):g}" for value in shape.at))
     pairs = zip(COORDINATES[shape.kind], shape.at, strict=True)
     return Markup(" ").join(Markup('{}="{:g}"').format(name, round(value, 2)) for name, value in pairs)
 
