@@ -1,4 +1,4 @@
-"""A difference between people and a model with its uncertainty over items and annotators together.
+"""A difference between people and a model, or two models, with its uncertainty over items and annotators together.
 
 An interval over items alone is about the annotators of this study. The difference would also change with other
 annotators. Here the variance because items share annotators is added, by a design effect: the ratio of the variance
@@ -8,7 +8,7 @@ over items and annotators to the variance over items alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from statistics import NormalDist
 from typing import Final
 
@@ -23,8 +23,8 @@ from merilo.statistics.intervals import (
     cluster_count,
     cluster_design_effect,
     limited_freedom,
+    quantile_of,
     student_above,
-    student_quantile,
 )
 from merilo.statistics.paired_tests import SAME, detectable_difference, tango, tango_statistic
 
@@ -50,7 +50,7 @@ class SharedPart:
         doubt: the square of the estimated variance divided by its degrees of freedom, a term of
             Satterthwaite's formula.
         third_cumulant: the third cumulant of the estimate because annotators differ.
-        annotators: the number of annotators.
+        annotators: the number of annotators; 0 if two models are compared.
         below: the variance if annotators might have guessed who would lower the estimate.
         above: the variance if annotators might have guessed who would raise the estimate.
     """
@@ -86,6 +86,10 @@ class SharedPart:
         )
 
 
+#: The shared part of two models' answers.
+NO_ANNOTATORS: Final = SharedPart(0.0, 0.0, 0.0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class CrossedDifference:
     """The difference between two sides on the same items, over items and annotators together.
@@ -99,7 +103,7 @@ class CrossedDifference:
         item_variance: the variance of the difference from items alone, at least (2 / n)².
         annotator_variance: the additional variance because items share annotators.
         freedom: the degrees of freedom of Student's distribution.
-        annotators: the number of annotators.
+        annotators: the number of annotators; 0 if two models are compared, whose answers have no shared part.
         clusters: the number of clusters of items; `None` if items are independent.
         cluster_effect: the factor by which the items' variance grows because items of one cluster depend on
             each other; it is part of `item_variance`.
@@ -148,7 +152,12 @@ class CrossedDifference:
     def method(self) -> str:
         """The name of the test and of the interval."""
         form = "Student's test" if self.discordant is None else "Tango's score test"
-        return f"{form} over {self.units} and annotators"
+        return f"{form} over {self.over}"
+
+    @property
+    def over(self) -> str:
+        """What the interval and the test are over: "items and annotators", or "items" if two models are compared."""
+        return f"{self.units} and annotators" if self.annotators else self.units
 
     def interval(self, level: float = 0.95) -> Interval:
         """Compute the interval of the difference over items and annotators.
@@ -169,9 +178,9 @@ class CrossedDifference:
             T. Tango (1998), as for `tango`.
             P. Hall (1992), On the removal of skewness by transformation. J. Royal Statistical Society B 54, 221-228.
         """
-        if self.annotators < 2:
+        if self.annotators == 1:
             return Interval(-1.0, 1.0, level, ONE_ANNOTATOR)
-        t = student_quantile((1 + level) / 2, self.freedom)
+        t = quantile_of((1 + level) / 2, self.freedom)
         below = max(skewed_quantile(t, -self.skewness), t * self._growth(self.below))
         above = max(skewed_quantile(t, self.skewness), t * self._growth(self.above))
         if self.discordant is not None:
@@ -180,8 +189,8 @@ class CrossedDifference:
             counts = better / effect, worse / effect, self.n / effect
             low = tango(*counts, level, quantile=below).low
             high = tango(*counts, level, quantile=above).high
-            return Interval(low, high, level, f"Tango's score interval over {self.units} and annotators")
-        error, method = self.standard_error, f"Student's interval over {self.units} and annotators"
+            return Interval(low, high, level, f"Tango's score interval over {self.over}")
+        error, method = self.standard_error, f"Student's interval over {self.over}"
         low, high = self.value - below * error, self.value + above * error
         return Interval(max(-1.0, low), min(1.0, high), level, method)
 
@@ -191,7 +200,7 @@ class CrossedDifference:
         It is beyond Student's quantile exactly if `at` is outside the interval. With one annotator it is 0, so that no
         hypothesis is rejected.
         """
-        if self.annotators < 2:
+        if self.annotators == 1:
             return 0.0
         if self.discordant is None:
             found = (self.value - at) / self.standard_error
@@ -236,7 +245,7 @@ class CrossedDifference:
         Returns:
             The difference; `None` if there is none, or with one annotator.
         """
-        if self.annotators < 2:
+        if self.annotators == 1:
             return None
         return detectable_difference(
             self.mean_square,
@@ -260,7 +269,9 @@ def crossed_difference(
     """Compute the difference between two sides with its uncertainty over items and annotators.
 
     The degrees of freedom are Satterthwaite's for the sum of the two variances, with `heavy_tails` of the
-    annotators, and at most the number of annotators minus 1.
+    annotators, and at most the number of annotators minus 1. For two models with one right or wrong answer to each of
+    independent items they are infinite: the statistic at 0 is then that of McNemar's asymptotic test, whose error rate
+    is closer to the nominal one than that of the exact test (Fagerland, Lydersen and Laake).
 
     Args:
         first: shape (n,), the people's score of each item, n at least 1.
@@ -277,6 +288,8 @@ def crossed_difference(
 
     References:
         F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114.
+        M. Fagerland, S. Lydersen, P. Laake (2013), The McNemar test for binary matched-pairs data. BMC Medical
+        Research Methodology 13, 91.
 
     Example:
         >>> same = crossed_difference(np.ones(100), np.ones(100), SharedPart(0, 0, 0, 500))
@@ -296,8 +309,11 @@ def crossed_difference(
     own = float(apart.var(ddof=1)) / n if n > 1 else 1.0
     from_items = max(own * effect, item_variance, (FLOOR / n) ** 2 * effect)
     third = shared.third_cumulant + (0.0 if binary else float(((apart - apart.mean()) ** 3).mean()) / n**2)
-    doubt = from_items**2 / max(units - 1, 1) + shared.doubt * heavy_tails(shared.annotators)
-    freedom = (from_items + shared.variance) ** 2 / doubt
+    freedom = inf
+    if shared.annotators or not binary or units < n:
+        doubt = from_items**2 / max(units - 1, 1) + shared.doubt * heavy_tails(max(shared.annotators, 1))
+        freedom = (from_items + shared.variance) ** 2 / doubt
+        freedom = limited_freedom(min(freedom, float(max(units - 1, 1))), shared.annotators)
     return CrossedDifference(
         float(apart.mean()),
         n,
@@ -305,7 +321,7 @@ def crossed_difference(
         float((apart**2).mean()),
         from_items,
         shared.variance,
-        limited_freedom(min(freedom, float(max(units - 1, 1))), shared.annotators),
+        freedom,
         shared.annotators,
         third / (from_items + shared.variance) ** 1.5,
         units if units < n else None,

@@ -152,7 +152,7 @@ def student_above(statistic: float, freedom: float) -> float:
 
     Args:
         statistic: the statistic; may be infinite.
-        freedom: degrees of freedom, above 0, not necessarily whole.
+        freedom: degrees of freedom, above 0, not necessarily whole; if infinite, the distribution is normal.
 
     Example:
         >>> round(student_above(2.776, 4), 3)
@@ -160,6 +160,8 @@ def student_above(statistic: float, freedom: float) -> float:
     """
     if isinf(statistic):
         return 0.0 if statistic > 0 else 1.0
+    if isinf(freedom):
+        return float(scipy.special.ndtr(-statistic))
     return float(scipy.special.stdtr(freedom, -statistic))
 
 

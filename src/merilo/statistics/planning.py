@@ -648,7 +648,7 @@ def size_for_difference(found: CrossedDifference, *, power: float = 0.8) -> Stud
 
 
 def _quantiles(freedom: float, test: float, power: float) -> float:
-    return student_quantile(test, freedom) + student_quantile(power, freedom)
+    return quantile_of(test, freedom) + quantile_of(power, freedom)
 
 
 def _study_size(
