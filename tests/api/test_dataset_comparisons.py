@@ -8,63 +8,22 @@ from zipfile import ZipFile
 
 import pytest
 from command import merilo
+from compared_pools import RUN, answers, asked, pools
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
-from made_once import made_once
-from simulated_pool import simulated_pool
 from study_people import NAMES, answered, bundled_study, visits
 
 from merilo.datasets import dataset, names
 from merilo.items import Item, Split, read_split, write_splits
 
-RUN = ("run", "--shots", "0")
-
 #: What follows from the correction for several comparisons.
 CORRECTED = {"p_holm", "verdict", "verdict_sentence", "holds"}
-
-
-@made_once
-def pools(folder: Path) -> Path:
-    """Baselines of BPS and LCS with 40 items each, and their items in one folder."""
-    (folder / "data").mkdir()
-    for name in ("bps", "lcs"):
-        simulated_pool(folder / "pools", name, 40)
-        shutil.copy(folder / "pools" / name / "test.json", folder / "data" / f"{name}.json")
-    return folder / "pools"
 
 
 @pytest.fixture
 def people(tmp_path: Path) -> tuple[Path, Path]:
     found = pools(tmp_path)
     return found / "bps" / "baseline", found / "lcs" / "baseline"
-
-
-def items_of(folder: Path, name: str) -> list[dict]:
-    return json.loads((folder / "data" / f"{name}.json").read_text(encoding="utf-8"))["data"]["test"]
-
-
-def answers(folder: Path, name: str, to: Path, samples: int = 1, wrong: int = 0) -> Path:
-    """Answers to a dataset that are right except for the first items."""
-    lines = [
-        {
-            "id": item["meta"]["id"],
-            "answer": "10"[item["outputs"] != "0"] if at < wrong else item["outputs"],
-            "sample": sample,
-        }
-        for at, item in enumerate(items_of(folder, name))
-        for sample in range(1, samples + 1)
-    ]
-    to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return to
-
-
-def asked(folder: Path, model: str, datasets: str, name: str) -> Path:
-    done = merilo(
-        *RUN, "--model", model, "--datasets", datasets, "--data", folder / "data", "--out", folder / name
-    )
-    assert done.status == 0, done.err
-    return folder / name
 
 
 def compared(*words: object) -> dict:
@@ -123,8 +82,8 @@ def test_equivalence_within_the_margin_is_a_tie_and_is_marked(
     assert cell["beside_consensus"]["verdict"] == "human_level"
     assert cell["beside_consensus"]["tie"] is True
     shown = merilo("compare", *people, model, "--margin", "0.3").out
-    assert "0.975 ≡" in shown
-    assert "≡ equivalent to people within the margin" in shown
+    assert "0.975 [0.871–0.996] ≡" in shown
+    assert "≡ equivalent within the margin" in shown
 
 
 def test_the_total_is_the_mean_over_counted_datasets_and_names_the_missing(
@@ -328,21 +287,53 @@ def test_bad_input_is_refused_in_one_sentence(what: str, people: tuple[Path, Pat
 
 
 def test_the_terminal_shows_the_table_first_each_warning_once_and_the_tests_as_details(
-    people: tuple[Path, Path], tmp_path: Path
+    people: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for model in ("careful", "hasty"):
+    monkeypatch.setenv("COLUMNS", "110")
+    models = [tmp_path / model for model in ("careful", "hasty", "third-model-with-a-longer-name", "fourth")]
+    for place, model in enumerate(models):
         for name in ("bps", "lcs"):
-            answers(tmp_path, name, tmp_path / model / f"{name}.jsonl", wrong=2)
-    done = merilo("compare", *people, tmp_path / "careful", tmp_path / "hasty")
-    assert done.out.startswith("People and models")
-    assert len(done.out.splitlines()) <= 25
+            answers(tmp_path, name, model / f"{name}.jsonl", wrong=2 + place)
+    # A file that leaves out two items gives a warning with two numbers in it for each of its datasets.
+    for name in ("bps", "lcs"):
+        lines = (models[0] / f"{name}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        (models[0] / f"{name}.jsonl").write_text(
+            "".join(lines[: -1 if name == "bps" else -2]), encoding="utf-8"
+        )
+    done = merilo("compare", *people, *models, "--force")
+    lines = done.out.splitlines()
+    assert lines[0].strip() == "People and models"
+    assert len(lines) + len(done.err.splitlines()) < 40
+    assert max(map(len, lines)) <= 110
     assert "for these annotators" not in done.out
-    warnings = done.err.splitlines()
-    assert len(warnings) == len(set(warnings)) == 2
-    assert all(one.startswith("merilo: 2 models: ") for one in warnings)
-    detailed = merilo("compare", *people, tmp_path / "careful", tmp_path / "hasty", "--details").out
-    assert detailed.count("People and careful: acc, with 95 % intervals") == 2, "once for each dataset"
-    assert detailed.count("for these annotators") >= 4
+    assert done.err.splitlines() == [
+        "merilo: bps, careful: 1 item of the baseline without an answer of careful: left out (and 1 more like this: "
+        "--details)",
+        "merilo: 4 models: the first comparison sets a consensus of several people beside single answers of the "
+        "model, which favours the people",
+    ]
+    detailed = merilo("compare", *people, *models, "--force", "--details")
+    assert detailed.out.count("People and careful: acc, with 95 % intervals") == 2, "once for each dataset"
+    assert detailed.out.count("for these annotators") >= 4
+    assert detailed.err.count("without an answer of careful") == 2
+
+
+@pytest.mark.parametrize("rejected", [False, True])
+def test_a_rejected_baseline_is_not_peoples_total(
+    rejected: bool, people: tuple[Path, Path], tmp_path: Path
+) -> None:
+    record = people[1] / "baseline.json"
+    content = json.loads(record.read_text(encoding="utf-8"))
+    content["status"] = "rejected" if rejected else "accepted"
+    record.write_text(json.dumps(content), encoding="utf-8")
+    run = asked(tmp_path, "gold", "bps,lcs", "run")
+    found = compared(*people, run)["total"]
+    value = None if rejected else content["metrics"]["acc"]["value"]
+    assert found["people"]["value"] == value, "BPS does not count in the total"
+    assert found["models"]["gold (built-in)"]["people_on_the_same"] == value
+    assert found["models"]["gold (built-in)"]["value"] == 1.0
+    shown = merilo("compare", *people, run).out
+    assert ("Rejected baselines do not count in people’s total: LCS." in shown) == rejected
 
 
 def test_a_baseline_of_experts_is_refused_with_what_to_give_instead(

@@ -223,7 +223,7 @@ def test_a_folder_that_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = model(tmp_path / "m.csv", guesses())
     empty = merilo("compare", tmp_path / "nothing", file)
     assert empty.status == 2
-    assert "is not a baseline folder" in empty.complaint
+    assert "does not exist" in empty.complaint
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "baseline.json").write_text('{"provenance": {"parameters": {"metric": 3}}}')

@@ -1,4 +1,4 @@
-"""The annotators of a baseline, read from its folder or from memory."""
+"""The annotators of a baseline, read from its folder or from memory; or the items of a dataset without annotators."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.record import BASELINE_FILE, read_record
+from merilo.baselines.record import BASELINE_FILE, CostRecord, cost_record, read_record
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_parquet
 from merilo.items import Item, read_split
+from merilo.metrics.scoring import has_gold
 from merilo.people.collection_design import asked_by_design
 from merilo.people.decision import adaptive_votes_needed, votes_needed
 from merilo.people.gold import read_gold
+from merilo.people.gold_file import text_of
 from merilo.people.votes import Votes, encode
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
@@ -58,10 +60,10 @@ class WholeStudy:
 
 @dataclass(frozen=True, slots=True)
 class StoredBaseline:
-    """The annotators of a baseline and their answers to the items that have gold.
+    """The annotators of a baseline and their answers to the items that have gold; there may be no annotators.
 
     Attributes:
-        folder: the baseline's folder, with its name as given.
+        folder: the baseline's folder, with its name as given; without annotators, where the items come from.
         names: shape (items,), the items' ids as text.
         gold: shape (items,), the gold answers as text.
         items: shape (items,), the items with their gold answers, as the scorer expects them.
@@ -82,6 +84,8 @@ class StoredBaseline:
             they are not known to be a sample.
         numbers: shape (items,), the items' numbers in the study.
         study: all answers of the study.
+        cost: what the annotators cost, and how long they took; `None` without annotators.
+        asked: how many items the annotators were asked, without control items.
     """
 
     folder: str
@@ -103,6 +107,8 @@ class StoredBaseline:
     by_design: NDArray[np.bool_] | None = None
     numbers: tuple[int, ...] = ()
     study: WholeStudy | None = None
+    cost: CostRecord | None = None
+    asked: int = 0
 
     @property
     def single_answers(self) -> StoredBaseline:
@@ -195,6 +201,7 @@ def read_stored_baseline(
             tables["annotators"],
             record.status,
             record.reasons,
+            record.cost,
             clusters,
             record.sampled,
         ),
@@ -227,11 +234,55 @@ def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> Sto
         baseline.annotators,
         baseline.status,
         tuple(reason.en for reason in baseline.reasons),
+        cost_record(baseline.cost),
         clusters,
         (len(baseline.whole.population.of), baseline.whole.population.items) if baseline.whole else None,
     )
     _names(baseline.consensus.filter(pl.col("gold").is_not_null()), tables.source)
     return _crowd(tables, scored, baseline.declaration, baseline.settings)
+
+
+def items_without_people(
+    items: Sequence[Item], declaration: Dataset, source: str, *, cluster: str | None = None
+) -> StoredBaseline:
+    """Return the items of a dataset that have gold answers, without annotators, for a comparison of models alone.
+
+    Args:
+        items: the items.
+        declaration: the dataset.
+        source: where the items come from, for messages.
+        cluster: the field of the items' clusters; by default, that of the dataset.
+
+    Raises:
+        UsageError: there is no field `cluster`.
+        DataError: no item has a gold answer, or all items belong to one cluster.
+    """
+    known = tuple(item for item in items if has_gold(item))
+    if not known:
+        raise DataError(f"no item has a gold answer: add {argument('data', 'FILE')}", file=source)
+    names = tuple(str(item.id) for item in known)
+    numbers = tuple(range(len(known)))
+    clusters = find_clusters(
+        cluster, declaration.cluster, numbers, [fields_of(dict(zip(numbers, known, strict=True)))]
+    )
+    codes = clusters.codes(numbers) if clusters else None
+    none = np.empty(0, dtype=np.int32)
+    return StoredBaseline(
+        source,
+        names,
+        tuple(text_of(item.outputs) or "" for item in known),
+        known,
+        declaration,
+        (None,) * len(known),
+        Votes(none, none, none, len(known), 0, 0, codes),
+        (),
+        (),
+        None,
+        np.zeros(len(known), dtype=np.int64),
+        Settings(),
+        clusters=clusters,
+        numbers=numbers,
+    )
 
 
 def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
@@ -264,6 +315,7 @@ class _Tables:
     annotators: pl.DataFrame
     status: str
     reasons: tuple[str, ...]
+    cost: CostRecord
     clusters: ItemClusters | None = None
     sampled: tuple[int, int] | None = None
 
@@ -313,6 +365,8 @@ def _crowd(
         coded[BY_DESIGN].to_numpy() if BY_DESIGN in coded.columns else None,
         tuple(known["item"].to_list()),
         WholeStudy(tables.responses, tables.annotators),
+        tables.cost,
+        tables.consensus.height,
     )
 
 

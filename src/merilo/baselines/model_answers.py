@@ -425,21 +425,17 @@ def split_arguments(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Separate the folders of baselines from models; a baseline is a folder with `baseline.json`.
 
     Raises:
-        InputError: a path does not exist, is an empty folder, or is an archive; or there is no baseline.
+        InputError: a path does not exist, is an empty folder, or is an archive.
     """
     baselines = [path for path in paths if (path / BASELINE_FILE).is_file()]
-    for path in paths if baselines else paths[:1]:
-        _refuse_archive(path)
     for path in paths:
+        _refuse_archive(path)
         if (path / EXPERTS_FILE).is_file():
             raise InputError(
                 "holds a baseline of experts, without their answers to single items: give the "
                 "folder of 'merilo baseline'",
                 file=shown(path),
             )
-    if not baselines:
-        raise InputError(f"is not a baseline folder: {BASELINE_FILE} is missing", file=shown(paths[0]))
-    for path in paths:
         if path.is_dir() and not any(path.iterdir()):
             raise InputError("is an empty folder", file=shown(path))
         if not path.exists():

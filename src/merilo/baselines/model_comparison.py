@@ -1,16 +1,18 @@
-"""Comparison of annotators with models on the same items.
+"""Comparison of annotators with models, and of models with each other, on the same items.
 
 Single answers of annotators are compared with single answers of the model, and the majority of five annotators with the
 majority of five answers of the model. The usual published comparison sets the consensus of the baseline against the
-model's answers; it is marked as unlike if the model answered each item once.
+model's answers; it is marked as unlike if the model answered each item once. Every model after the first is compared
+with the first one too, by the same differences and verdicts, in which items are then the only source of chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -24,12 +26,15 @@ from merilo.baselines.model_verdicts import (
     ComparisonVerdict,
     Holds,
     Margin,
+    Outcome,
     verdicts,
 )
 from merilo.baselines.quality import PROCEDURES
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
+from merilo.metrics.classification import f1_macro, mcc
 from merilo.metrics.label_comparison import compare_labels
+from merilo.metrics.score import Score
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.models.harness_logs import LogMapping
 from merilo.models.sheets import NoLabels
@@ -38,13 +43,14 @@ from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_r
 from merilo.people.uncertainty.two_way import influences, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
-from merilo.statistics.crossed_difference import CrossedDifference, crossed_difference
-from merilo.statistics.intervals import Interval
+from merilo.statistics.crossed_difference import NO_ANNOTATORS, CrossedDifference, crossed_difference
+from merilo.statistics.intervals import Interval, cluster_codes, mean_interval
 from merilo.statistics.paired_tests import Difference, compare_scores
 from merilo.text import Text, joined
 from merilo.wording import counted_noun, listed
 
-Kind: TypeAlias = Literal["consensus", "single", "majority"]
+#: What is compared with the model's answers; `first` are the answers of the first model.
+Kind: TypeAlias = Literal["consensus", "single", "majority", "first"]
 #: The metric by which programs of people are compared with those of a model.
 PROGRAM_METRIC: Final = "pass@1"
 
@@ -56,18 +62,21 @@ _COMMITTEES: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One comparison of annotators with a model.
+    """One comparison of annotators, or of the first model, with a model.
 
     Attributes:
-        kind: consensus against the model's answers, single annotator against single answer, or majority
-            against majority.
+        kind: consensus against the model's answers, single annotator against single answer, majority
+            against majority, or the answers of the first model against those of this one.
         like: whether both sides have as many answers per item, decided in the same way.
-        difference: model minus annotators, paired by item; its interval and its test are for these annotators.
-        crossed: the difference over items and annotators together; `None` if the metric is not a mean over items.
+        difference: model minus annotators or first model, paired by item; its interval and its test are for these
+            annotators.
+        crossed: the difference over items and annotators together, or of two models over items; `None` if the
+            metric is not a mean over items.
         corrected: `p` after Holm's correction over all models with this kind of comparison, or over all
             comparisons of several datasets.
         verdict: what may be said about the difference.
         holds: under which other choices the verdict is the same; `None` if it is not told or this was not tried.
+        beside: the name of the first model; empty if people are compared.
     """
 
     kind: Kind
@@ -77,10 +86,12 @@ class Match:
     corrected: float = 1.0
     verdict: ComparisonVerdict | None = None
     holds: Holds | None = None
+    beside: str = ""
 
     def compared(self, margin: Margin | None, annotators: int) -> Compared:
         """Return what its verdict is told from; `annotators` is the number of those of the study."""
-        return Compared(self.p, self.difference.value, self.crossed, margin, annotators)
+        of_study = 0 if self.beside else annotators
+        return Compared(self.p, self.difference.value, self.crossed, margin, of_study)
 
     @property
     def both(self) -> Interval | None:
@@ -109,21 +120,24 @@ class ModelComparison:
 
     Attributes:
         model: the model's name.
-        n: how many items have both a consensus and an answer of the model.
+        score: the metric of the model's answers on the compared items, with its interval over items.
+        n: how many items have both a consensus and an answer of the model; without people, an answer of the model.
         undecided: how many items were left out because they have no consensus.
         people_only: items of the baseline that the model did not answer; empty without `force`.
         model_only: items that the model answered and the baseline does not have; empty without `force`.
         samples: the smallest and the largest number of answers of the model to an item.
-        matches: the comparisons that could be made.
+        matches: the comparisons with people that could be made.
         missing: mapping from kind to the reason why this comparison could not be made.
         percentile_rank: the share of annotators whose true score is below the model's, with its interval.
             `None` if no annotator answered enough items.
         people: how many annotators this share is computed over.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
         no_labels: the answers that are none of the dataset's labels; `None` if all are.
+        first: the comparison with the first model; `None` for the first model itself.
     """
 
     model: str
+    score: Score
     n: int
     undecided: int
     people_only: tuple[str, ...]
@@ -135,6 +149,17 @@ class ModelComparison:
     people: int
     log: LogMapping | None = None
     no_labels: NoLabels | None = None
+    first: Match | None = None
+
+    @property
+    def every(self) -> tuple[Match, ...]:
+        """Return the comparisons with people, then that with the first model."""
+        return (*self.matches, self.first) if self.first else self.matches
+
+    @property
+    def marked(self) -> tuple[Match, ...]:
+        """Return the comparisons that tables show: those with people, or else that with the first model."""
+        return self.matches or self.every
 
     @property
     def rank(self) -> tuple[float, Interval] | None:
@@ -146,17 +171,19 @@ def compare(
     crowd: StoredBaseline,
     models: Sequence[Samples],
     *,
+    first: str | None = None,
     metric: str | None = None,
     force: bool = False,
     margin: Margin | None = None,
     seed: int = 0,
     min_answers: int = MIN_ANSWERS,
 ) -> list[ModelComparison]:
-    """Compare the annotators of a baseline with models on the same items.
+    """Compare the annotators of a baseline with models on the same items, and the other models with the first.
 
     Args:
-        crowd: the annotators of the baseline.
+        crowd: the annotators of the baseline, or the items of a dataset without annotators.
         models: the models' answers.
+        first: the model with which the others are compared, if it is among them; by default, the first one.
         metric: a metric that fits the dataset's answers; by default, the baseline's main metric.
         force: if the items differ, compare on the items that both answered.
         margin: the largest difference that counts as none; without it, equivalence is not tested.
@@ -170,8 +197,10 @@ def compare(
         UsageError: a file is given for two models, or the metric does not fit the answers.
         DataError: the items differ and `force` is not given, or there are no common items.
     """
-    files = [model.file for model in models]
-    if twice := next((file for file in files if files.count(file) > 1), None):
+    files = [Path(model.file).resolve() for model in models]
+    if twice := next(
+        (model.file for model, file in zip(models, files, strict=True) if files.count(file) > 1), None
+    ):
         raise UsageError(f"{twice} is given twice: give each file once")
     if crowd.declaration.answer.kind == "criteria":
         raise UsageError(
@@ -189,15 +218,21 @@ def compare(
             f"{crowd.metric} of {crowd.declaration.name} has no value for single items, so models "
             "cannot be compared by it"
         )
+    reference = models[0] if first is None else next((one for one in models if one.model == first), None)
     comparisons = [
-        _comparison(crowd, model, force=force, seed=seed, min_answers=min_answers) for model in models
+        _comparison(crowd, model, reference, force=force, seed=seed, min_answers=min_answers)
+        for model in models
     ]
     for kind in KINDS:
         annotators = crowd.votes.annotators
-        matches = [match for one in comparisons for match in one.matches if match.kind == kind]
+        matches = [match for one in comparisons for match in one.every if match.kind == kind]
         told = iter(verdicts([match.compared(margin, annotators) for match in matches]))
         comparisons = [
-            replace(one, matches=tuple(_told(match, kind, told) for match in one.matches))
+            replace(
+                one,
+                matches=tuple(_told(match, kind, told) for match in one.matches),
+                first=_told(one.first, kind, told) if one.first else None,
+            )
             for one in comparisons
         ]
     return comparisons
@@ -212,7 +247,7 @@ def _told(match: Match, kind: Kind, told: Iterator[tuple[float, ComparisonVerdic
 
 
 def _comparison(
-    crowd: StoredBaseline, model: Samples, *, force: bool, seed: int, min_answers: int
+    crowd: StoredBaseline, model: Samples, first: Samples | None, *, force: bool, seed: int, min_answers: int
 ) -> ModelComparison:
     metric = crowd.metric
     own = set(crowd.names)
@@ -220,14 +255,12 @@ def _comparison(
     model_only = tuple(name for name in model.answers if name not in own)
     if (people_only or model_only) and not force:
         raise DataError(_subsets(crowd, model, people_only, model_only), file=model.file)
-    answered = [place for place, name in enumerate(crowd.names) if name in model.answers]
+    answered = _answered(crowd, model)
     if not answered:
         raise DataError(f"answers none of the {len(crowd.names)} items of {crowd.folder}", file=model.file)
-    if metric == "grade_norm":
-        answered = _whole_variants(crowd, answered, model)
     # In the exam, a question without consensus counts as blank, because every question of a variant is scored.
     programs = metric == PROGRAM_METRIC
-    no_blanks = metric != "grade_norm" and not programs
+    no_blanks = crowd.annotators and metric != "grade_norm" and not programs
     decided = [place for place in answered if not no_blanks or crowd.consensus[place] is not None]
     if not decided:
         raise DataError(f"none of the {len(answered)} items has a consensus", file=crowd.folder)
@@ -235,24 +268,29 @@ def _comparison(
     given = [model.answers[name] for name in everybody.names]
     scores = _Scores.of(single := everybody.single_answers, given)
     missing: dict[Kind, str] = {}
-    matches = [] if programs else [_consensus(agreed, [model.answers[name] for name in agreed.names], seed)]
-    if programs:
+    matches = []
+    if not crowd.annotators:
+        pass
+    elif programs:
         matches.append(_single(single, scores, seed))
         missing = dict.fromkeys(
             ("consensus", "majority"), "programs have no consensus: each person's program is a sample"
         )
-    elif metric in MEANS:
-        matches.append(_single(single, scores, seed))
-        committee = _majority(everybody, given, seed)
-        if isinstance(committee, Match):
-            matches.append(committee)
-        else:
-            missing["majority"] = committee
     else:
-        missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
+        matches.append(_consensus(agreed, [model.answers[name] for name in agreed.names], seed))
+        if metric in MEANS:
+            matches.append(_single(single, scores, seed))
+            committee = _majority(everybody, given, seed)
+            if isinstance(committee, Match):
+                matches.append(committee)
+            else:
+                missing["majority"] = committee
+        else:
+            missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
     rank, people = _percentile_rank(single.votes, scores, min_answers)
     return ModelComparison(
         model.model,
+        _score(agreed, [model.answers[name] for name in agreed.names], seed),
         len(decided),
         len(answered) - len(decided),
         people_only,
@@ -264,7 +302,50 @@ def _comparison(
         people,
         model.log,
         model.no_labels,
+        None if first is None or model is first else _beside_first(crowd, first, model, seed),
     )
+
+
+def _answered(crowd: StoredBaseline, *models: Samples) -> list[int]:
+    """Return the places of the items that all these models answered; of an exam, of whole variants only."""
+    found = [
+        place for place, name in enumerate(crowd.names) if all(name in model.answers for model in models)
+    ]
+    return _whole_variants(crowd, found, models[-1]) if found and crowd.metric == "grade_norm" else found
+
+
+def _score(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> Score:
+    """Return the mean score of a model's answers to these items; for a metric of labels, that of its first answers."""
+    metric, n = crowd.metric, len(crowd.names)
+    clusters = None if crowd.votes.cluster is None else crowd.votes.cluster.tolist()
+    if metric in OF_LABELS:
+        rule = mcc if metric == "mcc" else f1_macro
+        return rule([answers[0] for answers in given], crowd.gold, clusters=clusters, seed=seed)
+    scores = model_scores(crowd, range(n), given)
+    if metric != "grade_norm":
+        return Score(metric, float(scores.mean()), n, mean_interval(scores, clusters, seed=seed))
+    codes = cluster_codes([str(item.meta.get("variant")) for item in crowd.items])
+    grades = np.bincount(codes, weights=scores) / np.bincount(codes)
+    interval = mean_interval(grades, over="variants", seed=seed) if grades.size > 1 else None
+    return Score(metric, float(scores.mean()), n, interval)
+
+
+def _beside_first(crowd: StoredBaseline, first: Samples, model: Samples, seed: int) -> Match:
+    """Compare the mean scores of two models' answers to the items that both answered."""
+    places = _answered(crowd, first, model)
+    if not places:
+        raise DataError(f"has no item in common with {first.file}", file=model.file)
+    crowd = crowd.on(places)
+    clusters = crowd.votes.cluster
+    sides = [[one.answers[name] for name in crowd.names] for one in (first, model)]
+    if crowd.metric in OF_LABELS:
+        theirs, mine = ([answers[0] for answers in side] for side in sides)
+        difference = compare_labels(crowd.metric, theirs, mine, crowd.gold, clusters=clusters, seed=seed)
+        return Match("first", True, difference, None, beside=first.model)
+    before, after = (model_scores(crowd, range(len(places)), side) for side in sides)
+    difference = compare_scores(before, after, clusters=clusters, seed=seed)
+    crossed = crossed_difference(before, after, NO_ANNOTATORS, clusters=clusters)
+    return Match("first", True, difference, crossed, beside=first.model)
 
 
 def _subsets(
@@ -282,13 +363,16 @@ def _subsets(
         parts.append(f"the run is unfinished ({model.unasked} items; the same 'merilo run' asks them)")
     if model_only:
         parts.append(
-            f"{len(model_only)} {'answer is' if len(model_only) == 1 else 'answers are'} to items outside the baseline "
+            f"{counted_noun(len(model_only), 'answer is', 'answers are')} to items outside "
+            f"{'the baseline' if crowd.annotators else crowd.folder} "
             f"({listed([name[:40] for name in model_only], 5)})"
         )
+    if len(people_only) == len(crowd.names):
+        return f"{' and '.join(parts)}: there is no item in common"
+    in_baseline = f" (in merilo baseline: {argument('common_items', given=True)})" if crowd.annotators else ""
     return (
-        f"{' and '.join(parts)}: results on different items are not comparable; use {argument('force', given=True)} "
-        f"(in merilo baseline: {argument('common_items', given=True)}) to compare on the "
-        f"{len(crowd.names) - len(people_only)} items that both answered"
+        f"{' and '.join(parts)}: results on different items are not comparable; use {argument('force', given=True)}"
+        f"{in_baseline} to compare on the {len(crowd.names) - len(people_only)} items that both answered"
     )
 
 
@@ -505,7 +589,7 @@ def _percentile_rank(
 
 
 def verdict_sentence(match: Match, model: str) -> Text:
-    """Describe the verdict of a comparison in one sentence.
+    """Describe the verdict of a comparison with people or with the first model in one sentence.
 
     Args:
         match: the comparison, which has a verdict.
@@ -517,6 +601,8 @@ def verdict_sentence(match: Match, model: str) -> Text:
     verdict, difference = match.verdict, match.difference
     if verdict is None:
         raise ValueError("the comparison has no verdict")
+    if match.beside:
+        return _model_sentence(match, verdict, model)
     mine, theirs = _sides(match.kind, model)
     scores = Text(
         "{name:capital}: {mine} scored {model:.3f} and {theirs} {people:.3f}",
@@ -541,12 +627,52 @@ def verdict_sentence(match: Match, model: str) -> Text:
             "from {low} to {high}{needed}{when}.",
             scores=scores,
             crossed=match.crossed is not None,
-            low=_signed(match.interval.low),
-            high=_signed(match.interval.high),
+            low=signed(match.interval.low),
+            high=signed(match.interval.high),
             needed=_needed(verdict),
             when=when,
         )
     return _told_sentence(scores, verdict, when, crossed=match.crossed is not None)
+
+
+_BESIDE_MODEL: Final[Mapping[Outcome, Text]] = {
+    "above": Text("above {other}"),
+    "below": Text("below {other}"),
+    "not_worse": Text("not worse than {other} (by {margin:g})"),
+    "human_level": Text("equivalent to {other} (within ±{margin:g})"),
+    "untold": Text("cannot be told"),
+}
+
+
+def _model_sentence(match: Match, verdict: ComparisonVerdict, model: str) -> Text:
+    """Describe the verdict of a comparison of two models."""
+    difference, margin = match.difference, verdict.margin
+    name = Text(
+        _BESIDE_MODEL[verdict.outcome].english,
+        other=match.beside,
+        margin=margin.value if margin else 0.0,
+    )
+    return Text(
+        "{outcome:capital}: {model} scored {mine:.3f} and {other} {theirs:.3f}, difference {difference} "
+        "[{low}, {high}], p = {p:.2g} after Holm’s correction, {n:# item|# items}{needed}{when}.",
+        outcome=name,
+        model=model,
+        other=match.beside,
+        mine=difference.second,
+        theirs=difference.first,
+        difference=signed(difference.value),
+        low=signed(match.interval.low),
+        high=signed(match.interval.high),
+        p=match.corrected,
+        n=difference.n,
+        needed=_items_needed(verdict),
+        when=_when(margin),
+    )
+
+
+def _items_needed(verdict: ComparisonVerdict) -> Text | str:
+    needed = verdict.needed
+    return Text("; it would take about {items} items", items=needed.items) if needed else ""
 
 
 def holds_sentence(holds: Holds) -> Text:
@@ -668,8 +794,10 @@ def _outcome_name(verdict: ComparisonVerdict, difference: float) -> Text:
     return Text("at human level (within ±{margin:g})", margin=margin)
 
 
-def _signed(value: float) -> Text:
-    return Text("−{size:.3f}", size=-value) if value < 0 else Text("+{size:.3f}", size=value)
+def signed(value: float, digits: int = 3) -> Text:
+    """Return a number with its sign; a minus is as long as a plus."""
+    size = Text(f"{{size:.{digits}f}}", size=abs(value))
+    return Text("−{size}", size=size) if value < 0 else Text("+{size}", size=size)
 
 
 def _needed(verdict: ComparisonVerdict) -> Text | str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
@@ -62,6 +63,7 @@ class OppositeOutcomes:
         n: the items that the consensus and the model answered.
         only_people: ids of items on which the consensus is right and the model wrong, in the order of the baseline.
         only_model: the reverse.
+        beside: the first model, whose answers take the place of the consensus; empty if there are people.
         group_field: the field of the groups; `None` if the items have none, or more than 60 values of it.
         group_of: mapping from item id to the value of the field; items without a value are left out.
         groups: mapping from the value of the field to the counts, in the order of values.
@@ -71,6 +73,7 @@ class OppositeOutcomes:
     n: int
     only_people: tuple[str, ...]
     only_model: tuple[str, ...]
+    beside: str = ""
     group_field: str | None = None
     group_of: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, GroupCounts] = field(default_factory=dict)
@@ -81,30 +84,32 @@ class OppositeOutcomes:
         return people | dict.fromkeys(self.only_model, "model")
 
 
-def opposite_outcomes(crowd: StoredBaseline, model: Samples, *, by: Sequence[str] = ()) -> OppositeOutcomes:
+def opposite_outcomes(
+    crowd: StoredBaseline, model: Samples, first: Samples | None = None, *, by: Sequence[str] = ()
+) -> OppositeOutcomes:
     """Find the items on which the consensus is right and a model wrong, and the reverse.
 
     Args:
         crowd: the annotators of the baseline.
         model: the model's answers.
+        first: the answers of the first model, which take the place of the consensus if there are no annotators.
         by: fields of the items; the first defines the groups. By default, the field of the dataset's metric
             by group, or `domain`.
     """
-    places = [
-        place
-        for place, name in enumerate(crowd.names)
-        if name in model.answers and crowd.consensus[place] is not None
-    ]
-    people = item_shares(crowd, places, [str(crowd.consensus[place]) for place in places])
-    owner = [place for place in places for _ in model.answers[crowd.names[place]]]
-    each = item_shares(crowd, owner, [one for place in places for one in model.answers[crowd.names[place]]])
-    position = np.repeat(np.arange(len(places)), [len(model.answers[crowd.names[place]]) for place in places])
-    samples = np.bincount(position, minlength=len(places))
-    right = np.bincount(position, each >= 1, minlength=len(places)) > samples / 2
-    wrong = np.bincount(position, each <= 0, minlength=len(places)) > samples / 2
+    theirs = (
+        first.answers
+        if first
+        else {
+            name: (label,)
+            for name, label in zip(crowd.names, crowd.consensus, strict=True)
+            if label is not None
+        }
+    )
+    places = [place for place, name in enumerate(crowd.names) if name in model.answers and name in theirs]
+    (people, not_people), (right, wrong) = (_decided(crowd, places, one) for one in (theirs, model.answers))
     names = [crowd.names[place] for place in places]
-    only_people = tuple(names[at] for at in np.flatnonzero((people >= 1) & wrong))
-    only_model = tuple(names[at] for at in np.flatnonzero((people <= 0) & right))
+    only_people = tuple(names[at] for at in np.flatnonzero(people & wrong))
+    only_model = tuple(names[at] for at in np.flatnonzero(not_people & right))
     group_field = _field(crowd, by)
     group_of = {
         crowd.names[place]: value
@@ -118,10 +123,27 @@ def opposite_outcomes(crowd: StoredBaseline, model: Samples, *, by: Sequence[str
         len(places),
         only_people,
         only_model,
+        first.model if first else "",
         group_field if group_of else None,
         group_of,
         _counted(group_of, only_people, only_model),
     )
+
+
+def _decided(
+    crowd: StoredBaseline, places: Sequence[int], answers: Mapping[str, Sequence[str]]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the items on which more than half of the answers are right, and wrong, each of the shape of `places`."""
+    given = [answers[crowd.names[place]] for place in places]
+    samples = np.array([len(one) for one in given], dtype=np.int64)
+    each = item_shares(
+        crowd, np.repeat(places, samples).tolist(), [answer for one in given for answer in one]
+    )
+    at = np.repeat(np.arange(len(places)), samples)
+    right, wrong = (
+        np.bincount(at, rated, minlength=len(places)) > samples / 2 for rated in (each >= 1, each <= 0)
+    )
+    return right, wrong
 
 
 def item_shares(crowd: StoredBaseline, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
@@ -194,6 +216,8 @@ def model_disagreement(
         UsageError: no item has a field of `by`, or it has more than a thousand values.
     """
     values = {name: _values(crowd, name) for name in by}
+    if not crowd.annotators:
+        return ModelDisagreement(model.model, None, "there are no people")
     if crowd.declaration.answer.kind not in _CLOSED:
         return ModelDisagreement(model.model, None, "answers are free, not labels of a closed set")
     if max((len(given) for given in model.answers.values()), default=0) < LEAST:

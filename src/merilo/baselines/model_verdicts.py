@@ -1,4 +1,4 @@
-"""Verdicts of comparisons with people: above people, at human level, not worse, below, or not told by this study."""
+"""Verdicts of comparisons with people or another model: above, at the same level, not worse, below, or not told."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonVerdict:
-    """What may be said about the difference between people and a model.
+    """What may be said about the difference between people and a model, or between two models.
 
     Attributes:
         outcome: above people; at human level (equivalent within the margin); not worse than people by the margin; below
@@ -105,7 +105,8 @@ class Compared(NamedTuple):
         crossed: the difference over items and annotators; `None` if the metric is not a mean over items.
         margin: the margin; without it only above, below and untold are possible. A planned margin is left out
             if there are too few items or annotators.
-        annotators: how many annotators the study has; used where there is no difference over items and annotators.
+        annotators: how many annotators the study has, 0 if two models are compared; used where there is no
+            difference over items and annotators.
     """
 
     p: float
@@ -158,7 +159,7 @@ def verdicts(
 
 def _without_margin(one: Compared, p: float, fewest: int) -> ComparisonVerdict:
     annotators = one.crossed.annotators if one.crossed else one.annotators
-    if annotators < fewest:
+    if 0 < annotators < fewest:
         return ComparisonVerdict("untold", None, few_annotators=annotators)
     significant = _by_difference(p, one.value)
     return ComparisonVerdict(significant or "untold", None, significant=significant)
@@ -194,7 +195,7 @@ def _too_small(one: CrossedDifference, fewest_annotators: int) -> str | None:
         f"at least {fewest} {what} (the study has {there})"
         for there, fewest, what in (
             (one.clusters or one.n, FEWEST_ITEMS, "clusters of items" if one.clusters else "items"),
-            (one.annotators, fewest_annotators, "annotators"),
+            (one.annotators or fewest_annotators, fewest_annotators, "annotators"),
         )
         if there < fewest
     ]

@@ -1,4 +1,4 @@
-"""`merilo compare`: compare people with models on the same items."""
+"""`merilo compare`: compare people with models, and models with each other, on the same items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
@@ -17,9 +17,10 @@ from merilo.cli.output import check_places, emit_json, say, working
 from merilo.errors import UsageError
 from merilo.settings import INPUT, OUTPUT, ComparisonSettings
 from merilo.strict_json import Json, as_text
-from merilo.text import Text
+from merilo.text import Text, own_language
 
 if TYPE_CHECKING:
+    from merilo.reports.comparison import Comparison
     from merilo.reports.dataset_comparisons import DatasetComparisons
 
 app = typer.Typer(add_completion=False)
@@ -29,20 +30,29 @@ Form: TypeAlias = Literal["table", "markdown", "latex", "html"]
 
 @app.command()
 @takes_settings(of=ComparisonSettings)
-def people_against_models(
+def people_and_models_compared(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="BASELINE... RUN...",
-            help="Human baselines (folders of 'merilo baseline --out') and models: runs, files of answers "
-            "(id, answer, sample), or logs of another harness.",
+            metavar="[BASELINE]... RUN...",
+            help="Human baselines (folders of 'merilo baseline --out'), if there are any, and models: runs, files of "
+            "answers (id, answer, sample), or logs of another harness.",
         ),
     ],
     *,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Without baselines and runs: the dataset of the answers, a name or the path of a YAML declaration.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The items with ids and gold answers, if the baseline was made without them.",
+            help="The items with ids and gold answers, if the baseline was made without them, or if there are neither "
+            "baselines nor runs.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -51,7 +61,8 @@ def people_against_models(
         Form | None,
         typer.Option(
             "--format",
-            help="The form of the table over all datasets; html is a page in both languages.",
+            help="The form of the table over all datasets; html is a page in both languages. Default: by the suffix of "
+            "--out.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -60,6 +71,14 @@ def people_against_models(
         typer.Option(
             metavar="FILE",
             help="Write the table to this new file. Default: standard output.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw the differences with their intervals, one row a dataset: a new .svg, .pdf or .png file.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -82,38 +101,34 @@ def people_against_models(
     ] = False,
     json_to: JsonOption = None,
 ) -> int:
-    """Compare people with models on the same items: a table over all datasets, verdicts, and with --details the tests.
+    """Compare people with models, and the other models with the first one, on the same items.
 
-    Exit status 1: a model's items are not those of the baseline, and --force was not given.
+    Exit status 1: models answered other items than the baseline or the first model, and --force was not given.
     """
-    from merilo.atomic_write import write_text  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.atomic_write import write_bytes, write_text  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.baselines.model_answers import split_arguments  # noqa: PLC0415
-    from merilo.baselines.record import BASELINE_FILE, read_record  # noqa: PLC0415
-    from merilo.reports.comparison import compare  # noqa: PLC0415
-    from merilo.reports.dataset_comparisons import compare_datasets, on_one_dataset  # noqa: PLC0415
+    from merilo.baselines.record import BASELINE_FILE  # noqa: PLC0415
 
     baselines, models = split_arguments(paths)
-    if not models:
-        raise UsageError("give a model too: a run, a file of answers or a log")
     needed = [*(one / BASELINE_FILE for one in baselines), *models, data]
     check_places(needed, json_to, out)
-    check_places(needed, None, items_to)
-    if items_to is not None and items_to.suffix.lower() not in _ITEM_FORMS:
-        raise UsageError("takes a file that ends in .csv, .json or .jsonl", field="--items")
-    one = len(baselines) == 1 and form is None and out is None
-    one = one and (
-        settings.metric is not None or not read_record(baselines[0]).settings(baselines[0])[1].answer.criteria
-    )
+    for place in (items_to, chart):
+        check_places(needed, None, place)
+    _refuse_suffix(items_to, "--items", ".csv", ".json", ".jsonl")
+    _refuse_suffix(chart, "--chart", ".svg", ".pdf", ".png")
+    if dataset is not None and baselines:
+        raise UsageError("is for models without a baseline, which knows its dataset", field="--dataset")
+    if form is None and out is not None:
+        form = _FORMS.get(out.suffix.lower())
+    whole = form is not None or out is not None
     with working(Text("Comparing people with models")):
-        if one:
-            result = on_one_dataset(compare(baselines[0], models, data=data, settings=settings))
-        else:
-            result = compare_datasets(baselines, models, data=data, settings=settings)
+        result, alone = _compared(baselines, models, dataset, data, settings, whole=whole)
     if items_to is not None:
         _write_items(items_to, result.item_rows())
+    if chart is not None:
+        write_bytes(chart, result.chart(chart.suffix.lower(), own_language()))
     if json_to:
-        (alone,) = result.results.values() if one else (result,)
-        emit_json(alone.to_dict(), json_to)
+        emit_json((alone or result).to_dict(), json_to)
     if out is not None:
         write_text(out, _rendered(result, form))
     elif form not in {None, "table"}:
@@ -122,12 +137,43 @@ def people_against_models(
         from merilo.cli.compare_table import show_comparisons  # noqa: PLC0415 - the JSON needs no tables
 
         show_comparisons(result, details=details)
-    for sentence in _remarks(result):
+    for sentence in _remarks(result, every=details):
         say(sentence)
     return 0
 
 
-_ITEM_FORMS = frozenset({".csv", ".json", ".jsonl"})
+def _compared(
+    baselines: list[Path],
+    models: list[Path],
+    dataset: str | None,
+    data: Path | None,
+    settings: ComparisonSettings,
+    *,
+    whole: bool,
+) -> tuple[DatasetComparisons, Comparison | None]:
+    """Compare people and models; also return the comparison if it is on one dataset and the table is not asked for."""
+    from merilo.baselines.record import read_record  # noqa: PLC0415 - slow
+    from merilo.reports.comparison import compare  # noqa: PLC0415
+    from merilo.reports.dataset_comparisons import compare_datasets, on_one_dataset  # noqa: PLC0415
+
+    if len(baselines) == 1 and models and not whole:
+        folder = baselines[0]
+        if settings.metric is not None or not read_record(folder).settings(folder)[1].answer.criteria:
+            alone = compare(folder, models, data=data, settings=settings)
+            return on_one_dataset(alone), alone
+    result = compare_datasets(baselines, models, dataset=dataset, data=data, settings=settings)
+    if baselines or whole or len(result.table.columns) > 1 or not result.results:
+        return result, None
+    (alone,) = result.results.values()
+    return on_one_dataset(alone), alone
+
+
+def _refuse_suffix(path: Path | None, option: str, *known: str) -> None:
+    if path is not None and path.suffix.lower() not in known:
+        raise UsageError(f"takes a file that ends in {', '.join(known[:-1])} or {known[-1]}", field=option)
+
+
+_FORMS: Final[dict[str, Form]] = {".md": "markdown", ".tex": "latex", ".html": "html"}
 
 
 def _write_items(path: Path, rows: list[dict[str, Json]]) -> None:
@@ -155,14 +201,14 @@ def _cell(value: Json) -> str:
     return csv_cell(text)
 
 
-def _remarks(result: DatasetComparisons) -> Iterator[object]:
+def _remarks(result: DatasetComparisons, *, every: bool) -> Iterator[object]:
     """Yield the warnings about the baselines, then those about the models."""
     from merilo.baselines.model_answers import run_outcomes  # noqa: PLC0415 - slow
     from merilo.reports.comparison import baseline_warnings  # noqa: PLC0415
 
     for one in result.results.values():
         yield from baseline_warnings(one.baseline)
-    yield from result.limits()
+    yield from result.limits(every=every)
     for key, compared in result.results.items():
         for model in compared.models:
             name = f"{key}, {model.tests.model}" if len(result.results) > 1 else model.tests.model

@@ -1,4 +1,4 @@
-"""Print comparisons of people with models on the terminal."""
+"""Print comparisons of people and models on the terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, verdict_sentence
+from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, signed, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.cli.output import interval, number, show, show_table
 from merilo.people.disagreement import MEASURES, Disagreement
+from merilo.records import Span
 from merilo.reports.comparison_table import (
     ComparisonTable,
-    PeopleValue,
     TableColumn,
     TableTotal,
     mark_of,
@@ -27,19 +27,21 @@ from merilo.reports.comparison_table import (
 )
 from merilo.reports.dataset_comparisons import DatasetComparisons
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
+from merilo.statistics.intervals import Interval
 from merilo.text import Text, joined
 from merilo.wording import listed
 
 _HEADS: Final = {
+    "first": Text("first model vs answers"),
     "consensus": Text("consensus vs answers"),
     "single": Text("annotator vs answer"),
     "majority": Text("majority vs majority"),
 }
 
-#: The least width of the column of names, and the usual width of a dataset's column and of the total's, in characters.
+#: The least width of the column of names, and the usual width of a dataset's column and of the others, in characters.
 _NAMES: Final = 18
-_COLUMN: Final = 22
-_TOTAL: Final = 16
+_COLUMN: Final = 29
+_OTHER: Final = 16
 
 #: With more verdict sentences, they are details.
 _MOST_SENTENCES: Final = 6
@@ -55,24 +57,27 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
             show_tests([one.tests for one in result.models], result.metric)
             _show_disagreement([one.disagreement for one in result.models])
         return
-    verdicts = [
-        list(_verdict(match, one.tests.model))
-        for result in found.results.values()
+    told = [
+        [
+            joined([f"{key}:", sentence] if len(found.results) > 1 and not at else [sentence])
+            for at, sentence in enumerate(_verdict(match, one.tests.model))
+        ]
+        for key, result in found.results.items()
         for one in result.models
-        for match in one.tests.matches
+        for match in one.tests.marked
         if match.verdict
     ]
-    if len(verdicts) > _MOST_SENTENCES:
+    if len(told) > _MOST_SENTENCES:
         show(Text("Verdicts in words, tests and label distributions: --details."))
     else:
-        show(*(sentence for verdict in verdicts for sentence in verdict))
+        show(*(sentence for verdict in told for sentence in verdict), wrap=True)
 
 
 def _verdict(match: Match, model: str) -> Iterator[Text]:
     """Yield the verdict of a comparison, and under which other choices it holds."""
     yield verdict_sentence(match, model)
     if match.holds:
-        yield joined(["  ", holds_sentence(match.holds)], "")
+        yield holds_sentence(match.holds)
 
 
 def overview(table: ComparisonTable) -> str:
@@ -80,8 +85,7 @@ def overview(table: ComparisonTable) -> str:
     width = shutil.get_terminal_size().columns
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False)
-    held = [cell for cells in table.models.values() for cell in cells.values()]
-    kinds = [kind for kind in ("consensus", "single") if any(cell.match(kind) for cell in held)]
+    kinds = [kind for kind in ("consensus", "single", "first") if any(_marked(table, kind))]
     majorities = {
         model: {cell.k for cell in cells.values() if cell.match("majority")}
         for model, cells in table.models.items()
@@ -93,28 +97,43 @@ def overview(table: ComparisonTable) -> str:
         totals = {_CONSENSUS: _total(table.people_total())}
         totals |= {(model, ""): _total(table.model_total(model)) for model in table.models}
         columns.append((str(Text("total", context="score")), totals))
-    wanted = [*names, *((model, kind) for model in table.models for kind in ("", "maj"))]
-    rows = [row for row in wanted if any(row in cells for _, cells in columns)]
+    columns += _spent_columns(table)
+    wanted = [*names, *((model, kind) for model in table.models for kind in ("", "first", "maj"))]
+    rows = [row for row in wanted if any(cells.get(row, "—") != "—" for _, cells in columns)]
+    others = len(columns) - len(table.columns)
     fitting = max(1, (width - _NAMES) // _COLUMN)
-    if table.with_total and width - _NAMES - (len(columns) - 1) * _COLUMN >= _TOTAL:
+    if width - _NAMES - len(table.columns) * _COLUMN >= others * _OTHER:
         fitting = len(columns)
     for start in range(0, len(columns), fitting):
         part = columns[start : start + fitting]
-        title = None if start else str(Text("People and models"))
+        people = any(one.people for one in table.columns)
+        title = None if start else str(Text("People and models") if people else Text("Models"))
         drawn = Table(title=title, title_justify="left", title_style="bold")
         drawn.add_column("", overflow="fold")
         for head, _ in part:
             drawn.add_column(escape(head), justify="right", no_wrap=True)
         for row in rows:
+            if start and not any(row in cells for _, cells in part):
+                continue
             model, kind = row
             sizes = majorities.get(model, set())
-            name = f"{model}, maj@{next(iter(sizes)) if len(sizes) == 1 else 'k'}" if kind == "maj" else model
+            name = {
+                "maj": f"{model}, maj@{next(iter(sizes)) if len(sizes) == 1 else 'k'}",
+                "first": Text("  minus the first"),
+            }.get(kind, model)
             drawn.add_row(
                 escape(str(names.get(row, name))), *(escape(cells.get(row, "")) for _, cells in part)
             )
         console.print(drawn)
     console.print("\n".join(map(str, _remarks(table, kinds))), markup=False)
     return stream.getvalue()
+
+
+def _marked(table: ComparisonTable, kind: str) -> Iterator[Match]:
+    """Yield the comparisons of a kind that have marks in the table."""
+    for cells in table.models.values():
+        for cell in cells.values():
+            yield from (match for match in cell.marked if match.kind == kind)
 
 
 #: A row: the model, which is empty for people, and what is shown of it.
@@ -132,7 +151,8 @@ def _dataset_column(
     values: dict[_Row, tuple[float, int | None, list[str]]] = {}
     cells = dict.fromkeys([_CONSENSUS, *((model, "") for model in table.models)], "—")
     if people := column.people:
-        values[_CONSENSUS] = people.value, people.n, [_interval(people)]
+        alone = "" if people.over_annotators else f" {OVER_ITEMS_ALONE}"
+        values[_CONSENSUS] = people.value, people.n, [_interval(people.interval) + alone]
         if people.single:
             values[_SINGLE] = *people.single, []
     if both := table.people_majority(column.key):
@@ -143,11 +163,17 @@ def _dataset_column(
         if cell.value is None:
             cells[model, ""] = str(Text("no score"))
         else:
-            marks = [mark_of(cell.match(kind)) or "·" for kind in kinds] if cell.comparison else []
-            values[model, ""] = cell.value, cell.n, marks
-        if match := cell.match("majority"):
-            size = [f"k = {cell.k}"] if len(majorities[model]) > 1 else []
-            values[model, "maj"] = match.difference.second, match.difference.n, [mark_of(match), *size]
+            beside = [kind for kind in kinds if kind != "first"] if cell.comparison else []
+            marks = [mark_of(cell.match(kind)) or "·" for kind in beside]
+            values[model, ""] = cell.value, cell.n, [_interval(cell.interval), *marks]
+        for match in cell.marked:
+            if match.kind == "majority":
+                size = [f"k = {cell.k}"] if len(majorities[model]) > 1 else []
+                values[model, "maj"] = match.difference.second, match.difference.n, [mark_of(match), *size]
+            elif match.kind == "first":
+                numbers = (match.difference.value, match.interval.low, match.interval.high)
+                difference, low, high = map(signed, numbers)
+                cells[model, "first"] = f"{difference} [{low}…{high}] {mark_of(match)}"
     counts = {n for _, n, _ in values.values() if n is not None}
     items = [f"n = {next(iter(counts))}"] if len(counts) == 1 else []
     for row, (value, n, more) in values.items():
@@ -156,12 +182,20 @@ def _dataset_column(
     return "\n".join([column.title, ", ".join([*filter(None, [column.metric]), *items])]), cells
 
 
-def _interval(people: PeopleValue) -> str:
-    if people.interval is None:
-        return ""
-    alone = "" if people.over_annotators else f" {OVER_ITEMS_ALONE}"
-    low, high = (number(end, ".3f") for end in (people.interval.low, people.interval.high))
-    return f"[{low}–{high}]{alone}"
+def _interval(found: Interval | Span | None) -> str:
+    return "" if found is None else f"[{number(found.low, '.3f')}–{number(found.high, '.3f')}]"
+
+
+def _spent_columns(table: ComparisonTable) -> Iterator[tuple[str, dict[_Row, str]]]:
+    """Yield columns of money and time per item, if they are known of people and models."""
+    spent = table.spent()
+    cost = {row: str(joined([one.cost_each])) for row, one in spent.items() if one.cost_each}
+    seconds = {
+        row: number(one.seconds_each, ".1f") for row, one in spent.items() if one.seconds_each is not None
+    }
+    for head, cells in ((Text("cost\nper item"), cost), (Text("seconds\nper item"), seconds)):
+        if cells:
+            yield str(head), cells
 
 
 def _total(total: TableTotal) -> str:
@@ -172,11 +206,11 @@ def _total(total: TableTotal) -> str:
 
 def _remarks(table: ComparisonTable, kinds: Sequence[str]) -> Iterator[Text]:
     """Yield the sentences below the table."""
-    if kinds:
+    if people := [kind for kind in kinds if kind != "first"]:
         yield Text(
             "Marks: {beside:consensus=beside the consensus of people|single=beside a single person|"
             "first beside the consensus of people, then beside a single person}.",
-            beside="both" if len(kinds) > 1 else kinds[0],
+            beside="both" if len(people) > 1 else people[0],
         )
     if table.has_majority():
         yield Text("maj@k: the majority of k answers, beside the majority of k people.")
@@ -187,25 +221,33 @@ def _remarks(table: ComparisonTable, kinds: Sequence[str]) -> Iterator[Text]:
             kept.setdefault(tuple(one.people.remarks()), []).append(one.title)
     for remarks, titles in kept.items():
         yield Text("People, {titles}: {remarks}.", titles=titles, remarks=[*remarks])
-    people = table.people_total()
+    people_total = table.people_total()
     for model in table.models if table.with_total else ():
         total = table.model_total(model)
-        if total.people is not None and total.counted != people.counted:
+        if total.people is not None and total.counted != people_total.counted:
             yield Text("{model}: people on the same datasets {value:.3f}.", model=model, value=total.people)
 
 
 def show_tests(comparisons: Iterable[ModelComparison], metric: str) -> None:
     """Print the verdicts, the differences and the tests of each model."""
     for comparison in comparisons:
-        matches = comparison.matches
+        matches = comparison.every
+        if not matches:
+            continue
         for match in matches:
             if match.verdict:
-                show(*_verdict(match, comparison.model))
+                show(*_verdict(match, comparison.model), wrap=True)
+        rows = [Text("first model", context="row"), *_ROWS[1:]] if not comparison.matches else _ROWS
         show_table(
-            zip(_ROWS, *map(_column, matches), strict=True),
+            zip(rows, *map(_column, matches), strict=True),
             ["", *(_HEADS[match.kind] for match in matches)],
             title=Text(
-                "People and {model}: {metric}, with 95 % intervals", model=comparison.model, metric=metric
+                "{first} and {model}: {metric}, with 95 % intervals",
+                first=comparison.first.beside
+                if comparison.first and not comparison.matches
+                else Text("People"),
+                model=comparison.model,
+                metric=metric,
             ),
         )
         show(*_lines(comparison), wrap=True)
@@ -247,8 +289,9 @@ def _column(match: Match) -> tuple[object, ...]:
 
 
 def _lines(comparison: ModelComparison) -> Iterator[Text]:
-    for match in comparison.matches:
-        alone = Text("{test} for these annotators", test=match.difference.test.method)
+    for match in comparison.every:
+        test = match.difference.test.method
+        alone = joined([test]) if match.beside else Text("{test} for these annotators", test=test)
         yield Text(
             "{comparison}: {tests}; the model is better on {better:# item|# items}, worse on {worse}",
             comparison=_HEADS[match.kind],

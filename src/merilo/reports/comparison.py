@@ -1,14 +1,19 @@
-"""`merilo.compare`: people beside models on the same items of a dataset, and the result as JSON."""
+"""`merilo.compare`: people and models on the same items of a dataset, and the result as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, answer_record
-from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline, stored_baseline_of
+from merilo.baselines.baseline_reader import (
+    StoredBaseline,
+    items_without_people,
+    read_stored_baseline,
+    stored_baseline_of,
+)
 from merilo.baselines.model_answers import Samples, answers_to, by_criterion, dataset_key, samples_of
 from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, verdict_sentence
 from merilo.baselines.model_comparison import compare as compare_models
@@ -19,20 +24,26 @@ from merilo.baselines.model_disagreement import (
     opposite_outcomes,
 )
 from merilo.baselines.model_verdicts import Compared, Holds, Margin
-from merilo.baselines.record import cluster_record
+from merilo.baselines.record import BASELINE_FILE, cluster_record
 from merilo.baselines.verdict_scrutiny import scrutinised
-from merilo.datasets.declaration import with_metric
+from merilo.datasets import Dataset
+from merilo.datasets import dataset as find_dataset
+from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.models.run_folder import is_run, read_run
+from merilo.items import read_split
+from merilo.models.run_folder import is_run, read_run, refuse_other_items
+from merilo.models.run_log import log_path, read_log
 from merilo.people.disagreement import Disagreement, Measure
 from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
+from merilo.reports.cost_report import each
 from merilo.reports.estimates import counted, interval_json
+from merilo.runs.run_scores import source_of
 from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.studies.study_folder import read_frozen
-from merilo.text import Text, joined
+from merilo.text import Money, Text, joined
 from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
@@ -49,21 +60,97 @@ KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Expense:
+    """Money and time spent on items.
+
+    Attributes:
+        cost: the money; `None` if it is not known.
+        currency: its currency.
+        seconds: the time; `None` if it is not known.
+        items: the number of items, or of answers.
+    """
+
+    cost: float | None
+    currency: str | None
+    seconds: float | None
+    items: int
+
+    @staticmethod
+    def sum(parts: Sequence[Expense]) -> Expense:
+        """Add up money and time of datasets; unknown if one is, or if the currencies differ."""
+        costs = [one.cost for one in parts if one.cost is not None]
+        seconds = [one.seconds for one in parts if one.seconds is not None]
+        known = len(costs) == len(parts) and len({one.currency for one in parts}) == 1
+        return Expense(
+            sum(costs) if known else None,
+            parts[0].currency,
+            sum(seconds) if len(seconds) == len(parts) else None,
+            sum(one.items for one in parts),
+        )
+
+    @property
+    def cost_each(self) -> Money | None:
+        """The money per item."""
+        return None if self.cost is None else each(self.cost / self.items, self.currency)
+
+    @property
+    def seconds_each(self) -> float | None:
+        """The seconds per item."""
+        return None if self.seconds is None else self.seconds / self.items
+
+    def to_json(self) -> dict[str, Json]:
+        """Return cost and time per item."""
+        each = (None if one is None else rounded(one / self.items, 9) for one in (self.cost, self.seconds))
+        return {**dict(zip(("cost", "seconds"), each, strict=True)), "currency": self.currency}
+
+
+def people_spent(crowd: StoredBaseline) -> tuple[Expense, Expense] | None:
+    """Return what all people spent on their items, and on their answers; `None` if neither cost nor time is known."""
+    paid = crowd.cost
+    if paid is None or (paid.total is None and paid.hours is None) or not crowd.asked or not paid.answers:
+        return None
+    seconds = None if paid.hours is None else paid.hours * 3600
+    return (
+        Expense(paid.total, paid.currency, seconds, crowd.asked),
+        Expense(paid.total, paid.currency, seconds, paid.answers),
+    )
+
+
+def model_spent(samples: Samples, key: str) -> Expense | None:
+    """Return what a run spent on the items of a dataset, all samples together; `None` if the log does not tell."""
+    file = Path(samples.file)
+    log = log_path(file if is_run(file) else file.parent, key.lower())
+    if not log.is_file():
+        return None
+    table = read_log(log, ("item", "sample", "seconds", "cost"))
+    sums = {
+        name: float(table[name].sum()) if table[name].is_not_null().any() else None
+        for name in ("seconds", "cost")
+    }
+    seconds = sums["seconds"] or None  # a built-in respondent takes no time
+    if not table.height or (seconds is None and sums["cost"] is None):
+        return None
+    return Expense(sums["cost"], "USD", seconds, table["item"].n_unique())
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedModel:
     """One model beside people.
 
     Attributes:
         samples: the model's answers.
-        tests: the comparisons with people and their verdicts.
+        tests: the comparisons with people and with the first model, and their verdicts.
         disagreement: the distributions of people's and the model's labels.
         opposites: the items on which one side is right and the other wrong; `None` in the report of a baseline, which
-            shows them item by item.
+            shows them item by item, and for the model with which the others are compared.
+        spent: what its answers to these items cost, and how long they took; `None` if it is not known.
     """
 
     samples: Samples
     tests: ModelComparison
     disagreement: ModelDisagreement
     opposites: OppositeOutcomes | None
+    spent: Expense | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +165,7 @@ class Comparison:
         margin: the margin for equivalence.
         family: the number of comparisons whose p-values are corrected together, those on other datasets among
             them; 0 if each kind of comparison is corrected by itself, over the models.
+        pairs: the same number for the comparisons with the first model.
     """
 
     baseline: StoredBaseline
@@ -86,10 +174,15 @@ class Comparison:
     models: tuple[ComparedModel, ...]
     margin: Margin | None = None
     family: int = 0
+    pairs: int = 0
 
     @property
     def correction(self) -> str:
         """Return over what the p-values are corrected."""
+        if self.pairs and not self.baseline.annotators:
+            return (
+                f"Holm over {counted(self.pairs, 'comparison')} with the first model: all models and datasets"
+            )
         if self.family:
             return f"Holm over {counted(self.family, 'comparison')}: all models, datasets and kinds of comparison"
         return f"Holm over {counted(len(self.models), 'model')}, each kind of comparison by itself"
@@ -110,6 +203,18 @@ class Comparison:
         )
         models = (replace(one, tests=made) for one, made in zip(self.models, tests, strict=True))
         return replace(self, models=tuple(models))
+
+    def firsts(self) -> list[Match | None]:
+        """Return the comparison of each model with the first one."""
+        return [one.tests.first for one in self.models]
+
+    def with_firsts(self, firsts: Iterable[Match | None], pairs: int) -> Comparison:
+        """Return the result with other comparisons with the first model, and how many are corrected together."""
+        models = (
+            replace(one, tests=replace(one.tests, first=first))
+            for one, first in zip(self.models, firsts, strict=True)
+        )
+        return replace(self, models=tuple(models), pairs=pairs)
 
     def scrutinised(self, others: Sequence[Compared] | None = None) -> Comparison:
         """Return the result with the choices under which each verdict holds; see `verdict_scrutiny.scrutinised`."""
@@ -134,11 +239,15 @@ class Comparison:
         """Return the comparison as JSON, as `merilo compare --json` prints it."""
         crowd = self.baseline
         clusters = cluster_record(crowd.clusters)
+        spent = people_spent(crowd)
         return {
-            "baseline": crowd.folder,
+            "baseline": crowd.folder if crowd.annotators else None,
+            "first_model": next((one.beside for one in self.firsts() if one), None),
             "metric": self.metric,
             "items": len(crowd.names),
             "annotators": len(crowd.annotators),
+            "people_per_item": spent[0].to_json() if spent else None,
+            "people_per_answer": spent[1].to_json() if spent else None,
             "clusters": clusters.to_json() if clusters else None,
             "forced": self.settings.force,
             "warnings": [one.en for one in baseline_warnings(crowd)],
@@ -154,7 +263,8 @@ class Comparison:
             dataset: the dataset's name.
 
         Returns:
-            Rows with `ITEM_COLUMNS`: `right` is `people` or `model`, and `answers` is the list of the model's answers.
+            Rows with `ITEM_COLUMNS`: `right` is `people`, without people the name of the first model, or `model`;
+            `answers` is the list of the model's answers.
         """
         crowd = self.baseline
         place = {name: at for at, name in enumerate(crowd.names)}
@@ -162,7 +272,7 @@ class Comparison:
             {
                 "dataset": dataset,
                 "model": one.opposites.model,
-                "right": side,
+                "right": one.opposites.beside or side if side == "people" else side,
                 "id": name,
                 "group": one.opposites.group_of.get(name),
                 "consensus": crowd.consensus[place[name]],
@@ -177,15 +287,16 @@ class Comparison:
     def __repr__(self) -> str:
         lines = []
         for name, one in self.comparisons.items():
-            for match in one.matches:
+            for match in one.every:
                 difference, interval = match.difference, match.interval
                 if match.verdict:
                     lines.append(verdict_sentence(match, name).en)
                 if match.holds:
                     lines.append(holds_sentence(match.holds).en)
                 lines.append(
-                    f"{name}, {match.kind}: people {difference.first:.3f}, model {difference.second:.3f}, difference "
-                    f"{difference.value:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+                    f"{name}, {match.kind}: {match.beside or 'people'} {difference.first:.3f}, model "
+                    f"{difference.second:.3f}, difference {difference.value:+.3f} "
+                    f"[{interval.low:+.3f}, {interval.high:+.3f}]"
                     f"{'' if match.both else ' over items alone'}, p {match.corrected:.3g} on {difference.n} items"
                 )
         return "\n".join(lines)
@@ -196,21 +307,25 @@ ITEM_COLUMNS: Final = ("dataset", "model", "right", "id", "group", "consensus", 
 
 
 def compare(
-    baseline: BaselineResult | str | Path,
-    models: Mapping[str, Answers] | Sequence[str | Path],
+    baseline: BaselineResult | str | Path | None,
+    models: Mapping[str, Answers] | Sequence[str | Path] | str | Path = (),
     *,
+    dataset: str | Dataset | None = None,
     data: str | Path | None = None,
     settings: ComparisonSettings | None = None,
     **chosen: object,
 ) -> Comparison:
-    """Compare the annotators of a baseline with models on the same items.
+    """Compare the annotators of a baseline with models on the same items, or models with each other.
 
     Args:
-        baseline: the result of `baseline`, or the folder of a baseline.
+        baseline: the result of `baseline`, or the folder of a baseline. Without people, the first model, as in
+            `compare("run-a", "run-b")`, or `None`: the other models are compared with the first one.
         models: mapping from model to its answers: a file, a table of `id`, `answer` and, for several answers
-            to an item, `sample`, or a mapping from item id to an answer or a list of samples. Or a list of
-            files and folders, as `merilo compare` takes them.
-        data: the items with ids and gold answers, if the baseline was computed without gold.
+            to an item, `sample`, or a mapping from item id to an answer or a list of samples. Or files and
+            folders, as `merilo compare` takes them.
+        dataset: without people, the dataset of the answers; runs know theirs.
+        data: the items with ids and gold answers, if the baseline was computed without gold, or if there is neither a
+            baseline nor a run.
         settings: how they are compared; by default, the defaults of `ComparisonSettings`.
         chosen: single settings by name, such as `margin=0.02`: `metric`, `margin`, `force`, `min_answers`,
             `by`, `cluster`, `seed`.
@@ -222,18 +337,88 @@ def compare(
         DataError: the items differ and `force` is not given, no item has a gold answer, or the study is too small for a
             test of equivalence.
     """
-    if isinstance(models, str | Path) or not models:
-        raise UsageError("takes models by name, or several files", field=argument("models"))
     settings = ComparisonSettings.of(chosen, settings)
+    models = [models] if isinstance(models, str | Path) else models
     folder = Path(baseline) if isinstance(baseline, str | Path) else None
+    if folder and not isinstance(models, Mapping) and not (folder / BASELINE_FILE).is_file():
+        models, baseline, folder = [folder, *models], None, None
+    if not models:
+        raise UsageError("takes models by name, or several files", field=argument("models"))
+    if baseline is not None:
+        people = people_of(baseline, data, settings.cluster)
+    else:
+        if len(models) < 2:
+            raise UsageError(ONE_MODEL)
+        paths = () if isinstance(models, Mapping) else [Path(one) for one in models]
+        found = items_of_models(paths, dataset, data, settings.cluster)
+        if len(found) > 1:
+            raise UsageError(
+                f"the runs have answers to {listed([*found])}: name one with {argument('dataset')}, or compare all of "
+                "them with compare_datasets"
+            )
+        (people,) = found.values()
     margin = chosen_margin(folder, settings.margin)
-    people = people_of(baseline, data, settings.cluster)
     return compared(
         people,
         models_beside(people, models, force=settings.force, replies=settings.replies),
         settings,
         margin,
     ).scrutinised()
+
+
+#: Why one model cannot be compared.
+ONE_MODEL: Final = "one model cannot be compared: give a second one, or a human baseline"
+
+
+def items_of_models(
+    paths: Sequence[Path], dataset: str | Dataset | None, data: str | Path | None, cluster: str | None = None
+) -> dict[str, StoredBaseline]:
+    """Return the items that models answered, by dataset: those of `data`, or those that the first run asked.
+
+    Args:
+        paths: the models.
+        dataset: the dataset of the answers; by default, those of the runs, or labels compared with gold labels.
+        data: the items with their gold answers; by default, those of the runs.
+        cluster: the field of the items' clusters; by default, that of the dataset.
+
+    Raises:
+        UsageError: there is neither a run nor `data`, or no run has answers to the dataset.
+        InputError: the items cannot be read, or are not those that were asked.
+        DataError: no dataset has gold answers.
+    """
+    declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
+    if data is not None:
+        items = items_without_people(
+            read_split(Path(data)).items, declared or undeclared(), shown(data), cluster=cluster
+        )
+        return {dataset_key(items): items}
+    runs = [read_run(path) for path in paths if is_run(path)]
+    if not runs:
+        raise UsageError(
+            f"without a baseline or a run, answers need {argument('data', 'FILE')}, and {argument('dataset', 'NAME')} "
+            "for another metric than the share of right labels"
+        )
+    found: dict[str, StoredBaseline] = {}
+    failed: list[DataError] = []
+    for run in runs:
+        for name, record in run.record.datasets.items():
+            if name in found or (declared and declared.name != name):
+                continue
+            source = source_of(record)
+            refuse_other_items(record, source.split.items, source.file)
+            by_id = {str(item.id): item for item in source.split}
+            asked = [by_id[one] for one in record.hashes]
+            try:
+                found[name] = items_without_people(asked, source.declared, shown(run.path), cluster=cluster)
+            except DataError as error:
+                failed.append(error)
+    if not found:
+        raise (
+            failed[0]
+            if failed
+            else UsageError(f"no run has answers to {declared.name if declared else 'a dataset'}")
+        )
+    return found
 
 
 #: Where the record of the plan is, seen from a baseline: in its own folder, in `plan/` of a report, in its study.
@@ -363,7 +548,12 @@ def _named_answers(name: str, given: Answers, people: StoredBaseline, *, replies
 
 
 def compared(
-    people: StoredBaseline, samples: Sequence[Samples], settings: ComparisonSettings, margin: Margin | None
+    people: StoredBaseline,
+    samples: Sequence[Samples],
+    settings: ComparisonSettings,
+    margin: Margin | None,
+    *,
+    first: str | None = None,
 ) -> Comparison:
     """Compare the annotators of a baseline with models whose answers have been read.
 
@@ -372,6 +562,7 @@ def compared(
         samples: the models' answers.
         settings: how they are compared.
         margin: the margin for equivalence.
+        first: the model with which the others are compared; by default, the first one.
 
     Raises:
         UsageError: the metric does not fit the answers, or there is no field of `by`.
@@ -385,6 +576,7 @@ def compared(
     tests = compare_models(
         people,
         samples,
+        first=first,
         metric=metric,
         force=settings.force,
         margin=margin,
@@ -394,35 +586,50 @@ def compared(
     scored = (
         people if metric is None else replace(people, declaration=with_metric(people.declaration, metric))
     )
+    beside = {test.first.beside for test in tests if test.first and not people.annotators}
+    rival = next((one for one in samples if one.model in beside), None)
     models = (
         ComparedModel(
             one,
             test,
             model_disagreement(people, one, by=by, seed=settings.seed),
-            opposite_outcomes(scored, one, by=by),
+            opposite_outcomes(scored, one, rival, by=by) if people.annotators or test.first else None,
+            model_spent(one, dataset_key(people)),
         )
         for one, test in zip(samples, tests, strict=True)
     )
     return Comparison(people, metric or people.metric_name, settings, tuple(models), margin)
 
 
-def comparison_warnings(results: Mapping[str, Comparison]) -> list[Text]:
+def comparison_warnings(results: Mapping[str, Comparison], *, every: bool = True) -> list[Text]:
     """Return what limits comparisons, each sentence once, with the models and datasets that it is about.
 
     Args:
         results: mapping from dataset to its comparison.
+        every: whether sentences of one kind that differ in their numbers all stand; otherwise the first one stands
+            for them with a count, and reasons that always hold for single answers are left out.
     """
-    about: dict[Text, list[tuple[str, str]]] = {}
-    for key, one in results.items():
-        for name, comparison in one.comparisons.items():
-            for sentence in sentences(comparison):
-                about.setdefault(sentence, []).append((key, name))
+    about: dict[str, dict[Text, list[tuple[str, str]]]] = {}
+    for key, result in results.items():
+        for name, comparison in result.comparisons.items():
+            for kind, sentence in _limits(comparison):
+                if every or kind != "missing" or comparison.samples[1] > 1:
+                    of_kind = about.setdefault(sentence.en if every else kind, {})
+                    of_kind.setdefault(sentence, []).append((key, name))
     told = []
-    for sentence, pairs in about.items():
+    for of_kind in about.values():
+        (sentence, pairs), *others = of_kind.items()
         datasets, models = (list(dict.fromkeys(part)) for part in zip(*pairs, strict=True))
         who = models[0] if len(models) == 1 else Text("{n:# model|# models}", n=len(models))
         where = Text("{datasets}, ", datasets=datasets) if len(datasets) < len(results) else ""
-        told.append(Text("{where}{who}: {sentence}", where=where, who=who, sentence=sentence))
+        text = Text("{where}{who}: {sentence}", where=where, who=who, sentence=sentence)
+        if others:
+            text = Text(
+                "{text} (and {n} more like this: --details)",
+                text=text,
+                n=sum(map(len, dict(others).values())),
+            )
+        told.append(text)
     return told
 
 
@@ -454,6 +661,11 @@ def baseline_warnings(crowd: StoredBaseline) -> list[Text]:
 
 def sentences(comparison: ModelComparison) -> list[Text]:
     """Return the warnings about a comparison, and how a log of another harness was read."""
+    return [sentence for _, sentence in _limits(comparison)]
+
+
+def _limits(comparison: ModelComparison) -> Iterator[tuple[str, Text]]:
+    """Yield the warnings about a comparison, each with its kind."""
     counted_out = (
         (
             Text("{n:# item|# items} of the baseline without an answer of {model}: left out"),
@@ -467,26 +679,31 @@ def sentences(comparison: ModelComparison) -> list[Text]:
             comparison.undecided,
         ),
     )
-    found = [joined([one]) for one in comparison.log.sentences()] if comparison.log else []
-    found += [comparison.no_labels.sentence] if comparison.no_labels else []
-    found += [Text(text.english, n=n, model=comparison.model) for text, n in counted_out if n]
-    found += [
-        Text(
-            "{people} and {model} are not compared: {why}",
-            people=KINDS[kind][0],
-            model=KINDS[kind][1],
-            why=why,
+    for one in comparison.log.sentences() if comparison.log else ():
+        yield str(one), joined([one])
+    if comparison.no_labels:
+        yield "no labels", comparison.no_labels.sentence
+    for text, n in counted_out:
+        if n:
+            yield text.english, Text(text.english, n=n, model=comparison.model)
+    for kind, why in comparison.missing.items():
+        yield (
+            "missing",
+            Text(
+                "{people} and {model} are not compared: {why}",
+                people=KINDS[kind][0],
+                model=KINDS[kind][1],
+                why=why,
+            ),
         )
-        for kind, why in comparison.missing.items()
-    ]
     if any(match.kind == "consensus" and not match.like for match in comparison.matches):
-        found.append(
+        yield (
+            "unlike",
             Text(
                 "the first comparison sets a consensus of several people beside single answers of the "
                 "model, which favours the people"
-            )
+            ),
         )
-    return found
 
 
 def _model_json(one: ComparedModel) -> dict[str, Json]:
@@ -495,6 +712,13 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
     content: dict[str, Json] = {
         "model": comparison.model,
         "n": comparison.n,
+        "score": {
+            "value": rounded(comparison.score.value),
+            "n": comparison.score.n,
+            "ci95": interval_json(comparison.score.interval),
+            "interval": comparison.score.interval.method if comparison.score.interval else None,
+        },
+        "per_item": one.spent.to_json() if one.spent else None,
         "samples": {"fewest": comparison.samples[0], "most": comparison.samples[1]},
         "left_out": {
             "without_consensus": comparison.undecided,
@@ -502,6 +726,7 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
             "not_in_the_baseline": [*comparison.model_only],
         },
         "comparisons": {match.kind: _match_json(match, comparison.model) for match in comparison.matches},
+        "beside_first_model": _first_json(comparison.first, comparison.model) if comparison.first else None,
         "not_compared": {str(kind): why for kind, why in comparison.missing.items()},
         "standing": None
         if share is None
@@ -519,15 +744,45 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
     if opposites:
         content["opposite_outcomes"] = {
             "n": opposites.n,
-            "only_people": [*opposites.only_people],
+            "only_first_model" if opposites.beside else "only_people": [*opposites.only_people],
             "only_model": [*opposites.only_model],
             "field": opposites.group_field,
             "groups": {
-                group: {"n": count.items, "only_people": count.only_people, "only_model": count.only_model}
+                group: {
+                    "n": count.items,
+                    "only_first_model" if opposites.beside else "only_people": count.only_people,
+                    "only_model": count.only_model,
+                }
                 for group, count in opposites.groups.items()
             },
         }
     return content
+
+
+#: Names of a comparison of two models in place of those that are about people.
+_OF_MODELS: Final = {
+    "people": "first_model",
+    "ci95_items_and_annotators": "ci95",
+    "interval_items_and_annotators": "interval",
+    "p_for_these_annotators": "p_exact",
+    "test_for_these_annotators": "test_exact",
+}
+_ABOUT_PEOPLE: Final = frozenset({"like_beside_like", "ci95", "interval", "design_effect", "holds"})
+
+
+def _first_json(match: Match, model: str) -> dict[str, Json]:
+    """Return the comparison with the first model: as one with people, without what is about annotators."""
+    found = {
+        _OF_MODELS.get(name, name): value
+        for name, value in _match_json(match, model).items()
+        if name not in _ABOUT_PEOPLE
+    }
+    if match.crossed is None:
+        found |= {"ci95": interval_json(match.interval), "interval": match.interval.method}
+        found |= {"test": match.difference.test.method}
+    if found["verdict"] == "human_level":
+        found["verdict"] = "equivalent"
+    return {"model_name": match.beside, **found}
 
 
 def _match_json(match: Match, model: str) -> dict[str, Json]:
@@ -571,7 +826,9 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
             "margin": margin.value,
             "margin_given": "after_the_data" if margin.planned is None else "in_the_frozen_plan",
             "plan_frozen": margin.planned,
-            "ci90_items_and_annotators": interval_json(crossed.interval(0.9)),
+            "ci90_items_and_annotators" if crossed.annotators else "ci90": interval_json(
+                crossed.interval(0.9)
+            ),
             "p_equivalent": rounded(crossed.p_within(margin.value), 9),
             "p_equivalent_holm": rounded(verdict.p_equivalent or 0.0, 9),
             "p_not_worse": rounded(crossed.p_above(-margin.value), 9),

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, NamedTuple, TypeAlias
 
-from merilo.baselines.model_comparison import Match, ModelComparison
+from merilo.baselines.model_comparison import Match, ModelComparison, signed
 from merilo.baselines.model_verdicts import Outcome
 from merilo.datasets import dataset, names
 from merilo.metrics.score import total_score
 from merilo.records import Span, rounded
-from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE
+from merilo.reports.comparison import Expense
+from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE, interval_json
 from merilo.reports.human_table import KINDS
 from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
+from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json
 from merilo.text import Text, joined
@@ -50,6 +52,8 @@ class PeopleValue:
         rejected: whether the baseline is rejected.
         simulated: whether its annotators are simulated.
         over_annotators: whether the interval is over items and annotators; otherwise it is over items alone.
+        spent: the money and time of all annotators together.
+        spent_each: the same with the number of answers in place of that of items.
     """
 
     value: float
@@ -61,6 +65,8 @@ class PeopleValue:
     rejected: bool = False
     simulated: bool = False
     over_annotators: bool = True
+    spent: Expense | None = None
+    spent_each: Expense | None = None
 
     def remarks(self) -> list[Text]:
         """Return the kind of the estimate, and whether its annotators are simulated and the baseline rejected."""
@@ -89,6 +95,11 @@ class TableColumn:
     people: PeopleValue | None
     main: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def is_rejected(self) -> bool:
+        """Whether people's value comes from a rejected baseline."""
+        return self.people is not None and self.people.rejected
+
 
 @dataclass(frozen=True, slots=True)
 class ModelCell:
@@ -102,6 +113,8 @@ class ModelCell:
         committee: how many annotators answered an item, the smallest and the largest number: the k of `maj@k`.
         main: the model's values of all main metrics, for the total.
         reason: why there is no value or no comparison.
+        interval: the interval of the value, over items.
+        spent: money and time; `None` if they are not known.
     """
 
     value: float | None
@@ -111,6 +124,13 @@ class ModelCell:
     committee: tuple[int, int] = (1, 1)
     main: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+    interval: Interval | None = None
+    spent: Expense | None = None
+
+    @property
+    def marked(self) -> tuple[Match, ...]:
+        """The comparisons whose marks stand in the table."""
+        return self.comparison.marked if self.comparison else ()
 
     @property
     def k(self) -> str:
@@ -119,8 +139,8 @@ class ModelCell:
         return str(low) if low == high else f"{low}–{high}"
 
     def match(self, kind: str) -> Match | None:
-        """Return one comparison with people."""
-        matches = self.comparison.matches if self.comparison else ()
+        """Return one comparison with people or with the first model."""
+        matches = self.comparison.every if self.comparison else ()
         return next((one for one in matches if one.kind == kind), None)
 
 
@@ -159,16 +179,18 @@ class ComparisonTable:
         models: mapping from model to its cells by dataset.
         with_total: whether the metrics are those of the total score.
         family: the number of comparisons whose p-values are corrected together; see `Comparison.family`.
+        pairs: the same number for the comparisons with the first model.
     """
 
     columns: tuple[TableColumn, ...]
     models: Mapping[str, Mapping[str, ModelCell]]
     with_total: bool = True
     family: int = 0
+    pairs: int = 0
 
     def people_total(self) -> TableTotal:
-        """Return people's total over the datasets of the table that count in it."""
-        main = {one.key: [*one.main.values()] for one in self._counting() if one.main}
+        """Return people's total over the datasets of the table that count in it; rejected baselines do not count."""
+        main = {one.key: [*one.main.values()] for one in self._counting() if one.main and not one.is_rejected}
         return TableTotal(_total(main), tuple(main), _missing(main))
 
     def model_total(self, model: str) -> TableTotal:
@@ -176,7 +198,7 @@ class ComparisonTable:
         cells = self.models[model]
         columns = [one for one in self._counting() if one.key in cells and cells[one.key].main]
         main = {one.key: [*cells[one.key].main.values()] for one in columns}
-        people = {one.key: [*one.main.values()] for one in columns}
+        people = {one.key: [] if one.is_rejected else [*one.main.values()] for one in columns}
         return TableTotal(
             _total(main), tuple(main), _missing(main), _total(people) if all(people.values()) else None
         )
@@ -206,6 +228,29 @@ class ComparisonTable:
                 for name, cells in self.models.items()
             ],
         }
+
+    def spent(self) -> dict[tuple[str, str], Expense]:
+        """Return money and time by model; without a model, of all people (`consensus`) and of one (`single`).
+
+        They are over the datasets of which people's are known, or over all without people. Empty unless a model's are
+        known, and people's if there are people.
+        """
+        known = [one for one in self.columns if one.people and one.people.spent and one.people.spent_each]
+        columns = known or [
+            one for one in self.columns if one.people is None or one.people.kind != THIS_BASELINE
+        ]
+        keys = {one.key for one in columns}
+        models = {
+            (name, ""): [cell.spent for key, cell in cells.items() if key in keys and cell.spent]
+            for name, cells in self.models.items()
+        }
+        if not any(models.values()):
+            return {}
+        people = {
+            ("", "consensus"): [one.people.spent for one in known if one.people and one.people.spent],
+            ("", "single"): [one.people.spent_each for one in known if one.people and one.people.spent_each],
+        }
+        return {name: Expense.sum(parts) for name, parts in (people | models).items() if parts}
 
     def totals(self) -> Json:
         """Return the totals as JSON; `None` if the metrics are not those of the total."""
@@ -252,6 +297,7 @@ def _people_json(column: TableColumn) -> Json:
         "source": people.source,
         "status": "rejected" if people.rejected else None if people.kind != THIS_BASELINE else "accepted",
         "simulated": people.simulated,
+        "per_item": people.spent.to_json() if people.spent else None,
         "single_person": None if single is None else {"value": rounded(single[0]), "n": single[1]},
         "main_metrics": {name: rounded(value) for name, value in column.main.items()},
     }
@@ -268,9 +314,12 @@ def _cell_json(cell: ModelCell) -> Json:
     return {
         "value": None if cell.value is None else rounded(cell.value),
         "n": cell.n,
+        "ci95": interval_json(cell.interval),
+        "per_item": cell.spent.to_json() if cell.spent else None,
         "samples": {"fewest": cell.samples[0], "most": cell.samples[1]},
         "beside_consensus": _verdict(cell.match("consensus")),
         "beside_single_person": _verdict(cell.match("single")),
+        "beside_first_model": _verdict(cell.match("first")),
         "maj_at_k": None
         if majority is None
         else {
@@ -306,11 +355,11 @@ _BESIDE: Final = {
 }
 
 _MARK_NAMES: Final[dict[Outcome, Text]] = {
-    "human_level": Text("equivalent to people within the margin"),
-    "untold": Text("above or below people cannot be told by this study"),
-    "not_worse": Text("not worse than people by the margin"),
-    "above": Text("above people"),
-    "below": Text("below people"),
+    "human_level": Text("equivalent within the margin"),
+    "untold": Text("above or below cannot be told by this study"),
+    "not_worse": Text("not worse by the margin"),
+    "above": Text("above", context="mark"),
+    "below": Text("below", context="mark"),
 }
 
 
@@ -354,7 +403,9 @@ def grid(table: ComparisonTable) -> list[GridRow]:
 
     people = table.people_total()
     total = (_total_cell(people),) if table.with_total else ()
-    rows = [of_people(Text("people, consensus"), (_people(one.people) for one in columns), total)]
+    rows = []
+    if any(one.people for one in columns):
+        rows.append(of_people(Text("people, consensus"), (_people(one.people) for one in columns), total))
     if any(one.people and one.people.single for one in columns):
         rows.append(
             of_people(Text("people, single person"), (_single(one.people) for one in columns), filler)
@@ -367,7 +418,7 @@ def grid(table: ComparisonTable) -> list[GridRow]:
         majorities = [_majority(held.get(one.key)) for one in columns]
         total = (_total_cell(table.model_total(model), people),) if table.with_total else ()
         name = Text("{model}, single answers", model=model) if any(majorities) else model
-        rows.append(of_model(name, answers, total, "consensus", "single"))
+        rows.append(of_model(name, answers, total, "consensus", "single", "first"))
         if any(majorities):
             rows.append(of_model(f"{model}, maj@k", majorities, filler, "majority"))
     return rows
@@ -382,11 +433,14 @@ def notes(table: ComparisonTable) -> list[Text]:
         outcome
         for cells in table.models.values()
         for cell in cells.values()
-        for match in (cell.comparison.matches if cell.comparison else ())
+        for match in cell.marked
         if match.verdict
         for outcome in (match.verdict.outcome, match.verdict.significant)
     }
     found = []
+    cells = [cell for held in table.models.values() for cell in held.values()]
+    if first := next((match.beside for cell in cells for match in cell.marked if match.beside), ""):
+        found.append(Text("Differences and marks: beside {first}, over items.", first=first))
     marks = [
         Text("{mark} {name}", mark=mark, name=_MARK_NAMES[name])
         for name, mark in MARKS.items()
@@ -395,16 +449,15 @@ def notes(table: ComparisonTable) -> list[Text]:
     if marks:
         several = reduce(lambda first, second: Text("{first}; {second}", first=first, second=second), marks)
         found.append(Text("{marks}.", marks=several))
-    if marks and table.family:
+    if marks and (table.family or table.pairs):
         found.append(
             Text(
-                "One correction (Holm) is over all {n:# comparison|# comparisons} of the table: models, datasets and "
-                "columns of marks.",
-                n=table.family,
+                "One correction (Holm) is over all {n:# comparison|# comparisons} of the table.",
+                n=table.family or table.pairs,
             )
         )
     if used & {"human_level", "untold"}:
-        found.append(Text("≡ and ≈ count as ties with people; ≈ does not show that the two are equal."))
+        found.append(Text("≡ and ≈ count as ties; ≈ does not show that the two are equal."))
     if any(one.people and one.people.kind != THIS_BASELINE for one in table.columns):
         found.append(
             Text(
@@ -415,7 +468,7 @@ def notes(table: ComparisonTable) -> list[Text]:
         missing = [dataset(name).title for name in table.people_total().missing]
         rejected = [one.title for one in table.columns if one.in_total and one.people and one.people.rejected]
         if rejected:
-            found.append(Text("The total contains rejected baselines: {names}.", names=rejected))
+            found.append(Text("Rejected baselines do not count in people’s total: {names}.", names=rejected))
         # A total of the benchmark means nothing beside a dataset that is not its own.
         if missing and {one.key for one in table.columns} <= set(names()):
             found.append(
@@ -492,11 +545,8 @@ def _people(people: PeopleValue | None) -> Lines:
 
 def _interval(people: PeopleValue) -> Lines:
     """Return the interval of record; one over items alone has its name after it."""
-    if people.interval is None:
-        return ()
     alone = "" if people.over_annotators else joined([" ", OVER_ITEMS_ALONE], "")
-    low, high = people.interval
-    return (Text("[{low:.3f}–{high:.3f}]{alone}", low=low, high=high, alone=alone),)
+    return _span(people.interval, alone)
 
 
 def _single(people: PeopleValue | None) -> Lines:
@@ -514,8 +564,15 @@ def _answers(cell: ModelCell | None) -> Lines:
         return (EMPTY,)
     if cell.value is None:
         return (Text("no score"),)
-    beside = [_beside(cell.match(kind)) for kind in ("consensus", "single")]
-    return (*_number(cell.value, cell.n), *(one for one in beside if one))
+    value, *n = _number(cell.value, cell.n)
+    beside = [_beside(one) for one in cell.marked if one.kind != "majority"]
+    return (value, *_span(cell.interval), *n, *(one for one in beside if one))
+
+
+def _span(interval: Interval | Span | None, alone: Text | str = "") -> Lines:
+    if interval is None:
+        return ()
+    return (Text("[{low:.3f}–{high:.3f}]{alone}", low=interval.low, high=interval.high, alone=alone),)
 
 
 def _majority(cell: ModelCell | None) -> Lines:
@@ -527,6 +584,14 @@ def _majority(cell: ModelCell | None) -> Lines:
 
 
 def _beside(match: Match | None) -> Text | str:
+    if match and match.beside:
+        return Text(
+            "{mark} {value} [{low}, {high}]",
+            mark=mark_of(match),
+            value=signed(match.difference.value),
+            low=signed(match.interval.low),
+            high=signed(match.interval.high),
+        )
     return joined([mark_of(match), _BESIDE[match.kind]]) if match and match.verdict else ""
 
 
@@ -539,8 +604,8 @@ def mark_of(match: Match | None) -> str:
 
 
 def _is_tie(cell: ModelCell | None, kinds: Sequence[str]) -> bool:
-    found = [cell.match(kind) for kind in kinds] if cell else []
-    return any(one and one.verdict and one.verdict.outcome in {"human_level", "untold"} for one in found)
+    found = [one for one in cell.marked if one.kind in kinds] if cell else []
+    return any(one.verdict is not None and one.verdict.outcome in TIES for one in found)
 
 
 def _total_cell(total: TableTotal, people: TableTotal | None = None) -> Lines:

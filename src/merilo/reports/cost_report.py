@@ -244,8 +244,8 @@ def _amount(amount: float, currency: str | None) -> Text:
     return joined([Money(amount, currency)])
 
 
-def _each(amount: float, currency: str | None) -> Money:
-    """Return a cost per answer with so many digits that two are significant."""
+def each(amount: float, currency: str | None) -> Money:
+    """Return a cost per answer or item with so many digits that two are significant."""
     digits = 2
     while amount and round(amount, digits) < 10 ** (1 - digits) and digits < 6:
         digits += 1
@@ -261,7 +261,7 @@ def _arm(line: CostLine) -> Text:
         answers = Text(
             "; with {n:# answer|# answers} to test items, an answer cost {each} on average{design}",
             n=line.answers,
-            each=_each(line.per_answer, paid.currency),
+            each=each(line.per_answer, paid.currency),
             design=Text(" ({design})", design=line.design) if line.design else "",
         )
     told = [

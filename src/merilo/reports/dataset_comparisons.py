@@ -1,4 +1,4 @@
-"""`merilo.compare_datasets`: people beside models on several datasets, in one table and on one page."""
+"""`merilo.compare_datasets`: people and models on several datasets, in one table and on one page."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, da
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_comparison import holds_sentence, verdict_sentence
 from merilo.baselines.model_disagreement import Side
-from merilo.baselines.model_verdicts import verdicts
-from merilo.baselines.record import BaselineRecord, MetricRecord, read_record
+from merilo.baselines.model_verdicts import Margin, verdicts
+from merilo.baselines.record import MetricRecord, read_record
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
 from merilo.models.run_folder import RunFolder, is_run, read_run
-from merilo.reports.charts import page_environment
+from merilo.reports.chart_files import FORMS, chart_file, with_title
+from merilo.reports.charts import MODEL_COLOURS, Chart, page_environment
 from merilo.reports.comparison import (
+    ONE_MODEL,
     ComparedModel,
     Comparison,
     answers_by_dataset,
     chosen_margin,
     compared,
     comparison_warnings,
+    items_of_models,
+    people_spent,
 )
 from merilo.reports.comparison_table import (
     THIS_BASELINE,
@@ -40,11 +44,12 @@ from merilo.reports.comparison_table import (
     notes,
     published_value,
 )
+from merilo.reports.forest import forest_chart
 from merilo.runs.run_scores import scored_dataset, source_of
 from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
-from merilo.text import Text
-from merilo.wording import shortened, shown
+from merilo.text import Language, Text
+from merilo.wording import listed, shortened, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +88,41 @@ class DatasetComparisons:
         """Return what limits the comparisons, a sentence each."""
         return tuple(one.en for one in self.limits())
 
-    def limits(self) -> list[Text]:
-        """Return what limits the comparisons as texts of the catalogue."""
-        skipped = (
-            Text(
-                "{dataset}: {model} is not compared: {reason}",
-                dataset=one.dataset,
-                model=one.model,
-                reason=one.reason,
-            )
-            for one in self.skipped
-        )
-        return [*comparison_warnings(self.results), *skipped]
+    def limits(self, *, every: bool = True) -> list[Text]:
+        """Return what limits the comparisons; without `every`, sentences of one kind once, with a count."""
+        skipped: dict[tuple[str, str], list[Skipped]] = {}
+        for one in self.skipped:
+            skipped.setdefault((one.reason.en, f"{one.dataset} {one.model}" if every else ""), []).append(one)
+        return [
+            *comparison_warnings(self.results, every=every),
+            *(
+                Text(
+                    "not compared: {pairs}: {reason}",
+                    pairs=listed([f"{one.dataset}, {one.model}" for one in group], 3),
+                    reason=group[0].reason,
+                )
+                for group in skipped.values()
+            ),
+        ]
+
+    def forest(self) -> Chart | None:
+        """Return the forest plot: the differences from people, or from the first model, by dataset."""
+        if not any(one.tests.marked for result in self.results.values() for one in result.models):
+            return None
+        return forest_chart(self.results, {one.key: one.title for one in self.table.columns})
+
+    def chart(self, suffix: str, language: Language) -> bytes:
+        """Return the forest plot as the content of a file that ends in `.svg`, `.pdf` or `.png`.
+
+        Raises:
+            DataError: no comparison could be made.
+            MissingPartError: PDF and PNG need Matplotlib.
+        """
+        drawn = self.forest()
+        if drawn is None:
+            raise DataError("nothing was compared, so there is nothing to draw")
+        form = next(one for one in FORMS if suffix == f".{one}")
+        return chart_file(*with_title(drawn, drawn.title), language, form)
 
     def item_rows(self) -> list[dict[str, Json]]:
         """Return a row for each item on which one side is right and the other wrong."""
@@ -118,16 +146,18 @@ def compare_datasets(
     baselines: Sequence[str | Path],
     models: Sequence[str | Path],
     *,
+    dataset: str | None = None,
     data: str | Path | None = None,
     settings: ComparisonSettings | None = None,
     **chosen: object,
 ) -> DatasetComparisons:
-    """Compare people with models on every dataset that both have.
+    """Compare people with models on every dataset that both have, and the other models with the first one.
 
     Args:
-        baselines: folders of baselines, at most one of each dataset.
+        baselines: folders of baselines, at most one of each dataset; without any, models alone are compared.
         models: runs, logs, files of answers, or folders of these.
-        data: as for `compare`, if there is one baseline.
+        dataset: as for `compare`, without a baseline.
+        data: as for `compare`, if there is at most one baseline.
         settings: as for `compare`; the metric and the fields must fit every dataset.
         chosen: single settings by name, as for `compare`.
 
@@ -138,22 +168,32 @@ def compare_datasets(
         DataError: a model has no dataset in common with the baselines, the items differ and `force` is not
             given, or a study is too small for the margin.
     """
-    if not baselines or not models:
-        raise UsageError("takes at least one baseline and one model")
+    if not models:
+        raise UsageError("give a model too: a run, a file of answers or a log")
+    if not baselines and len(models) < 2:
+        raise UsageError(ONE_MODEL)
     if data is not None and len(baselines) > 1:
         raise UsageError("is for a single baseline: make the baselines with gold", field=argument("data"))
     settings = ComparisonSettings.of(chosen, settings)
-    items = None if data is None else Path(data)
-    crowds = by_dataset(
-        [read_stored_baseline(Path(one), data=items, cluster=settings.cluster) for one in baselines]
-    )
     given = [Path(one) for one in models]
+    if baselines:
+        items = None if data is None else Path(data)
+        crowds = by_dataset(
+            [read_stored_baseline(Path(one), data=items, cluster=settings.cluster) for one in baselines]
+        )
+    else:
+        crowds = items_of_models(given, dataset, data, settings.cluster)
     samples = answers_by_dataset(given, crowds, force=settings.force, replies=settings.replies)
     whole = frozenset(crowds)
     if settings.metric is None:
         crowds, samples = _by_correlation(crowds, samples)
+    first = next(
+        one.model for held in samples.values() for one in held if Path(one.file).is_relative_to(given[0])
+    )
+    if not baselines and not any(len(held) > 1 for held in samples.values()):
+        raise DataError("nothing to compare: no dataset has answers of two models")
     results = {
-        key: compared(crowds[key], held, settings, chosen_margin(Path(crowds[key].folder), settings.margin))
+        key: compared(crowds[key], held, settings, _margin(crowds[key], settings.margin), first=first)
         for key, held in samples.items()
         if held
     }
@@ -163,19 +203,33 @@ def compare_datasets(
     return _with_runs(DatasetComparisons(results, table, skipped, settings), runs, whole)
 
 
+def _margin(crowd: StoredBaseline, margin: float | None) -> Margin | None:
+    return chosen_margin(Path(crowd.folder) if crowd.annotators else None, margin)
+
+
 def corrected_together(results: Mapping[str, Comparison]) -> dict[str, Comparison]:
     """Correct the p-values of all comparisons on several datasets by one method of Holm, and tell the verdicts.
 
-    The family has all models, datasets and kinds of comparison: every verdict of the table. On one dataset each
-    kind of comparison keeps its own correction over the models.
+    The family has all models, datasets and kinds of comparison with people: every verdict of the table. Comparisons
+    with the first model are a family of their own. On one dataset each kind of comparison keeps its own correction
+    over the models.
     """
     if len(results) < 2:
         return {key: one.scrutinised() for key, one in results.items()}
     told = {key: one.told() for key, one in results.items()}
     judged = iter(verdicts([one for found in told.values() for one in found]))
     family = sum(map(len, told.values()))
+    of_models = {
+        (key, at): match for key, one in results.items() for at, match in enumerate(one.firsts()) if match
+    }
+    beside = verdicts([match.compared(results[key].margin, 0) for (key, _), match in of_models.items()])
+    firsts = {
+        place: replace(match, corrected=p, verdict=verdict)
+        for (place, match), (p, verdict) in zip(of_models.items(), beside, strict=True)
+    }
     made: dict[str, Comparison] = {}
-    for key, one in results.items():
+    for key, result in results.items():
+        one = result.with_firsts([firsts.get((key, at)) for at in range(len(result.models))], len(firsts))
         pairs = [(match, *next(judged)) for match in one.matches()]
         matches = (replace(match, corrected=p, verdict=verdict) for match, p, verdict in pairs)
         others = [other for name, found in told.items() if name != key for other in found]
@@ -211,13 +265,19 @@ def _table(
     models: dict[str, dict[str, ModelCell]] = {name: {} for name in order}
     for key, crowd in crowds.items():
         result = results.get(key)
-        record = read_record(Path(crowd.folder))
         main = _main_values(key, result) if result else {}
-        columns.append(_column(key, crowd, result, record))
-        for name, one in result.comparisons.items() if result else ():
-            single = one.matches[0].difference
-            models[name][key] = ModelCell(
-                single.second, single.n, one, one.samples, _committee(crowd), main.get(name, {})
+        columns.append(_column(key, crowd, result))
+        for model in result.models if result else ():
+            one = model.tests
+            models[one.model][key] = ModelCell(
+                one.score.value,
+                one.score.n,
+                one,
+                one.samples,
+                _committee(crowd),
+                main.get(one.model, {}),
+                interval=one.score.interval,
+                spent=model.spent,
             )
     skipped = [
         Skipped(key, name, Text("it has no answers to this dataset"))
@@ -225,8 +285,10 @@ def _table(
         for name in models
         if key not in models[name]
     ]
-    family = max((one.family for one in results.values()), default=0)
-    return ComparisonTable(tuple(columns), models, settings.metric is None, family), tuple(skipped)
+    families = [
+        max((getattr(one, name) for one in results.values()), default=0) for name in ("family", "pairs")
+    ]
+    return ComparisonTable(tuple(columns), models, settings.metric is None, *families), tuple(skipped)
 
 
 def _with_runs(
@@ -259,16 +321,19 @@ def _with_runs(
 def _committee(crowd: StoredBaseline) -> tuple[int, int]:
     """Return the smallest and the largest number of annotators of an item."""
     overlap = np.bincount(crowd.votes.item)
-    return int(overlap[overlap > 0].min()), int(overlap.max())
+    return (int(overlap[overlap > 0].min()), int(overlap.max())) if overlap.size else (0, 0)
 
 
-def _column(
-    key: str, crowd: StoredBaseline, result: Comparison | None, record: BaselineRecord
-) -> TableColumn:
+def _column(key: str, crowd: StoredBaseline, result: Comparison | None) -> TableColumn:
+    name = crowd.declaration.name
     metric = result.metric if result else crowd.metric_name
+    if not crowd.annotators:
+        return replace(_published_column(key), metric=metric, people=published_value(key, metric))
+    record = read_record(Path(crowd.folder))
     own = record.metrics.get(metric, MetricRecord())
     matches = result.models[0].tests.matches if result else ()
     single = next((one.difference for one in matches if one.kind == "single"), None)
+    spent = people_spent(crowd)
     value: PeopleValue | None = None
     if own.value is not None or matches:
         value = PeopleValue(
@@ -281,8 +346,9 @@ def _column(
             crowd.status == "rejected",
             record.simulated,
             over_annotators=own.over_both is not None or own.value is None,
+            spent=spent[0] if spent else None,
+            spent_each=spent[1] if spent else None,
         )
-    name = crowd.declaration.name
     title = dataset(name).title if name in names() else key
     in_total = key in names() and dataset(key).in_total
     wanted = main_metrics(key)
@@ -307,7 +373,7 @@ def _main_values(key: str, result: Comparison) -> dict[str, dict[str, float]]:
             except MeriloError:
                 return {}
         for one in tests:
-            models.setdefault(one.model, {})[wanted] = one.matches[0].difference.second
+            models.setdefault(one.model, {})[wanted] = one.score.value
     return models
 
 
@@ -341,7 +407,12 @@ def _scored(folder: RunFolder, key: str, seed: int) -> ModelCell:
     samples = found.record.samples
     items = len(found.record.hashes)
     return ModelCell(
-        first.value, items, None, (samples, samples), main=main if len(main) == len(wanted) else {}
+        first.value,
+        items,
+        None,
+        (samples, samples),
+        main=main if len(main) == len(wanted) else {},
+        interval=first.interval,
     )
 
 
@@ -362,6 +433,16 @@ def comparison_page(found: DatasetComparisons) -> str:
             heads=heads(table),
             rows=grid(table),
             notes=notes(table),
+            forest=found.forest(),
+            colours=MODEL_COLOURS,
+            spent=[
+                (
+                    model
+                    or (Text("people, consensus") if side == "consensus" else Text("people, single person")),
+                    one,
+                )
+                for (model, side), one in table.spent().items()
+            ],
             results=[(key, titles[key], one) for key, one in found.results.items()],
             verdict_sentence=verdict_sentence,
             holds_sentence=holds_sentence,
