@@ -494,6 +494,14 @@ class RunSettings(CheckedSettings):
     requests_per_minute: Annotated[Positive | None, Help("The most requests a minute.", LIMITS)] = None
     tokens_per_minute: Annotated[Positive | None, Help("The most tokens a minute.", LIMITS)] = None
     device: Annotated[str | None, Help("Where local weights are put: cpu, cuda:0.", LIMITS)] = None
+    extract: Annotated[
+        Manner | None,
+        Help(
+            "How answers are read from replies: by Merilo's rules, or as the harness does, by the first label. "
+            "May change when a run is resumed. Default: merilo.",
+            OUTPUT,
+        ),
+    ] = None
     contamination: Annotated[
         Flag,
         Help("Also ask for the continuation of each item's text, and report verbatim overlap.", OUTPUT),
@@ -514,6 +522,11 @@ class RunSettings(CheckedSettings):
                 f"needs the price of a million tokens: {argument('price_in')} and {argument('price_out')}",
                 field=argument("max_usd"),
             )
+
+    @property
+    def manner(self) -> Manner:
+        """How answers are found in replies."""
+        return self.extract or "merilo"
 
     def of_requests(self) -> dict[str, Json]:
         """Return the settings that every request of a run depends on, which must not change when the run is resumed."""

@@ -488,3 +488,49 @@ def test_a_stalled_server_is_a_failed_request_that_the_next_command_asks_again(t
         server._script = lambda asked: Answers(str(number_of(asked)))
         assert merilo(*words, "--model-args", args(server, timeout=1, max_retries=0)).status == 0
         assert Counter(map(number_of, server.asked)) == {0: 1, 1: 2, 2: 1}
+
+
+def test_answers_read_both_ways_are_shown_where_they_differ_by_more_than_a_point(tmp_path: Path) -> None:
+    """A harness takes the first digit, also one that counts the options."""
+    gold = {f"Строки: {one.inputs}\nОтвет:": one.outputs for one in examples(dataset("lcs"))["test"]}
+
+    def script(asked: Asked) -> Answers:
+        question = asked.text.rpartition("\n\n")[2]
+        return Answers(f"Из 9 вариантов верен один. Ответ: {gold[question]}")
+
+    words = ("run", "--model", LOCAL, "--datasets", "lcs", "--out", tmp_path / "run")
+    with ScriptedServer(script) as server:
+        ran = merilo(*words, "--model-args", args(server))
+        asked = len(server.asked)
+        again = merilo(*words, "--model-args", args(server), "--extract", "harness", "--json", "-")
+        kept = merilo(*words, "--model-args", args(server))
+        assert len(server.asked) == asked
+    assert ran.status == again.status == 0, ran.err + again.err
+    assert "acc (harness)" in ran.out
+    found = again.json["datasets"]["lcs"]
+    assert found["extract"] == "harness"
+    assert (found["metrics"]["acc"]["value"], found["metrics_otherwise"]["acc"]["value"]) == (0, 1)
+    assert "acc (merilo)" in kept.out
+    answers = (tmp_path / "run" / "lcs.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["answer"] for line in answers} == {"9"}
+
+
+def test_a_run_begun_in_merilos_prompts_goes_on_in_them(tmp_path: Path) -> None:
+    words = ("run", "--model", LOCAL, "--datasets", "parus", "--out", tmp_path / "run")
+    with ScriptedServer() as server:
+        merilo(*words, "--model-args", args(server), "--prompts", "merilo", "--limit", "2")
+        record = tmp_path / "run" / "run.json"
+        content = json.loads(record.read_text(encoding="utf-8"))
+        for held in (
+            content["settings"],
+            *content["datasets"].values(),
+        ):  # as it was before there was a choice
+            for name in ("prompts", "shots_like", "extract"):
+                held.pop(name, None)
+        record.write_text(json.dumps(content), encoding="utf-8")
+        more = merilo(*words, "--model-args", args(server), "--limit", "4", "--json", "-")
+        assert more.json["datasets"]["parus"]["prompts"] == "merilo", more.err
+        assert len(server.asked) == 4
+        refused = merilo(*words, "--model-args", args(server), "--prompts", "harness", "--limit", "4")
+    assert refused.status == 2
+    assert 'prompts was "merilo" and is now "harness"' in refused.complaint

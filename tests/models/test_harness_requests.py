@@ -12,6 +12,8 @@ from every import every
 from merilo.datasets import CATALOGUE, dataset
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
+from merilo.models.answer_extraction import extract_as_harness
+from merilo.models.asking import ModelReply, Request
 from merilo.models.prompter import Prompter
 from merilo.settings import RunSettings
 
@@ -358,3 +360,45 @@ def test_lm_eval_draws_the_same_shots_and_builds_the_same_text(
     assert [one.args[0] for one in made_task.instances] == [
         asked.request(item).prompt for item in items(tests)
     ]
+
+
+REPLIES = (
+    "2", " 1\n", "10", "Ответ: 1", "Из 2 вариантов верен 1", "", "-1", "нет", "Да", "Нет, да", "A", "Вариант B) да", "AB", "С", "5",
+    "b", "C.", "Думаю, ДА", " 1469 ", "Пушкин\n",
+)  # fmt: skip
+
+
+def test_answers_are_extracted_as_lm_eval_does() -> None:
+    """With lm-eval's own filter, configured as in the harness; of open answers, its release strips the beginning."""
+    pytest.importorskip("lm_eval")
+    from lm_eval.filters.extraction import RegexFilter
+
+    for name in BARE:
+        declared, (item,) = dataset(name), items(made_docs(name, 1, random.Random(0)))
+        labels = declared.answer.labels
+        if declared.answer.kind == "program":
+            continue
+        pattern = (
+            r"(\b(Да|Нет)\b)" if name == "rwsd" else r"(\b([ABCD])\b)" if "A" in labels else r"(\b([0-9])\b)"
+        )
+        for text in REPLIES:
+            expected_answer = text.lstrip()
+            if labels:
+                ((expected_answer,),) = RegexFilter(pattern, 0, "-1").apply([[text]], [{}])
+            request = Request(name, item.id, 1, (), "")
+            found = extract_as_harness(declared, item, request, ModelReply(text=text, finish="length"))
+            if not declared.answer.criteria:
+                assert found.answer == expected_answer, (name, text)
+            elif expected_answer in labels:
+                assert found.answer == dict.fromkeys(declared.answer.criteria, expected_answer)
+            else:
+                assert found.answer is None
+            assert (found.outcome == "answered") == (expected_answer in labels if labels else bool(text))
+
+
+def test_of_equal_loglikelihoods_the_harness_takes_the_first() -> None:
+    request = Request("bps", 1, 1, (), "", choices=(" 0", " 1"))
+    item = Item(1, "{inputs}", "( )", "1")
+    for values, answer in (((-1.0, -1.0), "0"), ((-2.0, -1.0), "1")):
+        reply = ModelReply(loglikelihoods=values)
+        assert extract_as_harness(dataset("bps"), item, request, reply).answer == answer

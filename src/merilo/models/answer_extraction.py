@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
@@ -15,6 +15,7 @@ from merilo.metrics.scoring import RATED
 from merilo.models.answer_readers import UNFINISHED, IntegerReader, LabelReader, NumberListReader, read_text
 from merilo.models.answer_rules import AnswerReader, find_answer, json_object, refusal
 from merilo.models.asking import ModelReply, Request
+from merilo.settings import Manner
 from merilo.strict_json import Json
 from merilo.wording import shortened
 
@@ -250,3 +251,54 @@ def _reader(declared: Dataset, item: Item) -> AnswerReader:
         return NumberListReader(item)
     inputs = item.inputs if not isinstance(item.inputs, str) else {"": item.inputs}
     return LabelReader(declared.answer.labels, (text for text in inputs.values() if isinstance(text, str)))
+
+
+def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:
+    r"""Find the answer in a model's reply as the benchmark's harness does.
+
+    An answer of one of a few labels is the first digit or letter from A to D that stands alone (in RWSD: the first of
+    its labels), else "-1"; an open answer is the whole text without white space at its beginning; of equal
+    log-likelihoods, the first one decides. Programs are found as `extract` finds them.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
+        >>> request = Request("bps", 1, 1, (), "( )")
+        >>> [extract_as_harness(declared, item, request, ModelReply(text=text)).answer for text in ("2 pairs: 1", "10")]
+        ['2', '-1']
+    """
+    said: object = reply.text
+    if (
+        reply.finish in {"failed", "too_long"}
+        or declared.answer.kind == "program"
+        or not isinstance(said, str)
+    ):
+        return extract(declared, item, request, reply)
+    labels, values = declared.answer.labels, reply.loglikelihoods
+    if request.mode == "loglikelihood":
+        if len(values) != len(labels) or any(map(isnan, values)):
+            return _most_likely(declared, reply)
+        label = labels[values.index(max(values))]
+        return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood")
+    if not labels:
+        text = said.lstrip()
+        return ExtractedAnswer(text, "answered" if text else "empty", "whole text", text[:_LONGEST_PIECE])
+    found = re.search(_first_label(labels), said)
+    if found and found[0] in labels:
+        return ExtractedAnswer(_for_criteria(declared, found[0]), "answered", "first label", found[0])
+    unread = None if declared.answer.criteria else found[0] if found else "-1"
+    return ExtractedAnswer(unread, "unreadable" if said.strip() else "empty", "first label")
+
+
+def _first_label(labels: Sequence[str]) -> str:
+    """Return the harness's expression for labels."""
+    if all(map(str.isdigit, labels)):
+        return r"\b[0-9]\b"
+    return r"\b[ABCD]\b" if set(labels) <= set("ABCD") else rf"\b(?:{'|'.join(map(re.escape, labels))})\b"
+
+
+#: Manner -> how it finds the answer in a reply.
+EXTRACTORS: Final[Mapping[Manner, Callable[[Dataset, Item, Request, ModelReply], ExtractedAnswer]]] = {
+    "merilo": extract,
+    "harness": extract_as_harness,
+}

@@ -17,7 +17,7 @@ from merilo.datasets.ready_items import BUNDLED
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.items import Item, ItemId, Split, read_split, split_file
-from merilo.models.answer_extraction import extract
+from merilo.models.answer_extraction import EXTRACTORS
 from merilo.models.asking import Abilities, Request
 from merilo.models.prompter import EarlierTurn, Prompter, shots_of
 from merilo.models.run_folder import DatasetRecord, item_hashes, shots_hash
@@ -190,7 +190,8 @@ class AskedDataset:
             reply = before.reply if before and before.reply else (yield request)
             if reply.finish == "failed":
                 return
-            earlier.append((item, extract(self.declared, item, request, reply).answer))
+            read = EXTRACTORS[self.prompter.reads_turns_like](self.declared, item, request, reply)
+            earlier.append((item, read.answer if read.outcome == "answered" else None))
 
 
 def limited(split: Split, limit: int | None) -> Split:

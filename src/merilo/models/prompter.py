@@ -436,6 +436,11 @@ class Prompter:
         in_sequence = items if self.shots_like == "harness" else None
         self._deck = ShotDeck(declared, shots, self.shot_count, settings.seed, in_sequence)
 
+    @property
+    def reads_turns_like(self) -> Manner:
+        """How the answers to the earlier turns of a dialogue are found in replies."""
+        return "merilo" if self._harness is None else "harness"
+
     def request(self, item: Item, sample: int = 1, earlier: Sequence[EarlierTurn] = ()) -> Request:
         """Make the request of an item.
 

@@ -14,10 +14,11 @@ from merilo.atomic_write import write_text
 from merilo.datasets.declaration import Dataset
 from merilo.errors import argument
 from merilo.items import Item
-from merilo.models.answer_extraction import OUTCOMES, ExtractedAnswer, ExtractionOutcome, extract
+from merilo.models.answer_extraction import EXTRACTORS, OUTCOMES, ExtractedAnswer, ExtractionOutcome
 from merilo.models.asking import ModelReply, Request
 from merilo.models.prompter import CLOSED
 from merilo.models.run_log import log_path, read_log
+from merilo.settings import Manner
 from merilo.strict_json import Json
 from merilo.wording import listed, shortened
 
@@ -113,6 +114,8 @@ class RunAnswers:
         replies: how many replies there are, without those of requests that failed or were too long.
         cut: how many of them ended at the limit of tokens.
         cut_at: the most tokens of a reply that was cut; 0 if the backend does not count them.
+        other_manner: the way of finding answers in replies that was not taken.
+        otherwise: the place of an answer -> what the other way finds there, where they differ.
     """
 
     declared: Dataset
@@ -125,6 +128,8 @@ class RunAnswers:
     replies: int = 0
     cut: int = 0
     cut_at: int = 0
+    other_manner: Manner = "harness"
+    otherwise: Mapping[int, RunAnswer] = field(default_factory=dict)
 
     def warnings(self, most: int = 5) -> list[str]:
         """Return a sentence if many replies were cut, for each reason of failures, and on requests that were too long.
@@ -158,7 +163,9 @@ class RunAnswers:
         return sentences
 
 
-def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples: int) -> RunAnswers:
+def read_answers_of(
+    run: Path, declared: Dataset, items: Sequence[Item], samples: int, manner: Manner = "merilo"
+) -> RunAnswers:
     """Read the answers to a dataset from the log of a run.
 
     Args:
@@ -166,6 +173,7 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
         declared: the dataset.
         items: the items that were asked.
         samples: how many answers to each item were asked for.
+        manner: how answers are found in replies.
 
     Raises:
         InputError: the log cannot be read.
@@ -173,13 +181,15 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
     path = log_path(run, declared.name)
     tokens = ("prompt_tokens", "completion_tokens", "thought_tokens")
     table = read_log(path, (*_COLUMNS, "model", "cost", *tokens))
-    answers: list[RunAnswer] = []
     counts: Counter[ExtractionOutcome] = Counter()
-    for name, sample, extracted in _extractions(table, declared, items):
-        counts[extracted.outcome] += 1
-        if extracted.outcome != "failed":
-            answer = "" if extracted.answer is None else extracted.answer
-            answers.append(RunAnswer(name, sample, answer, extracted.outcome))
+    answers: list[RunAnswer] = []
+    for answer in _answers(table, declared, items, manner):
+        counts[answer.outcome] += 1
+        if answer.outcome != "failed":
+            answers.append(answer)
+    other: Manner = "harness" if manner == "merilo" else "merilo"
+    others = (one for one in _answers(table, declared, items, other) if one.outcome != "failed")
+    pairs = () if declared.answer.kind == "program" else zip(answers, others, strict=True)
     sums = [int(table[name].sum() or 0) for name in tokens]
     cut = table.filter(table["finish"] == "length")
     return RunAnswers(
@@ -193,7 +203,17 @@ def read_answers_of(run: Path, declared: Dataset, items: Sequence[Item], samples
         replies=table.height - int(table["finish"].is_in(list(_REPORTED)).sum()),
         cut=cut.height,
         cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
+        other_manner=other,
+        otherwise={at: new for at, (old, new) in enumerate(pairs) if old.answer != new.answer},
     )
+
+
+def _answers(
+    table: pl.DataFrame, declared: Dataset, items: Sequence[Item], manner: Manner
+) -> Iterator[RunAnswer]:
+    for name, sample, extracted in _extractions(table, declared, items, manner):
+        answer = "" if extracted.answer is None else extracted.answer
+        yield RunAnswer(name, sample, answer, extracted.outcome)
 
 
 def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest, ...]:
@@ -229,14 +249,17 @@ def write_answers(run: Path, found: RunAnswers) -> Path:
     return path
 
 
-def reply_to(declared: Dataset, item: Item, sample: int, reply: ModelReply) -> ExtractedAnswer:
+def reply_to(
+    declared: Dataset, item: Item, sample: int, reply: ModelReply, manner: Manner = "merilo"
+) -> ExtractedAnswer:
     """Find the answer in a reply of the log; the request's text is not needed for it."""
     choices = declared.answer.labels if reply.loglikelihoods else ()
-    return extract(declared, item, Request(declared.name, item.id, sample, (), "", choices=choices), reply)
+    request = Request(declared.name, item.id, sample, (), "", choices=choices)
+    return EXTRACTORS[manner](declared, item, request, reply)
 
 
 def _extractions(
-    table: pl.DataFrame, declared: Dataset, items: Sequence[Item]
+    table: pl.DataFrame, declared: Dataset, items: Sequence[Item], manner: Manner
 ) -> Iterator[tuple[str, int, ExtractedAnswer]]:
     """Yield item, sample and answer of each record, in the order of items and samples.
 
@@ -259,18 +282,20 @@ def _extractions(
     for row, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
         if place != last:
             # Samples of one item often repeat each other.
-            known, last, shown = {}, place, _shown_texts(declared, items[place])
+            known, last = {}, place
+            # The harness reads a reply without regard to the item.
+            shown = () if manner == "harness" else _shown_texts(declared, items[place])
         if likelihoods[row] or finish in _REPORTED:
             values = tuple(-float("inf") if one is None else one for one in likelihoods[row] or ())
             reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[row])
-            yield names[place], sample, reply_to(declared, items[place], sample, reply)
+            yield names[place], sample, reply_to(declared, items[place], sample, reply, manner)
             continue
         # A reply that repeats no text of its item means the same for every item.
         memory = known if shown is None or any(one in text for one in shown) else shared
         extracted = memory.get((text, finish))
         if extracted is None:
             reply = ModelReply(text=text, finish=finish, error=errors[row])
-            extracted = memory[text, finish] = reply_to(declared, items[place], sample, reply)
+            extracted = memory[text, finish] = reply_to(declared, items[place], sample, reply, manner)
         yield names[place], sample, extracted
 
 

@@ -147,7 +147,7 @@ class RunRecord:
         return {
             "format": FORMAT,
             "model": asdict(self.model),
-            "settings": self.settings.of_requests(),
+            "settings": {**self.settings.of_requests(), "extract": self.settings.extract},
             "datasets": {name: asdict(one) for name, one in self.datasets.items()},
             "commands": [dict(one) for one in self.commands],
         }
@@ -168,7 +168,9 @@ class RunRecord:
             old = datasets.get(name)
             datasets[name] = new if old is None else _extended(name, old, new, run)
         model = replace(self.model, args=hidden_args(self.model.args))
-        return replace(self, model=model, datasets=datasets, commands=(*self.commands, *other.commands))
+        settings = replace(self.settings, extract=other.settings.extract or self.settings.extract)
+        commands = (*self.commands, *other.commands)
+        return replace(self, model=model, settings=settings, datasets=datasets, commands=commands)
 
     def _fixed(self) -> dict[str, Json]:
         """Return the parameters that must not change."""

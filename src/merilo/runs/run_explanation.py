@@ -152,7 +152,7 @@ def _explained(
 ) -> SampleExplanation:
     declared = asked.declared
     reply = replies[str(item.id), sample]
-    extracted = reply_to(declared, item, sample, reply)
+    extracted = reply_to(declared, item, sample, reply, asked.prompter.settings.manner)
     request = asked.prompter.request(item, sample, _earlier(asked, item, sample, replies))
     judgements, reason = _judged(declared, item, sample, extracted, rater)
     return SampleExplanation(sample, request, reply, extracted, judgements, reason)
@@ -165,11 +165,13 @@ def _earlier(
         return ()
     turns = next(turns for turns in asked.split.dialogues() if item in turns)
     before = turns[: turns.index(item)]
-    return [
-        (turn, reply_to(asked.declared, turn, sample, replies[str(turn.id), sample]).answer)
+    manner = asked.prompter.reads_turns_like
+    read = (
+        (turn, reply_to(asked.declared, turn, sample, replies[str(turn.id), sample], manner))
         for turn in before
         if (str(turn.id), sample) in replies
-    ]
+    )
+    return [(turn, found.answer if found.outcome == "answered" else None) for turn, found in read]
 
 
 def _judged(

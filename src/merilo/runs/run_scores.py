@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
@@ -98,6 +99,7 @@ class DatasetRun:
         reason: why there are no metrics.
         refused: items that the backend could not be asked, because it takes no such media.
         contamination: the contamination check, if it was made.
+        otherwise: the metrics that differ by more than a point if answers are found the other way in the replies.
     """
 
     declared: Dataset
@@ -107,6 +109,7 @@ class DatasetRun:
     reason: str = ""
     refused: int = 0
     contamination: Contamination | None = None
+    otherwise: Mapping[str, Score] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> Outcomes:
@@ -146,6 +149,8 @@ class DatasetRun:
             "outcomes": self.outcomes.to_dict(),
             "unanswered": [dict(one._asdict()) for one in self.answers.unanswered],
             "metrics": {} if self.scores is None else self.scores.to_dict(),
+            "extract": "merilo" if self.answers.other_manner == "harness" else "harness",
+            "metrics_otherwise": {name: score.to_dict() for name, score in self.otherwise.items()},
             "reason": for_library(self.reason) or None,
             "refused_media": self.refused,
             "models": list(self.answers.models),
@@ -284,7 +289,9 @@ def scored_dataset(
     refuse_other_items(record, source.split.items, source.file)
     by_id = {str(item.id): item for item in source.split}
     items = [by_id[one] for one in record.hashes]
-    answers = read_answers_of(folder.path, source.declared, items, record.samples)
+    answers = read_answers_of(
+        folder.path, source.declared, items, record.samples, folder.record.settings.manner
+    )
     found = DatasetRun(
         source.declared, record, answers, refused=_refused(source, record), contamination=contamination
     )
@@ -297,7 +304,24 @@ def scored_dataset(
         return replace(found, reason="there are no answers")
     expanded, given, clusters = sampled(source.declared, items, answers.answers)
     scores = score_answers(source.declared, expanded, given, rater=rater, seed=seed, clusters=clusters)
-    return replace(found, scores=scores)
+    found = replace(found, scores=scores)
+    return found if rated else replace(found, otherwise=_otherwise(found, items, seed))
+
+
+#: A difference between metrics that is shown: a point.
+_POINT: Final = 0.01
+
+
+def _otherwise(found: DatasetRun, items: Sequence[Item], seed: int) -> dict[str, Score]:
+    """Return the metrics that differ by more than a point if answers are found the other way in the replies."""
+    declared, answers, changed = found.declared, found.answers.answers, found.answers.otherwise
+    if len(changed) <= _POINT * len(answers) and set(declared.metrics) <= {"acc", "em", "f1"}:
+        return {}  # means over answers cannot differ by more
+    read = [changed.get(at, one) for at, one in enumerate(answers)]
+    expanded, given, clusters = sampled(declared, items, read)
+    scores = score_answers(declared, expanded, given, seed=seed, clusters=clusters)
+    pairs = ((one, found.metrics.get(name)) for name, one in (scores.main or scores.extra).items())
+    return {one.name: one for one, own in pairs if own and abs(one.value - own.value) > _POINT}
 
 
 def sampled(
@@ -338,7 +362,7 @@ def _copy(item: Item, name: str, sample: int) -> Item:
 
 
 def _given(declared: Dataset, answer: RunAnswer) -> Given:
-    if answer.outcome == "answered":
+    if answer.answer != "":
         return read_answer(declared.answer, answer.answer)
     # An item without a readable answer counts as wrong.
     return dict.fromkeys(declared.answer.criteria, "") if declared.answer.criteria else ""
