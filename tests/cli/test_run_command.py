@@ -408,7 +408,7 @@ def test_equal_failures_in_a_row_end_the_run_and_the_same_command_resumes_it(tmp
         ended = merilo(*words, "--model-args", args(server, num_concurrent=4))
         assert ended.status == 2
         assert "10 requests in a row failed for the same reason: status 400: no such field" in ended.complaint
-        assert "the same command resumes the run (--max-failures is the limit)" in ended.complaint
+        assert "the same command resumes the run (--max-failures 10 is the limit)" in ended.complaint
         assert len(server.asked) <= 5 + 10 + 3
         server._script = [Answers("1")]
         assert merilo(*words, "--model-args", args(server)).status == 0

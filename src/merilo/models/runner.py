@@ -405,7 +405,7 @@ class _Failures:
         if self.count == self.most:
             raise BackendError(
                 f"{self.count} requests in a row failed for the same reason: {fault}; the same command resumes "
-                f"the run ({argument('max_failures', given=self.most)} is the limit)"
+                f"the run ({argument('max_failures', str(self.most), given=self.most)} is the limit)"
             )
 
     def _fault(self, reply: ModelReply) -> str:
