@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from merilo.errors import BackendError, OutputError, UsageError, argument
+from merilo.models.answer_extraction import split_thought
 from merilo.models.asking import ModelBackend, ModelReply, Request
 
 _Result = TypeVar("_Result")
@@ -381,7 +382,7 @@ _NUMBER: Final = re.compile(r"\w*\d\w*")
 class _Failures:
     """Ends a run in which nothing but the same failure comes back, before all its requests are spent on it.
 
-    Replies without a text are failures as long as no other reply came.
+    Replies without a text beside thought are failures as long as no other reply came.
     """
 
     most: int
@@ -403,23 +404,25 @@ class _Failures:
         self.count = self.count + 1 if reason == self.reason else 1
         self.reason = reason
         if self.count == self.most:
-            raise BackendError(
-                f"{self.count} requests in a row failed for the same reason: {fault}; the same command resumes "
-                f"the run ({argument('max_failures', str(self.most), given=self.most)} is the limit)"
-            )
+            limit = argument("max_failures", str(self.most), given=self.most)
+            if reply.finish == "failed":
+                told = f"{self.count} requests in a row failed for the same reason: {fault}"
+                raise BackendError(f"{told}; the same command resumes the run ({limit} is the limit)")
+            anyway = argument("max_failures", "0", given=0)
+            raise BackendError(f"the first {self.count} replies have no text: {fault}; {anyway} asks on")
 
     def _fault(self, reply: ModelReply) -> str:
         if reply.finish == "failed":
             return reply.error or "no reason given"
-        self.has_text = self.has_text or bool(reply.text.strip() or reply.loglikelihoods)
+        self.has_text = self.has_text or bool(
+            reply.loglikelihoods or split_thought(reply.text).answer.strip()
+        )
         if self.has_text or reply.finish not in {"stop", "length"}:
             return ""
         if reply.finish == "stop":
-            return "the reply has no text"
-        return (
-            "the reply was cut at the limit of tokens before its answer began: "
-            f"ask with a larger {argument('max_tokens')} in another folder"
-        )
+            return "they are empty; check the stop strings and the prompt"
+        more = argument("max_tokens")
+        return f"the limit of tokens cut them before an answer; ask with a larger {more} in another folder"
 
 
 @dataclass(slots=True)
