@@ -1,6 +1,7 @@
 """Logs of Inspect, HELM and batches, in the shapes that they write."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from harness_files import data_of, helm_log, helm_state, items_of, openai_batch, written
 
 from merilo import score
-from merilo.errors import DataError
+from merilo.datasets import dataset
+from merilo.datasets.rendering import render
+from merilo.errors import DataError, InputError
 
 
 def scored(log: Path, name: str = "parus"):
@@ -178,3 +181,228 @@ def test_thought_and_epochs_of_inspect(tmp_path: Path) -> None:
     assert found.answers.matched.given == {1: "1"}
     assert found.answers.log.outcomes == {"answered": 1, "failed": 1}
     assert any("ended with the status 'error'" in note for note in found.answers.log.notes)
+
+
+def prompt_of(item) -> str:
+    return render(item, dataset("parus"))
+
+
+def gemini(path: Path, texts: list[str]) -> Path:
+    """The output file of the Gemini API: a key and a GenerateContentResponse, or an error."""
+    rows: list[dict[str, Any]] = []
+    for item, text in zip(items_of("parus"), texts, strict=True):
+        parts = [{"text": "2? 2!", "thought": True}, {"text": text}]
+        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
+        rows.append(
+            {"key": f"parus-{item.id}", "response": {"candidates": [candidate], "modelVersion": "gemini-x"}}
+        )
+    return written(path / "results.jsonl", rows)
+
+
+def vertex(path: Path, texts: list[str]) -> Path:
+    """The output of Vertex AI has no key, but the request."""
+    rows = [
+        {
+            "status": "",
+            "request": {"contents": [{"role": "user", "parts": [{"text": prompt_of(item)}]}]},
+            "response": {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": "STOP"}]},
+        }
+        for item, text in zip(items_of("parus"), texts, strict=True)
+    ]
+    return written(path / "predictions.jsonl", rows)
+
+
+def opencompass(path: Path, texts: list[str], *, chat: bool = True) -> Path:
+    """`predictions/MODEL/DATASET.json`: a dictionary from row numbers to prompts and predictions."""
+    shot = [{"role": "HUMAN", "prompt": "Пример\nОтвет:"}, {"role": "BOT", "prompt": "2"}]
+    content = {
+        str(place): {
+            "origin_prompt": [*shot, {"role": "HUMAN", "prompt": prompt_of(item)}] if chat else f"Пример\nОтвет: 2\n\n{prompt_of(item)}",
+            "prediction": text,
+            "gold": str(item.outputs),
+        }
+        for place, (item, text) in enumerate(zip(items_of("parus"), texts, strict=True))
+    }  # fmt: skip
+    file = path / "predictions" / "org_m" / "my_parus.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(content, indent=4, ensure_ascii=False), encoding="utf-8")
+    return file
+
+
+def lighteval(path: Path, texts: list[str]) -> Path:
+    """`details/MODEL/DATE/details_TASK_DATE.parquet`: a document, a response and metrics in each row."""
+    import polars as pl
+
+    rows = [
+        {
+            "doc": {"query": prompt_of(item), "choices": [" 1", " 2"], "gold_index": 0, "id": str(place), "specific": None},
+            "metric": {"acc": 1.0},
+            "model_response": {"input": None, "text": [text, "не знаю"], "logprobs": [], "reasonings": ["2?", None]},
+        }
+        for place, (item, text) in enumerate(zip(items_of("parus"), texts, strict=True))
+    ]  # fmt: skip
+    date = "2026-01-02T10-20-30.123456"
+    file = path / "details" / "org" / "m" / date / f"details_my_parus_{date}.parquet"
+    file.parent.mkdir(parents=True)
+    pl.DataFrame(rows).write_parquet(file)
+    return file
+
+
+def simple_evals(path: Path, texts: list[str]) -> Path:
+    """`*_allresults.json`: the conversations end with the reply."""
+    convos = [
+        [{"role": "user", "content": prompt_of(item)}, {"role": "assistant", "content": text}]
+        for item, text in zip(items_of("parus"), texts, strict=True)
+    ]
+    file = path / "parus_m_allresults.json"
+    content = {"score": 1.0, "metrics": {"chars": 9.5}, "htmls": [""] * 8, "convos": convos, "metadata": None}
+    file.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    return file
+
+
+def simple_evals_page(path: Path, texts: list[str]) -> Path:
+    """The HTML report, whose messages are escaped."""
+    from html import escape
+
+    def message(role: str, text: str) -> str:
+        return (
+            f'<div class="message {role}">\n <div class="role">\n {role}\n </div>\n'
+            f' <div class="content">\n <pre>{escape(text)}</pre>\n </div>\n</div>'
+        )
+
+    examples = (
+        f"<h3>Prompt conversation</h3>\n{message('user', prompt_of(item))}\n<h3>Sampled message</h3>\n"
+        f"{message('assistant', text)}\n<h3>Results</h3>\n<p>Score: 1</p>\n<hr>"
+        for item, text in zip(items_of("parus"), texts, strict=True)
+    )
+    file = path / "parus_m.html"
+    file.write_text(
+        "<!DOCTYPE html>\n<html><body><h1>Examples</h1>" + "".join(examples) + "</body></html>",
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("make", "harness", "by", "model"),
+    [
+        (gemini, "a Gemini batch", "key", "gemini-x"),
+        (vertex, "a Gemini batch", "inputs", None),
+        (opencompass, "OpenCompass", "inputs", "org_m"),
+        (partial(opencompass, chat=False), "OpenCompass", "inputs", "org_m"),
+        (lighteval, "LightEval", "inputs", "org/m"),
+        (simple_evals, "simple-evals", "inputs", None),
+        (simple_evals_page, "simple-evals", "inputs", None),
+    ],
+)
+def test_replies_of_each_harness_are_read(
+    make, harness: str, by: str, model: str | None, tmp_path: Path
+) -> None:
+    """One reply is wrong, one cannot be read, and one has signs that a page escapes."""
+    texts = [f"Думаю.\n\nОтвет: **{item.outputs}**" for item in items_of("parus")]
+    texts[0] = f"Ответ: {3 - int(items_of('parus')[0].outputs)}"
+    texts[1] = "трудно сказать"
+    texts[2] = f"<i>2 & 1</i> нет. {texts[2]}"
+    found = scored(make(tmp_path, texts))
+    log = found.answers.log
+    assert (log.harness, log.model, dict(log.matched).keys()) == (harness, model, {by})
+    assert (found.answered, found.metrics["acc"].value) == (8, 6 / 8)
+
+
+@pytest.mark.parametrize("form", ["PPL", "CLP", "LightEval"])
+def test_the_likeliest_choice_is_the_answer(form: str, tmp_path: Path) -> None:
+    """OpenCompass writes perplexities by label, or a probability of each choice; LightEval log-likelihoods."""
+    import polars as pl
+
+    items = items_of("parus")
+    content, rows = {}, []
+    for place, item in enumerate(items):
+        prompt, gold = prompt_of(item), int(item.outputs)
+        if form == "PPL":
+            measures = {
+                f"label: {label}": {
+                    "testing input": f"{prompt} {label}",
+                    "prompt": f"{prompt} {label}",
+                    "PPL": 1.5 + (label != gold),
+                }
+                for label in (1, 2)
+            }
+            content[str(place)] = {
+                "origin_prompt": f"{prompt} 1",
+                **measures,
+                "prediction": gold,
+                "gold": gold,
+            }
+        else:
+            chances = [0.3, 0.7] if gold == 2 else [0.6, 0.4]
+            content[str(place)] = {
+                "testing input": prompt,
+                "prompt": prompt,
+                "choices": ["1", "2"],
+                "prediction": chances,
+                "pred_label": gold - 1,
+                "gold": gold,
+            }
+            rows.append(
+                {
+                    "doc": {"query": prompt, "choices": [" 1", " 2"], "gold_index": gold - 1},
+                    "model_response": {"text": [], "logprobs": chances},
+                }
+            )
+    file = tmp_path / ("d.parquet" if form == "LightEval" else "p.json")
+    if form == "LightEval":
+        pl.DataFrame(rows).write_parquet(file)
+    else:
+        file.write_text(json.dumps(content, indent=4), encoding="utf-8")
+    found = scored(file)
+    assert (found.answered, found.metrics["acc"].value) == (8, 1)
+
+
+def test_outcomes_of_a_gemini_batch_are_counted(tmp_path: Path) -> None:
+    def answered(reason: str, text: str = "1") -> dict[str, Any]:
+        return {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": reason}]}
+
+    rows = [
+        {"key": "1", "response": answered("STOP")},
+        {"key": "2", "response": answered("MAX_TOKENS", "Сложу")},
+        {"key": "3", "response": answered("SAFETY", "")},
+        {"key": "4", "response": {"promptFeedback": {"blockReason": "OTHER"}}},
+        {"key": "5", "error": {"code": 429, "message": "Quota exceeded"}},
+    ]
+    log = scored(written(tmp_path / "b.jsonl", rows)).answers.log
+    assert log.outcomes == {"answered": 1, "truncated": 1, "refused": 2, "failed": 1}
+
+
+def test_a_task_that_asks_everything_twice_gives_two_samples(tmp_path: Path) -> None:
+    file = simple_evals(tmp_path, [str(item.outputs) for item in items_of("parus")])
+    content = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**content, "convos": content["convos"] * 2}), encoding="utf-8")
+    found = scored(file)
+    assert found.answered == 8
+    assert any("the first of each is scored, 8 are left out" in note for note in found.answers.log.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("s.jsonl", '{"task_id": "HumanEval/0", "solution": "def f(): pass"}\n', "programs of evalplus"),
+        ("r.json", '{"date": "d", "hash": "h", "eval": {"HumanEval/0": [{"base_status": "pass"}]}}', "programs of evalplus"),
+        ("o.json", '{"0": {"origin_prompt": [[{"role": "HUMAN", "prompt": "?"}]], "prediction": ["1"]}}', "several rounds are not read"),
+        ("o.json", '{"0": {"origin_prompt": "?", "prediction": "1"', "is not JSON"),
+        ("g.jsonl", '{"key": "1", "response": {"candidates": []}}\n{"id": 1}\n', "row 2: is not a row of a Gemini batch"),
+        ("e.json", '{"score": 1, "htmls": [], "convos": [[{"role": "user", "content": "?"}]]}', "row 1: the conversation does not end with a reply"),
+        ("e.json", '{"score": 1, "htmls": [], "convos": []}', "holds no answers"),
+    ],
+)  # fmt: skip
+def test_files_that_hold_no_replies_say_so(name: str, content: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises((DataError, InputError), match=told):
+        scored(tmp_path / name)
+
+
+def test_a_cut_file_of_lighteval_is_one_sentence(tmp_path: Path) -> None:
+    file = lighteval(tmp_path, ["1"] * 8)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="is not a readable Parquet file"):
+        scored(file)

@@ -42,7 +42,7 @@ class LogRow:
         letters: the letters that name the choices in a generated answer, each with the text of its choice;
             empty if there are none.
         right: the place of the choice, or of the letter, that the log counts as right; `None` if it does not say.
-        sample: the number of this answer among several to the item, from 1.
+        sample: the number of this answer among several to the item, from 1; 0 if the log does not number them.
     """
 
     row: int

@@ -26,7 +26,7 @@ from merilo.items import Item, id_of
 from merilo.models.answer_extraction import ExtractedAnswer, extract
 from merilo.models.asking import FINISHES, ChatMessage, ModelReply, Request
 from merilo.models.harness_logs import REPLIES, UNANSWERED, LogMapping, LogRow, texts_of
-from merilo.models.harness_logs.log_formats import Harness, harness_of, logs_in, open_log
+from merilo.models.harness_logs.log_formats import READ, Harness, harness_of, logs_in, open_log
 from merilo.strict_json import Json
 from merilo.wording import listed, shortened, shown
 
@@ -525,7 +525,7 @@ def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) 
     finder = ItemFinder(declared, items)
     file, harness = _only_log(path, finder) if path.is_dir() else (path, harness_of(path))
     if harness is None:
-        raise InputError("is not a log of lm-eval, Inspect, HELM or a batch", file=path)
+        raise InputError(f"is not a log of {READ}", file=path)
     mapping, rows = open_log(file, harness)
     return _matched(mapping, rows, file, finder)
 
@@ -535,6 +535,7 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
     declared, items = finder.declared, finder.items
     records: list[AnswerRecord] = []
     foreign = ForeignChoices(declared, file)
+    unnumbered: Counter[int] = Counter()
     seen: dict[tuple[int, int], int] = {}
     for row in rows:
         mapping.rows += 1
@@ -545,8 +546,13 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
                 mapping.examples.append(_example(row))
             continue
         sample = row.sample if found.sample is None else found.sample
-        # Rows of items that are alike are the items' in their order.
-        place = next((place for place in found.alike if (place, sample) not in seen), found.place)
+        if sample:
+            # Rows of items that are alike are the items' in their order.
+            place = next((place for place in found.alike if (place, sample) not in seen), found.place)
+        else:
+            place = min(found.alike or (found.place,), key=unnumbered.__getitem__)
+            unnumbered[place] += 1
+            sample = unnumbered[place]
         named = items[place]
         if (first := seen.get((place, sample))) is not None:
             twice = f"item {shortened(named.name)!r} is answered twice, here and in row {first}"
@@ -646,7 +652,7 @@ def _only_log(folder: Path, finder: ItemFinder) -> tuple[Path, Harness]:
         several = f"holds {len(known)} logs with items of the dataset: name one of them ({names})"
         raise DataError(several, file=folder)
     if not logs:
-        raise InputError("holds no log of lm-eval, Inspect, HELM or a batch", file=folder)
+        raise InputError(f"holds no log of {READ}", file=folder)
     raise DataError(f"holds {len(logs)} logs, and none of them has items of the dataset", file=folder)
 
 

@@ -1,4 +1,4 @@
-"""The logs of other harnesses: lm-eval's samples, Inspect's logs, HELM's states and the outputs of batch APIs.
+"""The logs of other harnesses: lm-eval, Inspect, HELM, OpenCompass, LightEval, simple-evals and batch APIs.
 
 Each format is a generator of rows, which also names the task and the model in the mapping and adds notes to it.
 """
@@ -9,12 +9,16 @@ import re
 import struct
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import unescape
+from io import SEEK_END
 from math import isnan
+from os.path import commonprefix
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from merilo.errors import InputError, MissingPartError
+from merilo.errors import DataError, InputError, MissingPartError
+from merilo.files import opened, read_parquet
 from merilo.models.asking import FINISHES, Finish, ModelReply
 from merilo.models.harness_logs import (
     LogMapping,
@@ -26,7 +30,7 @@ from merilo.models.harness_logs import (
     read_log,
     texts_of,
 )
-from merilo.strict_json import Json, Row, at, dict_at, dicts_at, list_at, text_at
+from merilo.strict_json import LARGEST_FILE, Json, Row, at, dict_at, dicts_at, list_at, text_at
 from merilo.text import Text
 from merilo.wording import shortened, shown
 
@@ -450,7 +454,215 @@ def _anthropic(row: Row) -> ModelReply:
     return ModelReply(finish="failed", error=shortened(reason))
 
 
-Harness: TypeAlias = Literal["lm-eval", "Inspect", "Inspect archive", "HELM", "batch"]
+#: Why a candidate of Gemini has no text of its own.
+_BLOCKED: Final = frozenset(
+    {"safety", "recitation", "language", "blocklist", "prohibited_content", "spii", "image_safety"}
+)
+
+
+def _is_gemini_row(row: Row) -> bool:
+    """Check whether a row is the Gemini API's (with a key) or Vertex AI's (with the request)."""
+    answered = {"candidates", "promptFeedback", "usageMetadata"} & dict_at(row, "response").keys()
+    failed = bool({"error", "status"} & row.keys()) and not row.get("response")
+    return bool({"key", "request"} & row.keys()) and (bool(answered) or failed) and "custom_id" not in row
+
+
+def _gemini_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    for number, row in log_lines(path, mapping.notes):
+        if not _is_gemini_row(row):
+            wrong = "is not a row of a Gemini batch's output: 'key' or 'request', or 'response', is missing"
+            raise InputError(wrong, file=path, row=number)
+        response = dict_at(row, "response")
+        mapping.model = mapping.model or text_at(response, "modelVersion") or None
+        key, asked = row.get("key"), dicts_at(row, "request", "contents")
+        texts = tuple(texts_of([one.get("parts") for one in asked]))
+        for sample, reply in enumerate(_gemini_replies(row, response), start=1):
+            yield LogRow(
+                row=number,
+                ids=(("key", str(key)),) if isinstance(key, str | int) else (),
+                texts=texts[-1:],
+                prompt="\n".join(texts) or None,
+                reply=reply,
+                sample=sample,
+            )
+
+
+def _gemini_replies(row: Row, response: Row) -> list[ModelReply]:
+    candidates = dicts_at(response, "candidates")
+    if not candidates:
+        if blocked := text_at(response, "promptFeedback", "blockReason"):
+            return [ModelReply(text=blocked, finish="refusal")]
+        told = text_at(row, "error", "message") or text_at(row, "status") or "no candidates"
+        return [ModelReply(finish="failed", error=shortened(told))]
+    replies = []
+    for one in candidates:
+        reason = text_at(one, "finishReason").lower()
+        parts = dicts_at(one, "content", "parts")
+        replies.append(
+            ModelReply(
+                text="".join(text_at(part, "text") for part in parts if not part.get("thought")),
+                thought="".join(text_at(part, "text") for part in parts if part.get("thought")) or None,
+                finish="refusal" if reason in _BLOCKED else FINISHES.get(reason, "other"),
+            )
+        )
+    return replies
+
+
+#: OpenCompass writes the measures of each label, and of choices, under such keys.
+_PPL: Final = "label: "
+
+
+def _opencompass_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    """Yield the predictions of OpenCompass: texts, perplexities of the labels, or probabilities of choices."""
+    mapping.task = path.stem
+    mapping.model = path.parent.name if path.parent.parent.name == "predictions" else None
+    content = read_log(path)
+    if not isinstance(content, dict):
+        raise InputError("has no predictions", file=path)
+    # The keys count the rows of the evaluated part from 0, so they are no ids of items.
+    for number, row in enumerate(map(dict_at, content.values()), start=1):
+        labels = [name for name in row if name.startswith(_PPL)]
+        prediction = row.get("prediction")
+        if labels:
+            # Each label's input ends with the label; what they have in common is the question.
+            inputs = [_opencompass_text(at(row, name, "testing input")) for name in labels]
+            choices = tuple(name.removeprefix(_PPL) for name in labels)
+            values = [at(row, name, "PPL") for name in labels]
+            prompts = [commonprefix(inputs)]  # noqa: RUF071 - of texts, not of paths
+            replies = [_choice_reply([-one if isinstance(one, int | float) else one for one in values])]
+        elif "choices" in row:
+            choices = tuple(map(text_at, list_at(row, "choices")))
+            prompts = [_opencompass_text(row.get("prompt"))]
+            replies = [_choice_reply(list_at(prediction))]
+        else:
+            choices = ()
+            asked = row.get("origin_prompt")
+            prompts = (
+                [_opencompass_text(one) for one in asked] if isinstance(asked, list) else [text_at(asked)]
+            )
+            texts = prediction if isinstance(prediction, list) else [prediction]
+            if not all(isinstance(one, str) for one in texts) or any(
+                isinstance(one, list) for one in list_at(asked)
+            ):
+                wrong = "the prediction is not a text: predictions of several rounds are not read"
+                raise InputError(wrong, file=path, row=number, field="prediction")
+            replies = [ModelReply(text=text_at(one)) for one in texts]
+        gold = str(row.get("gold"))
+        for sample, reply in enumerate(replies, start=1):
+            yield LogRow(
+                row=number,
+                ids=(),
+                texts=tuple(prompts[-1:]),
+                prompt="\n".join(prompts),
+                reply=reply,
+                choices=choices,
+                right=choices.index(gold) if gold in choices else None,
+                sample=sample if len(replies) > 1 else 0,
+            )
+
+
+def _opencompass_text(value: Json) -> str:
+    """Return the text of a prompt: a text, a message, or a list of messages."""
+    if isinstance(value, list):
+        return "\n".join(map(_opencompass_text, value))
+    return text_at(value, "prompt") if isinstance(value, dict) else text_at(value)
+
+
+def _choice_reply(values: Sequence[Json]) -> ModelReply:
+    """Return a reply with a value for each choice, the largest for the likeliest."""
+    numbers = [float(one) if isinstance(one, int | float) else float("nan") for one in values]
+    return ModelReply(loglikelihoods=tuple(float("-inf") if isnan(one) else one for one in numbers))
+
+
+#: `details/MODEL/DATE/details_TASK_DATE.parquet`.
+_DETAILS: Final = re.compile(r"details_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.\-]+\.parquet")
+
+
+def _lighteval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    named, above = _DETAILS.fullmatch(path.name), path.resolve().parts
+    mapping.task = named and named["task"]
+    if "details" in above[:-2]:
+        mapping.model = "/".join(above[above.index("details") + 1 : -2]) or None
+    for number, row in enumerate(read_parquet(path).iter_rows(named=True), start=1):
+        document, response = dict_at(row, "doc"), dict_at(row, "model_response")
+        if not document or not response:
+            missing = "is not a row of LightEval: 'doc' or 'model_response' is missing"
+            raise InputError(missing, file=path, row=number)
+        choices, gold = tuple(map(text_at, list_at(document, "choices"))), document.get("gold_index")
+        texts, scores = list_at(response, "text"), list_at(response, "logprobs")
+        if texts:
+            thoughts = list_at(response, "reasonings")
+            replies = [
+                ModelReply(text=text_at(one), thought=text_at(at(thoughts, place)) or None)
+                for place, one in enumerate(texts)
+            ]
+        elif len(scores) == len(choices) > 1:
+            replies = [_choice_reply(scores)]
+        else:
+            raise InputError("has neither a text nor a log-likelihood of each choice", file=path, row=number)
+        right = at(gold, 0) if isinstance(gold, list) and len(gold) == 1 else gold
+        specific = dict_at(document, "specific")
+        for sample, reply in enumerate(replies, start=1):
+            yield LogRow(
+                row=number,
+                # `doc.id` counts the rows.
+                ids=ids_of(specific, "doc.specific"),
+                texts=tuple(texts_of([document.get("query"), document.get("instruction"), specific])),
+                prompt=_contents(response.get("input")) or text_at(document, "query") or None,
+                reply=reply,
+                choices=choices,
+                right=right if isinstance(right, int) and 0 <= right < len(choices) else None,
+                sample=sample,
+            )
+
+
+#: An example, a message and its parts in the HTML report of simple-evals.
+_EXAMPLE: Final = re.compile(r"<h3>Prompt conversation</h3>(.*?)<h3>Results</h3>", re.DOTALL)
+_MESSAGE: Final = re.compile(r'<div class="role">\s*(\w+).*?<pre>(.*?)</pre>', re.DOTALL)
+
+
+def _simple_evals_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    """Yield the conversations of `*_allresults.json`."""
+    conversations = (dicts_at(one) for one in list_at(read_log(path), "convos"))
+    yield from _conversations(conversations, path)
+
+
+def _simple_evals_page(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
+    """Yield the conversations of the HTML report, the only file with replies that older versions write."""
+    with opened(path) as stream:
+        text = stream.read(LARGEST_FILE).decode("utf-8", "replace")
+    yield from _conversations(
+        (
+            [{"role": role, "content": unescape(said)} for role, said in _MESSAGE.findall(example)]
+            for example in _EXAMPLE.findall(text)
+        ),
+        path,
+    )
+
+
+def _conversations(conversations: Iterable[Sequence[Row]], path: Path) -> Iterator[LogRow]:
+    for number, messages in enumerate(conversations, start=1):
+        if len(messages) < 2 or messages[-1].get("role") != "assistant":
+            raise InputError("the conversation does not end with a reply", file=path, row=number)
+        asked = [_contents(one.get("content")) for one in messages[:-1]]
+        reply = ModelReply(text=_contents(messages[-1].get("content")))
+        yield LogRow(
+            row=number, ids=(), texts=tuple(asked[-1:]), prompt="\n".join(asked), reply=reply, sample=0
+        )
+
+
+Harness: TypeAlias = Literal[
+    "lm-eval",
+    "Inspect",
+    "Inspect archive",
+    "HELM",
+    "OpenCompass",
+    "LightEval",
+    "simple-evals",
+    "simple-evals page",
+    "batch",
+    "Gemini batch",
+]
 
 #: For each format, the harness's name, the field that the answers come from, and the reader of the rows.
 _FORMATS: Final[Mapping[Harness, tuple[str, str, Callable[[Path, LogMapping], Iterator[LogRow]]]]] = {
@@ -458,22 +670,52 @@ _FORMATS: Final[Mapping[Harness, tuple[str, str, Callable[[Path, LogMapping], It
     "Inspect": ("Inspect", "output.completion", _inspect_rows),
     "Inspect archive": ("Inspect", "output.completion", _archive_rows),
     "HELM": ("HELM", "result.completions", _helm_rows),
+    "OpenCompass": ("OpenCompass", "prediction", _opencompass_rows),
+    "LightEval": ("LightEval", "model_response", _lighteval_rows),
+    "simple-evals": ("simple-evals", "convos", _simple_evals_rows),
+    "simple-evals page": ("simple-evals", "the sampled messages", _simple_evals_page),
     "batch": ("a batch", "response", _batch_rows),
+    "Gemini batch": ("a Gemini batch", "response.candidates", _gemini_rows),
 }
 
+#: The names of harnesses in messages.
+READ: Final = "lm-eval, Inspect, HELM, OpenCompass, LightEval, simple-evals or a batch"
+
 _ZIP: Final = b"PK\x03\x04"
+_PARQUET: Final = b"PAR1"
 
 #: The keys at the head of a log that is one JSON document.
 _INSPECT: Final = re.compile(rb'"(?:eval_id|run_id)"\s*:')
 _INSPECT_EVAL: Final = re.compile(rb'\A\{\s*(?:"(?:version|status)"\s*:\s*[^,{\[]+,\s*)*"eval"\s*:\s*\{')
 _HELM: Final = re.compile(rb'\A\{\s*"(?:adapter_spec|request_states)"\s*:')
 _SAMPLES: Final = re.compile(rb'\A\[\s*\{\s*"(?:doc_id|doc|arguments)"\s*:')
+_PREDICTIONS: Final = re.compile(rb'\A\{\s*"\d+"\s*:\s*\{')
+_ALL_RESULTS: Final = re.compile(rb'\A\{\s*"score"\s*:')
 _RESULTS: Final = re.compile(rb'\A\{\s*"results"\s*:\s*\{')
 
 _DOCUMENTS: Final[tuple[tuple[Harness, Callable[[bytes], object]], ...]] = (
     ("HELM", _HELM.match),
     ("Inspect", lambda head: _INSPECT_EVAL.match(head) and _INSPECT.search(head)),
     ("lm-eval", _SAMPLES.match),
+    ("OpenCompass", lambda head: _PREDICTIONS.match(head) and b'"prediction"' in head),
+    ("simple-evals", lambda head: _ALL_RESULTS.match(head) and b'"htmls"' in head),
+    (
+        "simple-evals page",
+        lambda head: head.startswith(b"<!DOCTYPE html>") and b"<h3>Prompt conversation" in head,
+    ),
+)
+
+#: What identifies a row of JSON lines.
+_LINES: Final[tuple[tuple[Harness, Callable[[Row], bool]], ...]] = (
+    ("lm-eval", _is_lm_eval_row),
+    ("batch", _is_batch_row),
+    ("Gemini batch", _is_gemini_row),
+)
+
+#: Files of evalplus hold programs, which no reader of answers can judge.
+_EVALPLUS_RESULTS: Final = re.compile(rb'"(?:base|plus)_status"\s*:')
+_PROGRAMS: Final = (
+    "holds programs of evalplus, which must be run first: give its samples (.jsonl) to merilo code score"
 )
 
 #: Folders are searched to this depth, for at most this many files.
@@ -498,13 +740,30 @@ def harness_of(path: Path) -> Harness | None:
             "holds lm-eval's results without the answers: run it with --log_samples and give samples_*.jsonl"
         )
         raise InputError(results, file=path)
+    if suffix == ".json" and _EVALPLUS_RESULTS.search(head):
+        raise DataError(_PROGRAMS, file=path)
+    if head.startswith(_PARQUET):
+        return "LightEval" if _names_column(path, b"model_response") else None
     if head.startswith(_ZIP):
         return "Inspect archive" if suffix in {".eval", ".zip"} else None
     known = next((harness for harness, matches in _DOCUMENTS if matches(head)), None)
     if known or suffix == ".json" or not head.startswith(b"{"):
         return known
     row = first_line(path)
-    return "lm-eval" if _is_lm_eval_row(row) else "batch" if _is_batch_row(row) else None
+    if "task_id" in row and isinstance(row.get("solution"), str):
+        raise DataError(_PROGRAMS, file=path)
+    return next((harness for harness, matches in _LINES if matches(row)), None)
+
+
+def _names_column(path: Path, name: bytes) -> bool:
+    """Check whether the end of a Parquet file, which holds the names of its columns, has a name."""
+    with opened(path) as stream:
+        stream.seek(0, SEEK_END)
+        size = stream.tell()
+        stream.seek(max(size - 8, 0))
+        length = int.from_bytes(stream.read(4), "little")
+        stream.seek(max(size - 8 - length, 0))
+        return name in stream.read(length)
 
 
 def open_log(path: Path, harness: Harness) -> tuple[LogMapping, Iterator[LogRow]]:
@@ -530,14 +789,14 @@ def logs_in(folder: Path) -> Iterator[tuple[Path, Harness]]:
         path
         for depth in range(1, _DEPTH + 1)
         for path in folder.glob("/".join("*" * depth))
-        if path.suffix.lower() in {".jsonl", ".json", ".eval"} and path.is_file()
+        if path.suffix.lower() in {".jsonl", ".json", ".eval", ".parquet", ".html"} and path.is_file()
     )
     if len(found) > _MOST_FILES:
         raise InputError(f"holds more than {_MOST_FILES} files: name the log itself", file=folder)
     for path in found:
         try:
             harness = harness_of(path)
-        except InputError:
+        except (InputError, DataError):
             continue
         if harness is not None:
             yield path, harness
