@@ -470,6 +470,27 @@ class QualityRecord(Record):
     drift_of_all: DriftOfAll = DriftOfAll()
 
 
+class LevelRecord(Record):
+    """What people reach without a share of the answers; see `assistance.Level`."""
+
+    share: float
+    single: Number = None
+    consensus: Number = None
+
+
+class AssistanceRecord(Record):
+    """How many answers of people echo a model, or the reason why this is not estimated; see `assistance.Assistance`."""
+
+    model: str
+    share: Number = None
+    ci95: Ends = None
+    annotators: int | None = None
+    named: tuple[str, ...] = ()
+    most: Number = None
+    levels: tuple[LevelRecord, ...] = ()
+    reason: str | None = None
+
+
 class SensitivityValue(Record):
     """The baseline for one threshold and one procedure."""
 
@@ -495,8 +516,8 @@ class SensitivityRecord(Record):
 class BaselineRecord(Record):
     """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
 
-    The comparisons with `models` and the `scale` are those of `merilo compare` and `merilo scale`; they are
-    given only with models.
+    The comparisons with `models` and the `scale` are those of `merilo compare` and `merilo scale`; they and the
+    `assistance` are given only with models.
     """
 
     dataset: str | None = None
@@ -530,6 +551,7 @@ class BaselineRecord(Record):
     provenance: Object | None = None
     models: Object | None = None
     scale: Object | None = None
+    assistance: tuple[AssistanceRecord, ...] = ()
 
     @property
     def main_metrics(self) -> dict[str, MetricRecord]:

@@ -129,3 +129,5 @@ def _finish_models(made: BaselineResult, *, printed: bool) -> None:
     for comparison in made.comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
+    for echo in made.assistance if printed else ():
+        show(echo.sentence())

@@ -45,6 +45,7 @@ from merilo.strict_json import Json
 from merilo.wording import shown
 
 if TYPE_CHECKING:
+    from merilo.baselines.assistance import Assistance
     from merilo.baselines.model_comparison import ModelComparison
     from merilo.baselines.model_verdicts import Margin
     from merilo.baselines.quality import StudyQuality
@@ -207,6 +208,11 @@ class BaselineResult:
     def comparisons(self) -> list[ModelComparison]:
         """Return the comparisons with models; computed on first access."""
         return self._with_models.comparisons if self._models else []
+
+    @property
+    def assistance(self) -> tuple[Assistance, ...]:
+        """Return how many answers of people echo each of the models; computed on first access."""
+        return self._with_models.assistance if self._models else ()
 
     def to_dict(self) -> dict[str, Json]:
         """Return the baseline as JSON, as in the output of `merilo baseline --json` and in `baseline.json`."""

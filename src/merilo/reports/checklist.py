@@ -7,11 +7,11 @@ is left to the author.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
-from merilo.baselines.record import BaselineRecord, CostRecord
+from merilo.baselines.record import AssistanceRecord, BaselineRecord, CostRecord
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import DataError
 from merilo.records import count_at, list_at, mapping_at, number_at, text_at, value_at
@@ -354,10 +354,7 @@ def _of_plan(
         "2.1.1": ("; ".join(filter(None, narrowed)) or None if kinds else None, ""),
         "3.1": (known.items_per_page and f"{known.items_per_page} a page", "control items included"),
         "5.1.2": ("yes" if files else None, files),
-        "5.1.4": (
-            "forbidden, not measured" if any(map(_is_about_ai, rules)) else None,
-            "the instruction forbids them; their use was not checked",
-        ),
+        "5.1.4": _of_assistance(facts.record.assistance, forbidden=any(map(_is_about_ai, rules))),
         "5.3": ("yes" if materials else None, materials or ""),
     }
     if asked and own:
@@ -426,6 +423,20 @@ def _of_pay(facts: BaselineFacts, plan: Mapping[str, Json]) -> _Answers:
     if total is None or (pages and abs(total - each * pages) < 0.005 * max(total, 1)):
         found |= {"2.7.3": ("yes", f"{page:g} a page"), "2.7.3.1": (_NONE, "all were paid alike")}
     return found
+
+
+def _of_assistance(measured: Sequence[AssistanceRecord], *, forbidden: bool) -> tuple[str | None, str]:
+    """Answer whether people used AI tools, from the instruction and the answers that echo models."""
+    told = [
+        f"{percent(one.share, 'en')} [{percent(one.ci95.low, 'en')}, {percent(one.ci95.high, 'en')}] of the answers "
+        f"echo {one.model}"
+        for one in measured
+        if one.share is not None and one.ci95
+    ]
+    rule = ["the instruction forbids them"] if forbidden else []
+    if told:
+        return f"{'forbidden, ' if forbidden else ''}measured", "; ".join([*rule, *told])
+    return "forbidden, not measured" if forbidden else None, "; ".join([*rule, "their use was not checked"])
 
 
 def _is_about_ai(rule: Text) -> bool:

@@ -64,6 +64,7 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
         found.comparisons,
         disagreements=found.disagreements,
         scale=found.scale,
+        echoes=found.assistance,
     )
     (folder / "report.html").write_text(report, encoding="utf-8")
     (folder / "items.html").write_text(item_browser(baseline, found.answered), encoding="utf-8")

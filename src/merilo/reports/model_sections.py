@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from merilo.baselines.ability_scale import AbilityScale, ability_scale
+from merilo.baselines.assistance import Assistance, assistance
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
-from merilo.baselines.model_answers import by_criterion, read_model
+from merilo.baselines.model_answers import Samples, by_criterion, read_model
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
+from merilo.baselines.record import AssistanceRecord, LevelRecord
 from merilo.errors import DataError, UsageError
+from merilo.records import Span
 from merilo.reports.ability_scale import scale_summary
 from merilo.reports.comparison import ComparedModel, Comparison, compared
 from merilo.reports.item_browser import ModelAnswers, model_answers
@@ -31,6 +34,7 @@ class ModelSections:
         answered: the answers of models, item by item.
         disagreements: the distributions of people's and each model's labels.
         scale: people and models on one scale; `None` without models, or if it cannot be fitted.
+        assistance: how many answers of people echo each model for which this can be estimated.
     """
 
     content: dict[str, Json]
@@ -38,6 +42,7 @@ class ModelSections:
     answered: list[ModelAnswers]
     disagreements: tuple[ModelDisagreement, ...] = ()
     scale: AbilityScale | None = None
+    assistance: tuple[Assistance, ...] = ()
 
 
 def with_models(
@@ -81,13 +86,36 @@ def with_models(
         }
     except (DataError, UsageError) as error:
         reason = error.message
+    echoes = [_assistance(crowd, one) for one in samples]
     return ModelSections(
-        {**content, "models": told, "scale": placed if scale else {"reason": reason}},
+        {
+            **content,
+            "models": told,
+            "scale": placed if scale else {"reason": reason},
+            "assistance": [record.to_json() for record, _ in echoes],
+        },
         [one.tests for one in found],
         model_answers(crowd, samples, by=settings.by),
         tuple(one.disagreement for one in found),
         scale,
+        tuple(found for _, found in echoes if found),
     )
+
+
+def _assistance(crowd: StoredBaseline, model: Samples) -> tuple[AssistanceRecord, Assistance | None]:
+    """Estimate how many answers of people echo a model, if possible; the record has the result or the reason."""
+    try:
+        found = assistance(crowd, model)
+    except (DataError, UsageError) as error:
+        return AssistanceRecord(model=model.model, reason=error.message), None
+    levels = tuple(
+        LevelRecord(share=one.share, single=one.single, consensus=one.consensus) for one in found.levels
+    )
+    record = AssistanceRecord(
+        model=found.model, share=found.share, ci95=Span.of(found.interval), annotators=found.people,
+        named=found.named, most=found.most, levels=levels,
+    )  # fmt: skip
+    return record, found
 
 
 def _fields(crowd: StoredBaseline, by: Sequence[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from merilo.baselines.ability_scale import AbilityScale
+from merilo.baselines.assistance import Assistance
 from merilo.baselines.audit import doubtful_golds, number_of_wrong_golds
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
@@ -74,6 +75,7 @@ def page(
     experts: Mapping[str, Json] | None = None,
     disagreements: Sequence[ModelDisagreement] = (),
     scale: AbilityScale | None = None,
+    echoes: Sequence[Assistance] = (),
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
@@ -87,6 +89,7 @@ def page(
         experts: the JSON of `merilo experts baseline`, if experts answered too.
         disagreements: the distributions of people's and models' labels.
         scale: people and models on one scale.
+        echoes: how many answers of people echo each model.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
@@ -150,6 +153,7 @@ def page(
         disagreements=[one for one in disagreements if one.found],
         measure_names=MEASURES,
         scale=scale,
+        echoes=echoes,
         scale_charts={language: scale_drawing(scale, language) for language in LANGUAGES} if scale else None,
         separating=separating,
         misfits=misfits,

@@ -69,6 +69,7 @@ class Recomputed:
             experts=experts,
             disagreements=self.models.disagreements,
             scale=self.models.scale,
+            echoes=self.models.assistance,
         )
 
     def item_page(self) -> str:
@@ -105,8 +106,9 @@ def recompute(raw: RawStudy) -> Recomputed:
         margin=raw.margin,
     )
     content = as_written(models.content)
+    parts = BaselineRecord.of_json(content)
     with_all = record.model_copy(
-        update={name: content[name] for name in ("models", "scale") if name in content}
+        update={name: getattr(parts, name) for name in ("models", "scale", "assistance")}
     )
     return Recomputed(raw, made, quality, with_all, content, models)
 
