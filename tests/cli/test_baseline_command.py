@@ -244,6 +244,22 @@ def test_a_model_stands_beside_the_people_in_the_same_report(tmp_path: Path) -> 
     assert "0.667" in shown
 
 
+def test_the_words_by_which_all_tables_name_the_items_are_their_ids(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text(
+        "task,worker,label\n"
+        + "".join(f"q-{item},w{n},{'AB'[item % 2]}\n" for item in range(6) for n in range(3))
+    )
+    for name, header in (("gold.csv", "task,gold"), ("robot.csv", "id,answer")):
+        (tmp_path / name).write_text(
+            f"{header}\n" + "".join(f"q-{item},{'AB'[item % 2]}\n" for item in range(6))
+        )
+    found = merilo(
+        "baseline", tmp_path / "answers.csv", "--gold", tmp_path / "gold.csv", "--model", tmp_path / "robot.csv",
+        "--json", "-",
+    ).json  # fmt: skip
+    assert found["models"]["models"][0]["n"] == 6
+
+
 def test_a_model_beside_a_rejected_baseline_carries_a_warning(tmp_path: Path) -> None:
     rows = [row(f"q{n}", "AB"[who % 2 and n > 1], f"w{who}") for n in range(4) for who in range(4)]
     pool = written(tmp_path / "p.tsv", toloka(rows))

@@ -199,7 +199,7 @@ def read_gold(
     gold, passed = gold_column(
         file, [*shared.values()], answer=answer, column=column, criteria=kind == "criteria"
     )
-    rows = _gold_rows(file, gold, kind, separator, _numbers(file, items, [*shared.values()]))
+    rows = _gold_rows(file, gold, kind, separator, _own_ids(file, items, [*shared.values()]))
     whole_dictionary = gold == "outputs" and bool(file.criteria)
     if kind not in {"text", "program"} and not whole_dictionary:
         texts = [text for text in rows[_GOLD].unique().sort() if not (separator and separator in text)]
@@ -267,28 +267,26 @@ def _by_name(fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _numbers(file: GoldFile, items: pl.DataFrame, shared: Sequence[str]) -> str | None:
-    """Return the column of the only field of the items if it holds different whole numbers.
+def _own_ids(file: GoldFile, items: pl.DataFrame, shared: Sequence[str]) -> str | None:
+    """Return the column of the only field of the items if it holds different words or numbers.
 
-    These numbers are then the items' ids.
+    These are then the items' ids.
     """
     if len(input_fields(items)) != 1 or not shared:
         return None
     texts = file.table[shared[0]]
-    numbers = (
-        texts.dtype == pl.String and texts.str.contains(r"^(0|[1-9]\d{0,17})$").fill_null(value=False).all()
-    )
-    return shared[0] if numbers and texts.n_unique() == texts.len() else None
+    words = texts.dtype == pl.String and texts.str.contains(r"^\S{1,64}$").fill_null(value=False).all()
+    return shared[0] if words and texts.n_unique() == texts.len() else None
 
 
 def _gold_rows(
-    file: GoldFile, gold: str, kind: str | None, separator: str | None, numbers: str | None
+    file: GoldFile, gold: str, kind: str | None, separator: str | None, own: str | None
 ) -> pl.DataFrame:
     """Select the rows with a gold answer, and add the columns `_AT`, `_GOLD` and `_ID`; repeated ids are null."""
     texts = file.table[gold]
     if gold == "outputs" and (lists := _lists(file, kind, separator)):
         texts = pl.Series([lists.get(at, text) for at, text in enumerate(texts)], dtype=pl.String)
-    ids = file.id_column or numbers
+    ids = file.id_column or own
     identity = pl.lit(None, pl.String) if ids is None else pl.col(ids)
     rows = file.table.with_columns(texts.alias(_GOLD), identity.alias(_ID)).with_row_index(_AT)
     rows = rows.filter(pl.col(_GOLD).is_not_null())
