@@ -102,8 +102,9 @@ def base(
     (folder / name).write_text(declaration, encoding="utf-8")
     answers = people(folder / "answers.csv", golds, "no" if is_text else "", both=both)
     model = [
-        {"id": f"id-{item}", "answer": text if item % 2 else "no0", "gold": text, "score": item % 2}
+        {"id": f"id-{item}", "answer": text if item % 2 else wrong, "gold": text, "score": item % 2}
         for item, text in enumerate(golds)
+        for wrong in ["no0" if is_text else "B" if text == "A" else "A"]
     ]
     (folder / "robot.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in model), encoding="utf-8")
     outcome = merilo(
