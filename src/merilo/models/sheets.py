@@ -7,6 +7,7 @@ criteria are JSON inside the cell, and JSON may hold an integer answer as a numb
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,27 +156,30 @@ def no_labels(
     if form.kind not in {"choice", "criteria", "integer"}:
         return None
     known = _NUMBER.fullmatch if form.kind == "integer" else labels.__contains__
-    ids: dict[str, None] = {}
-    others: list[str] = []
+    others: list[tuple[str, str]] = []
     total = 0
     for item, answer in answers:
-        for one in [answer] if isinstance(answer, str) else {*map(str, answer.values())}:
+        for one in [answer] if isinstance(answer, str) else sorted({*map(str, answer.values())}):
             total += 1
             if not known(one):
-                others.append(one)
-                ids[item] = None
+                others.append((item, one))
     if not others:
         return None
-    first, shown = next(iter(ids)), shortened(max(others, key=bool))
-    if 2 * sum(map(bool, others)) >= total:
+    first, example = max(others, key=lambda other: bool(other[1]))
+    if 2 * sum(bool(one) for _, one in others) >= total:
         kind = "numbers" if form.kind == "integer" else f"labels ({listed(sorted(labels))})"
+        sign = (
+            example if len(example) == 1 and not example.isascii() else ""
+        )  # "В" may be the Cyrillic letter
+        named = f" ({unicodedata.name(sign, '').capitalize()})" if sign else ""
         raise InputError(
-            f"{len(others)} of {total} answers are no {kind}, such as {shown!r}, the first for item {first[:60]!r}: "
-            "give the labels, or add --replies if these are whole replies of a model",
+            f"{len(others)} of {total} answers are no {kind}, such as {shortened(example)!r}{named} for item "
+            f"{first[:60]!r}: give the labels, or add --replies if these are whole replies of a model",
             file=file,
         )
+    ids = tuple(dict.fromkeys(item for item, _ in others))
     return NoLabels(
-        tuple(ids),
+        ids,
         Text(
             "{count} of {total} answers are no {kind:integer=numbers|labels} and count as wrong, such as "
             "'{example}' (items {items}); if they are whole replies of a model, add --replies",
@@ -183,7 +187,7 @@ def no_labels(
             total=total,
             kind=form.kind,
             items=[printable(name[:60]) for name in ids],
-            example=printable(shown),
+            example=printable(shortened(example)),
         ),
     )
 

@@ -37,6 +37,9 @@ from merilo.wording import shortened, shown
 #: `samples_TASK_DATE.jsonl`; the date is that of `results_DATE.json` in the same folder.
 FILE_NAME: Final = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT[\d.\-]+)\.jsonl")
 
+#: LightEval's `details/MODEL/DATE/details_TASK_DATE.parquet`.
+_DETAILS: Final = re.compile(r"details_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.\-]+\.parquet")
+
 #: A larger file of results is not read for the model's name.
 _LARGEST_RESULTS: Final = 1 << 26
 
@@ -48,14 +51,19 @@ def _is_lm_eval_row(row: Row) -> bool:
 def copied_name(path: Path) -> str:
     """Return the name of a copy of a model's file.
 
-    Lm-eval's samples, whose model is named beside them, are named after it.
+    A log whose model is named by its folder, or by lm-eval's results beside it, is named after the model.
     """
     model = _model_beside(path)
-    return re.sub(r"[^\w.-]+", "__", model) + ".jsonl" if model else path.name
+    return re.sub(r"[^\w.-]+", "__", model) + path.suffix if model else path.name
 
 
 def _model_beside(path: Path) -> str | None:
-    """Return the model's name from the results that lm-eval writes beside the samples."""
+    """Return the model's name from the folders of LightEval and OpenCompass, or from lm-eval's results."""
+    folders = path.absolute().parts[:-1]
+    if _DETAILS.fullmatch(path.name) and "details" in folders[:-1]:
+        return "/".join(folders[folders.index("details") + 1 : -1])
+    if folders[-2:-1] == ("predictions",) and path.suffix == ".json":
+        return folders[-1]
     if (named := FILE_NAME.fullmatch(path.name)) is None:
         return None
     results = path.with_name(f"results_{named['date']}.json")
@@ -514,8 +522,7 @@ _PPL: Final = "label: "
 
 def _opencompass_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
     """Yield the predictions of OpenCompass: texts, perplexities of the labels, or probabilities of choices."""
-    mapping.task = path.stem
-    mapping.model = path.parent.name if path.parent.parent.name == "predictions" else None
+    mapping.task, mapping.model = path.stem, _model_beside(path)
     content = read_log(path)
     if not isinstance(content, dict):
         raise InputError("has no predictions", file=path)
@@ -574,15 +581,9 @@ def _choice_reply(values: Sequence[Json]) -> ModelReply:
     return ModelReply(loglikelihoods=tuple(float("-inf") if isnan(one) else one for one in numbers))
 
 
-#: `details/MODEL/DATE/details_TASK_DATE.parquet`.
-_DETAILS: Final = re.compile(r"details_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.\-]+\.parquet")
-
-
 def _lighteval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
-    named, above = _DETAILS.fullmatch(path.name), path.resolve().parts
-    mapping.task = named and named["task"]
-    if "details" in above[:-2]:
-        mapping.model = "/".join(above[above.index("details") + 1 : -2]) or None
+    named = _DETAILS.fullmatch(path.name)
+    mapping.task, mapping.model = named and named["task"], _model_beside(path)
     for number, row in enumerate(read_parquet(path).iter_rows(named=True), start=1):
         document, response = dict_at(row, "doc"), dict_at(row, "model_response")
         if not document or not response:
