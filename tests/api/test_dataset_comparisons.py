@@ -11,6 +11,7 @@ from command import merilo
 from compared_pools import RUN, answers, asked, pools
 from harness_files import items_of as items_of_harness
 from harness_files import lm_eval_choice, written
+from scripted_respondent import ScriptedBackend
 from study_people import NAMES, answered, bundled_study, visits
 
 from merilo.datasets import dataset, names
@@ -116,6 +117,27 @@ def test_the_total_is_the_mean_over_counted_datasets_and_names_the_missing(
     assert found["not_compared"] == [
         {"dataset": "parus", "model": "gold (built-in)", "reason": "there is no baseline of this dataset"}
     ]
+
+
+def test_one_model_in_several_prompts_is_several_models(people: tuple[Path, Path], tmp_path: Path) -> None:
+    import merilo as library
+
+    write_splits(tmp_path / "data" / "parus.json", [Split("test", tuple(items_of_harness("parus")))])
+    runs = []
+    for form, chosen in (
+        ("harness", {"shots": 0}),
+        ("merilo", {"prompts": "merilo", "shots": 0}),
+        ("people", {"as_people": True}),
+    ):
+        runs.append(tmp_path / form)
+        library.run(ScriptedBackend(), ["bps", "parus"], out=runs[-1], data=tmp_path / "data", **chosen)
+    models = compared(*people, *runs)["table"]["models"]
+    for name in ("bps", "parus"):  # with a baseline, and without one
+        assert [one["model"] for one in models if name in one["datasets"]] == [
+            "scripted",
+            "scripted (prompts: merilo)",
+            "scripted (prompts: people)",
+        ]
 
 
 def test_people_have_a_total_on_the_datasets_that_a_model_has(

@@ -512,6 +512,7 @@ def test_answers_read_both_ways_are_shown_where_they_differ_by_more_than_a_point
     assert found["extract"] == "harness"
     assert (found["metrics"]["acc"]["value"], found["metrics_otherwise"]["acc"]["value"]) == (0, 1)
     assert "acc (merilo)" in kept.out
+    assert kept.out.startswith(f"{MODEL} (extract: harness)")
     answers = (tmp_path / "run" / "lcs.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["answer"] for line in answers} == {"9"}
 

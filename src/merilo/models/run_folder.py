@@ -386,7 +386,8 @@ class RunFolder:
         model, datasets = self.record.model, self.record.datasets.values()
         if model.builtin:
             return model.name
-        conditions = dict.fromkeys(one.condition for one in datasets if one.condition)
+        extract = "extract: harness" if self.record.settings.extract == "harness" else ""
+        conditions = dict.fromkeys(filter(None, (*(one.condition for one in datasets), extract)))
         return f"{model.name} ({'; '.join(conditions)})" if conditions else model.name
 
     def dataset_named(self, name: str | None = None) -> str:
