@@ -420,9 +420,10 @@ class _Failures:
         if self.has_text or reply.finish not in {"stop", "length"}:
             return ""
         if reply.finish == "stop":
-            return "they are empty; check the stop strings and the prompt"
-        more = argument("max_tokens")
-        return f"the limit of tokens cut them before an answer; ask with a larger {more} in another folder"
+            other = argument("prompts", "merilo", given="merilo")
+            return f"they are empty; check the stop strings and the prompt ({other} lets a chat model end its answer)"
+        more = f"{argument('max_tokens')}, or with {argument('prompts', 'merilo', given='merilo')}"
+        return f"the limit of tokens cut them before an answer; ask with a larger {more}, in another folder"
 
 
 @dataclass(slots=True)
