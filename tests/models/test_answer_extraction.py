@@ -76,15 +76,18 @@ def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
         ("1\nПары верны.", "first line"),
         ("1 — пары верны", "beginning"),
         ("Вариант 1 верен, так как пары вложены", "called right"),
+        ("1 ✅, скобки вложены", "ticked"),
         ("Пары верно вложены.\n1", "last line"),
         ("Пары верны, значит, 1", "conclusion"),
-        ("Это **1** здесь.", "bold"),
-        ("Скорее 1.", "only one"),
-        ("0 и 1", "several answers"),
+        ("Пары вложены, это\nпоследовательность с меткой 1.", "last sentence"),
+        ("Скобки сбалансированы, последовательность сбалансирована", "only one"),
+        ("Ответ 0 неверен.", "the others are denied"),
+        ("0 и 1", "the stated answer has none or several"),
         ("Пары верны.", "no answer"),
         ("Ответ: 0 или 1", "the stated answer has none or several"),
-        ("1\nОтвет: 0", "marked answers differ"),
-        ("Ответ: 0. Нет, всё же 1", "the answer is taken back"),
+        ("1\nОтвет: 0", "answer statements differ"),
+        ("Ответ: 0. Хотя нет.", "the answer is taken back"),
+        ("Ни один ответ не подходит.", "no answer fits"),
         ("Я не знаю.", "refusal"),
     ],
 )
@@ -155,16 +158,29 @@ HOSTILE = [
     "<think>",
     "```\n",
 ]
-HOSTILE += ["ответ на a ", "\n", SENTENCE]
+HOSTILE += [
+    "ответ на a ",
+    "\n",
+    SENTENCE,
+    "A и ",
+    "не A ",
+    "1, ",
+    "1+",
+    "1=1=",
+    "нет, ",
+    "два ",
+    '"a',
+    "✅ ",
+    " ",
+]
 
 
 @every("unit", HOSTILE)
 def test_the_time_of_reading_grows_in_proportion_to_the_text(unit: str) -> None:
     """The number of steps of the readers is bounded by the length; a quadratic reader would not come to an end here."""
-    declared = dataset("rummlu")
-    item = examples(declared)["test"].items[0]
-    text = unit * (30_000 // len(unit)) + "x"
-    assert (
-        extract(declared, item, Request("rummlu", item.id, 1, (), ""), ModelReply(text=text)).outcome
-        in OUTCOMES
-    )
+    for name in ("rummlu", "simplear", "bps", "use", "chegeka"):
+        declared = dataset(name)
+        item = examples(declared)["test"].items[0]
+        text = unit * (30_000 // len(unit)) + "x"
+        found = extract(declared, item, Request(name, item.id, 1, (), ""), ModelReply(text=text))
+        assert found.outcome in OUTCOMES

@@ -9,10 +9,11 @@ from math import isnan
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import option_fields
 from merilo.items import Item
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.scoring import RATED
-from merilo.models.answer_readers import UNFINISHED, IntegerReader, LabelReader, NumberListReader, read_text
+from merilo.models.answer_readers import IntegerReader, NumberListReader, criteria_in, read_text, reader_of
 from merilo.models.answer_rules import AnswerReader, find_answer, json_object, refusal
 from merilo.models.asking import ModelReply, Request
 from merilo.settings import Manner
@@ -98,6 +99,8 @@ _REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
     "refusal": "refused",
 }
 _LONGEST_PIECE: Final = 500
+#: Rules that take a free text as it stands, which may be a refusal.
+_UNMARKED: Final = ("first line", "whole text", "after an announcement")
 #: Words that only a program has; a refusal has none of them.
 _CODE: Final = ("def ", "return", "```", "lambda", "=")
 
@@ -140,7 +143,7 @@ def extract(declared: Dataset, item: Item, request: Request, reply: ModelReply) 
         >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
         >>> request = Request("bps", 1, 1, (), "( )")
         >>> extract(declared, item, request, ModelReply(text="<think>Pairs.</think>Answer: **1**."))
-        ExtractedAnswer(answer='1', outcome='answered', rule='whole reply', found='Answer: **1**.')
+        ExtractedAnswer(answer='1', outcome='answered', rule='whole reply', found='Answer: 1.')
     """
     if (outcome := _REPORTED.get(reply.finish)) is not None:
         return ExtractedAnswer(None, outcome, "reported by the backend", _reported_text(reply))
@@ -205,9 +208,10 @@ def _program(said: str, text: str, *, cut: bool) -> ExtractedAnswer:
 
 
 def _free_text(declared: Dataset, text: str, *, cut: bool) -> ExtractedAnswer:
-    if (words := refusal(text, free=True)) is not None:
+    sentence = bool(set(RATED) & set(declared.metrics))
+    found = read_text(text, declared.stop, sentence=sentence)
+    if (words := refusal(text, free=sentence)) is not None and (found is None or found.rule in _UNMARKED):
         return ExtractedAnswer(None, "refused", "refusal", words)
-    found = read_text(text, declared.stop, sentence=bool(set(RATED) & set(declared.metrics)))
     if found is None:
         return ExtractedAnswer(None, "unreadable", "no letters or digits", shortened(text))
     piece = found.piece[:_LONGEST_PIECE]
@@ -216,41 +220,42 @@ def _free_text(declared: Dataset, text: str, *, cut: bool) -> ExtractedAnswer:
     return ExtractedAnswer(found.text, "answered", found.rule, piece)
 
 
-def _all_criteria(declared: Dataset, text: str) -> Json:
-    """Return the labels of a JSON object with a label for every criterion, `None` without one."""
-    if not declared.answer.criteria or (held := json_object(text)) is None:
+def _all_criteria(declared: Dataset, text: str) -> tuple[Json, str] | None:
+    """Return the labels of all criteria, from a JSON object or one a line, and the rule; `None` without them."""
+    if not declared.answer.criteria:
         return None
+    held: Json = json_object(text)
+    rule = "JSON"
+    if held is None:
+        held, rule = {**criteria_in(text, declared.answer.criteria, declared.answer.labels)}, "criteria"
     try:
         given = read_answer(declared.answer, held)
     except (AnswerTypeError, AnswerContentError):
         return None
-    return {**given} if isinstance(given, Mapping) else None
+    return ({**given}, rule) if isinstance(given, Mapping) else None
 
 
 def _closed(declared: Dataset, item: Item, text: str, *, cut: bool) -> ExtractedAnswer:
     """Find a label, an integer, or the numbers of an exam task."""
     if (judged := _all_criteria(declared, text)) is not None:
-        return ExtractedAnswer(judged, "answered", "JSON", text[:_LONGEST_PIECE])
-    found = find_answer(text, _reader(declared, item))
+        return ExtractedAnswer(judged[0], "answered", judged[1], text[:_LONGEST_PIECE])
+    found = find_answer(text, _reader(declared, item), cut=cut)
     piece = found.piece[:_LONGEST_PIECE]
-    if found.refused:
-        return ExtractedAnswer(None, "refused", found.rule, piece)
-    # A number at the end of a reply that was cut off may be unfinished, and so may a list of numbers.
-    broken = declared.answer.kind not in {"choice", "criteria"} and UNFINISHED.search(text) is not None
-    if cut and (not found.explicit or broken):
-        return ExtractedAnswer(None, "truncated", found.rule, piece)
-    if found.value is None:
-        return ExtractedAnswer(None, "unreadable", found.rule, piece)
-    return ExtractedAnswer(_for_criteria(declared, found.value), "answered", found.rule, piece)
+    if found.value is not None:
+        return ExtractedAnswer(_for_criteria(declared, found.value), "answered", found.rule, piece)
+    outcome: ExtractionOutcome = "refused" if found.refused else "truncated" if cut else "unreadable"
+    return ExtractedAnswer(None, outcome, found.rule, piece)
 
 
 def _reader(declared: Dataset, item: Item) -> AnswerReader:
+    inputs = item.inputs if not isinstance(item.inputs, str) else {"": item.inputs}
     if declared.answer.kind == "integer":
-        return IntegerReader()
+        return IntegerReader(item.inputs if isinstance(item.inputs, str) else "")
     if declared.answer.kind == "text":
         return NumberListReader(item)
-    inputs = item.inputs if not isinstance(item.inputs, str) else {"": item.inputs}
-    return LabelReader(declared.answer.labels, (text for text in inputs.values() if isinstance(text, str)))
+    texts = {label: inputs.get(name) for label, name in option_fields(declared).items()}
+    options = {label: text for label, text in texts.items() if isinstance(text, str)}
+    return reader_of(declared.name, declared.answer.labels, options)
 
 
 def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:

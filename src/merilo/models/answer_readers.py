@@ -1,413 +1,456 @@
-"""Reading an answer of one form from a piece of a model's reply.
+"""Finding the mentions of answers of one form in a model's reply.
 
-A label, an integer, the numbers of an exam task, a free text.
+Labels, integers, the numbers of an exam task; and a free text, which is read by itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from merilo.items import Item
-from merilo.models.answer_rules import AnswerReader, boxed, json_answer, plain, statements
+from merilo.models.answer_rules import (
+    OTHER,
+    AnswerReader,
+    Mentions,
+    boxed,
+    json_answer,
+    lowered,
+    plain,
+    stated_texts,
+)
 
 #: Cyrillic letters and the Latin letters that look the same.
-_LOOK_ALIKES: Final = dict(zip("АВЕЅКМНОРСТХавеѕкорсх", "ABESKMHOPCTXabeskopcx", strict=True))
+_LOOK_ALIKES: Final = dict(zip("АВЕЅКМНОРСТХ", "ABESKMHOPCTX", strict=True))
 _BACK: Final = {latin: cyrillic for cyrillic, latin in _LOOK_ALIKES.items()}
+#: Letters of a list in Russian order: in such a reply a Cyrillic В is the third letter, not the Latin B.
+_RUSSIAN_LIST: Final = re.compile(r"(?<!\w)[БГД](?:\)|\.\s|\s[—–-]\s)")
 
-#: Signs around an answer.
-_SIGNS: Final = " \t\n*_`\"'«»“”„‘’()[]{}<>$#.,:;!?…|\\/=~•–—-→>"
-#: Words before a label.
-_BEFORE: Final = re.compile(
-    r"(?:(?:это|под|the|правильный|верный|мой|is|correct)\s+)*"
-    r"(?:вариант(?:ом|у|а)?(?:\s+ответа)?|ответ(?:ом)?|букв(?:а|ой|у)|номер(?:ом)?|цифр(?:а|ой|у)|пункт(?:ом)?|число|№"
-    r"|option|choice|answer|letter|number|variant)\s*[:№#*_\"'«(\[]*\s*",
-    re.IGNORECASE,
+_ORDINALS: Final = (
+    r"перв(?:ый|ая|ое|ого|ому|ым|ом|ой|ую)|first",
+    r"втор(?:ой|ая|ое|ого|ому|ым|ом|ую)|second",
+    r"трет(?:ий|ья|ье|ьего|ьему|ьим|ьем|ьей|ью)|third",
+    r"четв[её]рт(?:ый|ая|ое|ого|ому|ым|ом|ой|ую)|fourth",
+    r"пят(?:ый|ая|ое|ого|ому|ым|ом|ой|ую)|fifth",
 )
-#: What follows a label at the beginning of an answer.
-_AFTER: Final = re.compile(
-    r"\s*(?:[).:;,!?\]*\"»_`(/|]|[—–]|-\s|$|\n|-?(?:й|я|е|ый|ое|ая)\b)|\s+(?:потому|"
-    r"так\s+как|поскольку|because|since)\b"
+_UNITS: Final = (
+    "ноль нуль нулю zero|один одна одно единица единице единицу одному одной one|два две двойка двум двух two"
+    "|три тройка трем трём трех трёх three|четыре четырем четырём four|пять five|шесть six|семь seven|восемь восьми"
+    " eight|девять nine|десять ten|одиннадцать eleven|двенадцать twelve|тринадцать thirteen|четырнадцать fourteen"
+    "|пятнадцать fifteen|шестнадцать sixteen|семнадцать seventeen|восемнадцать eighteen|девятнадцать nineteen"
 )
-#: A second label in a list: "A или B", "1, 2".
-_JOINED: Final = r"\s*[)\]*\"»]*\s*(?:,|;|/|&|\+|и|или|либо|and|or)\s*[(\[*\"«]*\s*"
-_DENIED_BEFORE: Final = re.compile(
-    r"(?:(?:\bне|\bнет|\bnot|\bкроме|\bexcept|n['’]t)\s+(?:вариант\w*\s+|ответ\s+|option\s+)?"
-    r"|(?:\bнеправильн|\bневер(?=ен|н)|\bошибочн|\bincorrect|\bwrong)\w*\s+(?:вариант|"
-    r"ответ|answer|option|choice)?\w*\s*[:—–-]?\s*)[\"«(*]*$",
-    re.IGNORECASE,
+_TENS: Final = (
+    "двадцать twenty|тридцать thirty|сорок сорока forty|пятьдесят fifty|шестьдесят sixty|семьдесят seventy"
+    "|восемьдесят eighty|девяносто ninety"
 )
-_DENIED_AFTER: Final = re.compile(
-    r"(?:-?(?:й|я|е|ый|ое|ая)\b)?[)\]*\"».:]*\s*(?:[—–-]\s*)?(?:вариант\s+|"
-    r"ответ\s+)?(?:это\s+)?(?:явно\s+|точно\s+|is\s+|was\s+|тоже\s+|также\s+)?"
-    r"(?:невер|неправ|не\s+(?:подход|верн|правильн|явля|соответств|может|является)|ошибоч|"
-    r"ложн|исключ|менее\b|incorrect|wrong|not\b|isn['’]t|false|less\b)",
-    re.IGNORECASE,
-)
-_CALLED_RIGHT: Final = (
-    r"[)\]*\"»]*\s*(?:[—–-]\s*)?(?:это\s+)?(?:(?:единственн\w+|наиболее)\s+)?"
-    r"(?:верен|верна|верно|правилен|правильный|верный|является\s+(?:верным|правильным)"
-    r"|is\s+(?:the\s+)?(?:correct|right|best)|подходит\s+лучше)"
-)
-#: What follows a letter that is a label, and not an article, a preposition or a conjunction.
-_IS_LABEL: Final = re.compile(
-    r"\s+(?:or|and|is|was|seems|because|since|и|или|либо|верен|верн|правильн|подходит|является|потому|так\s+как)\b"
-)
-_VARIANT: Final = re.compile(
-    r"(?:вариант|ответ|букв|пункт|номер|предположени|причин|следстви|реплик|гипотез|"
-    r"утверждени|предложени|класс|option|answer|choice"
-    r"|sentence|reply)\w*\s*[:№#\"«(*]*\s*$",
-    re.IGNORECASE,
-)
-
-#: Numbers in words, for labels that are digits.
-_WORDS: Final = {
-    "0": r"нол[ья]|нуль|zero",
-    "1": r"один|одна|одно|перв(?:ый|ая|ое|ого|ом|ую)|one|first",
-    "2": r"два|две|втор(?:ой|ая|ое|ого|ом|ую)|two|second",
-    "3": r"три|трет(?:ий|ья|ье|ьего|ьем|ью)|three|third",
-    "4": r"четыре|четв[её]рт(?:ый|ая|ое|ого|ом|ую)|four|fourth",
-    "5": r"пять|пят(?:ый|ая|ое)|five|fifth",
-    "6": r"шесть|шест(?:ой|ая|ое)|six|sixth",
-    "7": r"семь|седьм(?:ой|ая|ое)|seven|seventh",
-    "8": r"восемь|восьм(?:ой|ая|ое)|eight|eighth",
-    "9": r"девять|девят(?:ый|ая|ое)|nine|ninth",
+_HUNDREDS: Final = "сто ста|двести|триста|четыреста|пятьсот|шестьсот|семьсот|восемьсот|девятьсот"
+_NUMERALS: Final = {
+    form: number * size
+    for words, first, size in ((_UNITS, 0, 1), (_TENS, 2, 10), (_HUNDREDS, 1, 100))
+    for number, group in enumerate(words.split("|"), first)
+    for word in group.split()
+    for form in ({word, word[:-1] + "и"} if word.endswith("ь") and word != "ноль" else {word})
 }
-_NOUN: Final = (
-    r"(?:вариант|ответ|предложение|утверждение|гипотеза|реплика|причина|следствие|option|"
-    r"choice|answer|one|reply)"
+_SCALES: Final = {
+    **dict.fromkeys(("hundred",), 100),
+    **dict.fromkeys(("тысяча", "тысячи", "тысяч", "тысячу", "thousand"), 1000),
+    **dict.fromkeys(("миллион", "миллиона", "миллионов", "million"), 1_000_000),
+}
+_NUMERAL: Final = "|".join(sorted((*_NUMERALS, *_SCALES), key=len, reverse=True))
+_IN_WORDS: Final = re.compile(
+    rf"(?<![\w-])(?:(?:минус|minus|negative)\s+)?(?:{_NUMERAL})(?:(?:\s+and\s+"
+    rf"|[\s-]+)(?:{_NUMERAL}))*(?![\w-])"
 )
 
 
-#: A digit that is part of a number, a range or an expression, or that counts something, is no label.
+def number_in_words(text: str) -> int:
+    """Return the value of a number in words, in lower case.
+
+    Example:
+        >>> number_in_words("минус двенадцать тысяч двести девяносто один"), number_in_words("eighty-five")
+        (-12291, 85)
+    """
+    total = part = 0
+    sign = 1
+    for word in re.split(r"[\s-]+", text):
+        if word in _SCALES and _SCALES[word] > 100:
+            total, part = total + (part or 1) * _SCALES[word], 0
+        elif word in _SCALES:
+            part = (part or 1) * 100
+        elif word in _NUMERALS:
+            part += _NUMERALS[word]
+        elif word != "and":
+            sign = -1
+    return sign * (total + part)
+
+
+#: Words that name the labels of a dataset, whose options have no fields.
+_MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
+    "bps": {
+        "0": r"не\s*сбалансирован\w*|unbalanced|not\s+balanced|isn['’]t\s+balanced|нарушен\s+баланс",
+        "1": r"сбалансирован\w*|balanced",
+    },
+    "rwsd": {
+        "Нет": r"разные\s+(?:люди|лица|слова|предметы|вещи)|different\s+(?:people|things|persons)",
+        "Да": r"одно\s+и\s+то\s+же|один\s+и\s+тот\s+же|the\s+same\s+(?:person|thing)",
+    },
+    "rcb": {
+        "1": r"следовани[еяю]|логически\s+следует|entailment|entails",
+        "2": r"противоречи[ея]|contradiction|contradicts",
+        "3": r"нейтральн\w+|независим\w+|neutral|neutrality",
+    },
+}
+
+#: After a letter: what shows that it is a label, and not an article, a preposition or a conjunction.
+_IS_LABEL: Final = re.compile(
+    r"\s+(?:or|and|it|to|through|is|isn|was|seems|fits|matches|because|since|too|и|или|либо|верен|верн"
+    r"|правильн|неверн|подходит|не\s|является|потому|так\s+как)\b"
+)
+_NAMES_LABEL: Final = re.compile(
+    r"(?:вариант\w*|ответ\w*|букв\w+|пункт\w*|номер\w*|предположени\w+|причин\w+|следстви\w+|реплик\w+"
+    r"|гипотез\w+|утверждени\w+|предложени\w+"
+    r"|фрагмент\w*|класс\w*|option|choice|answer|letter|sentence|reply|response|statement|number"
+    r"|label)\s*[:№#]?\s*[«\"'(]*$",
+    re.IGNORECASE,
+)
+#: After a word such as "нет": what shows that it belongs to a sentence.
+_WORD_INSIDE: Final = re.compile(
+    r"\s+(?!так\b|потому|поскольку|или\b|либо\b|и\b|or\b|and\b|because|since)[а-яёa-z]"
+)
+#: "Vitamin C", "25 °C", "точка A": a letter that is no label.
+_NAMED_LETTER: Final = re.compile(
+    r"(?:[°\d]\s?|(?:vitamin|hepatitis|витамин\w*|гепатит\w*|точк\w+|угол|угла|отрез\w+|город\w*|язык\w*"
+    r"|language|grade|plan)\s)$",
+    re.IGNORECASE,
+)
+#: A digit that numbers a step, or belongs to an index or an expression, is no label; nor is one that counts.
 _PART_BEFORE: Final = re.compile(
-    r"(?:\d[.,:/]|\d?\s?[-−–+*/^]\s?|\b(?:шаг|step|этап|слов[оае]|букв[аы]|строк[аеи])\s+[№#]?)$",
+    r"(?:[+*/^×·<>≤≥]\s?|\d\s?[−–-]\s?|\w[\[(]|\]\[|[,;]\s?\d\]|\b(?:шаг\w*|step|этап\w*|слов[оае]|строк[аеи]"
+    r"|пример\w*|скобк\w+|пар[аыу]|позици\w+|line|row|position|pair|глав\w+|балл\w*|плюс|минус|по)\s[№#]?)$",
     re.IGNORECASE,
 )
-_PART_AFTER: Final = re.compile(r"[.,:/]\d|\s?[-–—−+*/^]\s?\d|\s*(?:%|°)")
+_PART_AFTER: Final = re.compile(r"[.,:/]\d|\s?[+*^×·<>=≤≥]|\s?[−–-]\s?\d|\s*[%°]|\]\[|\]\s?=")
 _COUNTED: Final = re.compile(
-    r"\s+(?!(?:вариант|ответ|так\b|потому|поскольку|верн|правильн|явля|подход|более|менее|"
-    r"лучше|вероятн|и\b|или\b|а\b|но\b"
-    r"|до\b|to\b|символ|букв|or\b|and\b|is\b|because|since|but\b|letter|character))[^\W\d_]",
-    re.IGNORECASE,
+    r"[^\S\n]+(?!(?:вариант\b|ответ\b|так\b|потому|поскольку|ведь|верн|верен|правильн|неверн|неправ|явля"
+    r"|подход|подой|годится|более|менее|тоже|также|слишком|мимо|отпад|исключ|не\b|нет\b|соответств"
+    r"|\w+ее\b|лучше|хуже|и\b|или\b|либо\b|а\b|но\b|как\b|ближе|до\b|to\b|or\b|and\b|is\b|was\b|would|because"
+    r"|since|but\b|as\b|fits|matches|option|cannot|can['’]t|isn|doesn|rather|instead|with\b|over\b"
+    r"|than\b))[^\W\d_]"
 )
-_ALTERNATIVE: Final = re.compile(r"\b(?:или|либо|ли|or)\s+[«\"*]*$", re.IGNORECASE)
-#: How many characters around a label are looked at.
-_WINDOW: Final = 60
+#: So many words in a row repeat an option.
+_ECHO: Final = 4
+#: How many characters around a mention are looked at.
+_WINDOW: Final = 40
 
 
 class LabelReader(AnswerReader):
-    """Reads labels of a choice.
+    """Finds labels of a choice: letters, digits or words, ordinals ("the first"), and the texts of options.
 
     A Cyrillic letter counts as the Latin letter that looks the same, and the reverse, if the labels have only
     one of them.
 
     Args:
         labels: the labels.
-        shown: the texts of the item: an answer that repeats one of them names no label.
+        options: label -> the text of its option. Texts that two labels share are left out.
+        meanings: label -> a pattern of words that mean it.
 
     Example:
-        >>> reader = LabelReader("ABCD")
-        >>> reader.alone("**В)**"), reader.stated("вариант C, так как A неверен"), reader.only("A or B")
-        ('B', 'C', ['A', 'B'])
+        >>> mentions = Mentions()
+        >>> text = LabelReader("ABCD", {"C": "Меркурий"}).marked("Ответ: **В**. Меркурий", mentions)
+        >>> [mentions.value(sign) for sign in text if mentions.value(sign)]
+        ['B', 'C']
     """
 
-    def __init__(self, labels: Iterable[str], shown: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        labels: Iterable[str],
+        options: Mapping[str, str] | None = None,
+        meanings: Mapping[str, str] | None = None,
+    ) -> None:
         self.labels = tuple(labels)
-        self._patterns = _patterns(self.labels)
-        self._spellings = self._patterns.spellings
-        self._folded = self._patterns.folded
-        self._shown = [text.strip() for text in shown if len(text.strip()) > 1]
+        self.digits = all(label.isdigit() for label in self.labels)
+        self.words = any(len(label) > 1 for label in self.labels) and not self.digits
+        self._tokens = _tokens(self.labels)
+        texts = {label: option_key(text) for label, text in (options or {}).items()}
+        self._options = {
+            text: label
+            for label, text in texts.items()
+            if text and list(texts.values()).count(text) == 1 and text.upper() not in self._tokens.spellings
+        }
+        self.bare_numbers = any(re.fullmatch(r"[\d\s.,/-]+", text) for text in self._options)
+        self._meanings = meanings or {}
 
-    def alone(self, piece: str) -> str | None:
-        """Return the label if the piece is nothing but a label, signs around it and words such as "вариант"."""
-        bare = piece.strip().strip(_SIGNS).strip()
-        bare = _BEFORE.sub("", bare, count=1).strip(_SIGNS).strip() if _BEFORE.match(bare) else bare
-        if not bare:
-            return None
-        if (label := self._spellings.get(bare) or self._folded.get(bare.casefold())) is not None:
-            return label
-        found = {label for label, pattern in self._patterns.in_words if pattern.fullmatch(bare)}
-        return found.pop() if len(found) == 1 else None
+    def marked(self, text: str, mentions: Mentions) -> str:
+        """Return the text with a character in place of each mention of a label."""
+        if self.digits and (unit := _UNIT.fullmatch(text)):
+            text = unit[1]
+        text = self._with_options(text, mentions)
+        tokens = self._tokens
+        letters = not self.digits and any(len(label) == 1 for label in self.labels)
+        russian = letters and _RUSSIAN_LIST.search(text) is not None
 
-    def stated(self, piece: str) -> str | None:
-        """Return the label with which the piece begins, as in "B) Марс, потому что ..."; or the only label in it."""
-        if (label := self.alone(piece)) is not None:
-            return label
-        if _DENIED_BEFORE.match(piece + " ") or piece[:3].casefold() == "не ":
-            return None
-        if (label := self._leading(piece)) is not None:
-            return label
-        found = self.only(piece)
-        return found[0] if len(found) == 1 else None
+        def token(found: re.Match[str]) -> str:
+            return self._token(found, mentions, russian=russian)
 
-    def leading(self, piece: str) -> str | None:
-        """Return the label with which the piece begins, followed by a sign: "B) Марс", "1, так как ..."."""
-        return None if self._is_enumeration(piece) else self._leading(piece)
+        text = tokens.pattern.sub(token, text)
+        low = lowered(text)
+        if tokens.ordinals is not None and tokens.ordinals.search(low):
+            text = _replaced(tokens.ordinals, low, text, lambda found: self._ordinal(found, mentions))
+        if self.digits and _IN_WORDS.search(low := lowered(text)):
+            text = _replaced(_IN_WORDS, low, text, lambda found: self._cardinal(found, mentions))
+        return text
 
-    def _leading(self, piece: str) -> str | None:
-        start = before.end() if (before := _BEFORE.match(piece)) else 0
-        match = self._patterns.leading.match(piece, start)
-        if match is None:
-            return None
-        token, end = match[1], match.end()
-        after = piece[end : end + _WINDOW]
-        if token not in self._spellings and start == 0 and not re.match(r"\s*[)\]]", after):
-            return self._word(token, piece, end)
-        denied = not _AFTER.match(after) or re.match(r"[.,:/]\d", after) or _DENIED_AFTER.match(after)
-        if denied or self._is_followed(token, piece, end) or self._is_shown(piece):
-            return None
-        return self._spellings.get(token) or self._folded.get(token.casefold())
+    def echoed(self, text: str) -> set[str]:
+        """Return the labels of options of which four words in a row stand in a text."""
+        low = " ".join(re.findall(r"\w+", option_spelling(text)))
+        found = set()
+        for option, label in self._options.items():
+            words = re.findall(r"\w+", option)
+            runs = (" ".join(words[at : at + _ECHO]) for at in range(len(words) - _ECHO + 1))
+            if any(run in low for run in runs):
+                found.add(label)
+        return found
 
-    def _is_followed(self, token: str, piece: str, end: int) -> bool:
-        """Check whether another label follows ("A или B", "Нет. Да ..."), or the initials of a name."""
-        after = piece[end : end + _WINDOW]
-        if self._patterns.next_in_list.match(piece, end) is not None:
-            return True
-        if len(token) > 1:
-            return self._patterns.token.match(after.lstrip(" .!")) is not None
-        return _is_initial(token, after)
+    def _with_options(self, text: str, mentions: Mentions) -> str:
+        low = option_spelling(text)
+        present = [one for one in self._options if one in low]
+        if present:
+            pattern = _option_pattern(tuple(sorted(present, key=len, reverse=True)))
 
-    def _word(self, token: str, piece: str, end: int) -> str | None:
-        """Return a label that is a word in other letter case: "да, ..."."""
-        if len(token) == 1 or not _AFTER.match(piece, end) or self._patterns.next_in_list.match(piece, end):
-            return None
-        return self._folded.get(token.casefold())
+            def option(found: re.Match[str]) -> str:
+                whole = text[found.start() : found.end()]
+                if len(whole) == 1 and whole != whole.upper():
+                    return whole
+                return mentions.sign(self._options[found[0]], "option")
 
-    def called_right(self, text: str) -> list[str]:
-        """Return the distinct labels that the text calls right: "вариант B верен", "C is correct"."""
-        found = [
-            self._spellings[match[1]]
-            for match in self._patterns.right.finditer(text)
-            if match[1] in self._spellings
-            and not _DENIED_BEFORE.search(text[max(0, match.start() - _WINDOW) : match.start()])
-            # "А правильный ответ ..." begins with a conjunction.
-            and not (
-                re.match(r"[А-Я]\s+(?:правильн|верный|верно)", match[0])
-                and not _VARIANT.search(text[max(0, match.start() - _WINDOW) : match.start()])
+            text = _replaced(pattern, low, text, option)
+        for label, meaning in self._meanings.items():
+            text = _replaced(
+                re.compile(rf"(?<!\w)(?:{meaning})(?!\w)"),
+                lowered(text),
+                text,
+                lambda found, label=label: mentions.sign(label, "option"),  # type: ignore[misc]
             )
-        ]
-        return list(dict.fromkeys(found))
+        return text
 
-    def only(self, text: str) -> list[str]:
-        """Return the distinct labels in a text, in their order.
+    def _token(self, found: re.Match[str], mentions: Mentions, *, russian: bool) -> str:
+        """Return the character for what may be a label, or the text itself."""
+        whole, text = found[0], found.string
+        before = text[max(0, found.start() - _WINDOW) : found.start()]
+        after = text[found.end() : found.end() + _WINDOW]
+        if self.digits:
+            return self._digit(whole, before, after, mentions)
+        if len(whole) > 1:
+            inside = _WORD_INSIDE.match(after) or lowered(before).endswith("хотя ")
+            return whole if inside else mentions.sign(self._tokens.folded[whole.casefold()])
+        named = _NAMES_LABEL.search(before) is not None
+        label = self._tokens.spellings.get(whole)
+        if whole.islower():
+            label = self._tokens.folded.get(whole.casefold())
+            alone = re.match(r"\s*\)|\W*(?:\n|$)", after) and not re.search(r"\w\s*$", before)
+            is_label = bool(label and (alone or (named and whole not in "авси")))
+        elif label is None:
+            ends = re.match(r"\)|\.\s|[»\"*.]*\s*(?:\n|$)", after)
+            is_label = bool(ends) and bool(named or re.search(r"(?:^|\n|[:—–]\s)\W*$", before))
+        else:
+            sure = named or _IS_LABEL.match(after) or not _is_word(whole, after)
+            is_label = bool(sure) and not _NAMED_LETTER.search(before)
+        if not is_label:
+            return whole
+        return OTHER if label is None or (russian and whole in "ВС") else mentions.sign(label)
 
-        Texts of the item, denied labels, parts of numbers, and words that look like a label ("В", "А", "a")
-        are left out.
-        """
-        for shown in sorted(self._shown, key=len, reverse=True):
-            if self._patterns.token.search(shown):
-                text = text.replace(shown, " ")
-        found: list[str] = []
-        for match in self._patterns.token.finditer(text):
-            if not self._is_other(match, text):
-                found.append(self._spellings[match[1]])
-                if (joined := self._patterns.next_in_list.match(text, match.end())) is not None:
-                    found.append(self._folded.get(joined[1].casefold(), joined[1]))
-        if (last := self._patterns.last_word.search(text)) and not _ALTERNATIVE.search(
-            text[: last.start()][-9:]
-        ):
-            found.append(self._folded.get(last[1].casefold(), last[1]))
-        return list(dict.fromkeys(found))
+    def _digit(self, whole: str, before: str, after: str, mentions: Mentions) -> str:
+        named = _NAMES_LABEL.search(before) is not None
+        if _PART_BEFORE.search(before) or _PART_AFTER.match(after) or (not named and _COUNTED.match(after)):
+            return whole
+        number = re.match(r"\d+(?![.,]\d)", whole)
+        return mentions.sign(number[0]) if number and number[0] in self.labels else OTHER
 
-    def _is_other(self, match: re.Match[str], text: str) -> bool:
-        """Check whether a token is not meant as a label."""
-        token = match[1]
-        before = text[max(0, match.start() - _WINDOW) : match.start()]
-        after = text[match.end() : match.end() + _WINDOW]
-        end = match.end()
-        for _ in self.labels:
-            joined = self._patterns.next_in_list.match(text, end)
-            end = end if joined is None else joined.end()
-        if _DENIED_BEFORE.search(before) or _DENIED_AFTER.match(text[end : end + _WINDOW]):
-            return True
-        if token.isdigit():
-            return bool(
-                _PART_BEFORE.search(before)
-                or _PART_AFTER.match(after)
-                or (_COUNTED.match(after) and not _VARIANT.search(before))
+    def _ordinal(self, found: re.Match[str], mentions: Mentions) -> str:
+        for place, words in enumerate(_ORDINALS[: len(self.labels)]):
+            if re.fullmatch(words, found[0]):
+                return mentions.sign(self.labels[place], "word")
+        return found[0]
+
+    def _cardinal(self, found: re.Match[str], mentions: Mentions) -> str:
+        value = str(number_in_words(found[0]))
+        if not found.string[: found.start()].rpartition("\n")[2].strip(" *_") and value in self.labels:
+            return (
+                mentions.sign(value)
+                if re.match(r"\s*[.,:!—–]", found.string[found.end() :])
+                else mentions.sign(value, "word")
             )
-        return _is_word(token, before, after)
-
-    def _is_shown(self, piece: str) -> bool:
-        return piece.strip(_SIGNS) in {text.strip(_SIGNS) for text in self._shown}
-
-    def _is_enumeration(self, piece: str) -> bool:
-        """Check whether the piece lists several labels, as the question does.
-
-        One a line, or "1: ..., 2: ..." in one.
-        """
-        lists = (self._patterns.option_line, self._patterns.option_inside)
-        return any(len({self._spellings[found] for found in one.findall(piece)}) > 1 for one in lists)
+        stated = re.match(r"\s*(?:[.,;:!)\n»\"]|—|–|-\s|$)", found.string[found.end() :])
+        return mentions.sign(value, "word") if stated and value in self.labels else found[0]
 
 
-@dataclass(frozen=True)
-class _Patterns:
-    """The patterns of a set of labels."""
+#: A whole reply that counts letters: "Five letters."
+_UNIT: Final = re.compile(r"\W*(\w+)\s+(?:букв\w*|символ\w*|letters?|characters?)\W*")
 
-    spellings: Mapping[str, str]
-    folded: Mapping[str, str]
-    token: re.Pattern[str]
-    leading: re.Pattern[str]
-    next_in_list: re.Pattern[str]
-    option_line: re.Pattern[str]
-    option_inside: re.Pattern[str]
-    right: re.Pattern[str]
-    in_words: Sequence[tuple[str, re.Pattern[str]]]
-    last_word: re.Pattern[str]
+
+def _replaced(pattern: re.Pattern[str], low: str, text: str, replace: Callable[[re.Match[str]], str]) -> str:
+    """Replace in a text what a pattern finds in its lower case."""
+    parts: list[str] = []
+    end = 0
+    for found in pattern.finditer(low):
+        new = replace(found)
+        parts += [text[end : found.start()], text[found.start() : found.end()] if new == found[0] else new]
+        end = found.end()
+    return "".join((*parts, text[end:]))
+
+
+def option_spelling(text: str) -> str:
+    """Return a text in the spelling in which options are compared, at the same length."""
+    return lowered(text).replace("ё", "е").replace("\n", " ")
+
+
+def option_key(text: str) -> str:
+    """Return an option in the spelling in which it is compared, without signs around it."""
+    return " ".join(_OUTER.sub("", option_spelling(text)).split())
+
+
+_OUTER: Final = re.compile(r"^[\s\"'«»“”„.,;:!?]+|[\s\"'«»“”„.,;:!?]+$")
 
 
 @cache
-def _patterns(labels: tuple[str, ...]) -> _Patterns:
-    spellings = _spellings(labels)
-    folded = _folded(spellings)
-    tokens = "|".join(re.escape(token) for token in sorted(spellings, key=len, reverse=True))
-    loose = "|".join(re.escape(token) for token in sorted(folded, key=len, reverse=True))
-    words = any(len(label) > 1 for label in labels)
-    return _Patterns(
-        spellings,
-        folded,
-        token=re.compile(rf"(?<![\w\\])({tokens})(?!\w)"),
-        leading=re.compile(rf"[\s*_`\"'«“(\[<#•]*({loose})(?!\w)", re.IGNORECASE),
-        # Words are joined in any letter case ("Да или нет"); letters are not, for "а" and "в" are words.
-        next_in_list=re.compile(
-            rf"{_JOINED}(?:вариант\s+)?({loose if words else tokens})(?!\w)",
-            re.IGNORECASE if words else re.NOFLAG,
-        ),
-        option_line=re.compile(rf"^[ \t*_`\-•(\[]*({tokens})\s*[).:\]]", re.MULTILINE),
-        option_inside=re.compile(rf"(?:^|[,;.]\s|[а-яёa-z]\s)({tokens})(?:\s*[):]|\s[—–-])\s"),
-        right=re.compile(rf"(?<!\w)({tokens}){_CALLED_RIGHT}", re.IGNORECASE),
-        # A label that is a word ends the reply in any letter case: "Думаю, да".
-        last_word=re.compile(rf"(?<!\w)({loose if words else '(?!)'})[\s.!»\"*)]*$", re.IGNORECASE),
-        in_words=[
-            (
-                label,
-                re.compile(rf"(?:{_NOUN}\s+)?(?:the\s+)?(?:{_WORDS[label]})(?:\s+{_NOUN})?", re.IGNORECASE),
-            )
-            for label in labels
-            if label in _WORDS
-        ],
+def _option_pattern(options: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(
+        "|".join(rf"(?<!\w)(?<!\d[.,]){re.escape(one)}(?!\w|[.,/]\d|\s?[%^])" for one in options)
     )
 
 
-def _is_word(token: str, before: str, after: str) -> bool:
-    """Check whether a letter or a word is part of a sentence and not meant as a label."""
-    if len(token) > 1:
-        # "Нет сомнений ..." begins with a word that is no answer.
-        return re.match(r"\s+(?!так\b|потому|поскольку)[а-яёa-z]", after) is not None
-    if _VARIANT.search(before) or _IS_LABEL.match(after):
-        return False
-    if re.fullmatch("[A-Z]", token):
-        return token in {"A", "I"} and re.match(r"\s+[a-z]", after) is not None
-    return re.match(r"\s+[а-яё]|\.\s?[А-ЯЁ]|\s+[А-ЯЁ][а-яё]", after) is not None
+@dataclass(frozen=True)
+class _Tokens:
+    """The spellings of a set of labels, and a pattern of what may be one."""
+
+    spellings: Mapping[str, str]
+    folded: Mapping[str, str]
+    pattern: re.Pattern[str]
+    ordinals: re.Pattern[str] | None
 
 
-def _is_initial(token: str, after: str) -> bool:
-    """Check whether a Cyrillic letter is the initial of a name: "А. С. Пушкин"."""
-    return token in _LOOK_ALIKES and re.match(r"\.\s?[А-ЯЁ]\.", after) is not None
-
-
-def _spellings(labels: tuple[str, ...]) -> Mapping[str, str]:
-    """Map each spelling to its label: the label itself, and its letter's look-alike if no other label is written so."""
-    known = {label: label for label in labels}
+@cache
+def _tokens(labels: tuple[str, ...]) -> _Tokens:
+    spellings = {label: label for label in labels}
     for label in labels:
         for table in (_LOOK_ALIKES, _BACK):
-            if len(label) == 1 and label in table:
-                known.setdefault(table[label], label)
-    return known
-
-
-def _folded(spellings: Mapping[str, str]) -> Mapping[str, str]:
-    """Map spellings in lower case to labels; those that two labels share are left out."""
-    found: dict[str, str] = {}
-    shared: set[str] = set()
+            if label in table:
+                spellings.setdefault(table[label], label)
+    if {label.casefold() for label in labels} == {"да", "нет"}:
+        spellings |= {"Yes": next(one for one in labels if one.casefold() == "да")}
+        spellings |= {"No": next(one for one in labels if one.casefold() == "нет")}
+    folded: dict[str, str] = {}
     for spelling, label in spellings.items():
         key = spelling.casefold()
-        if found.setdefault(key, label) != label:
-            shared.add(key)
-    return {key: label for key, label in found.items() if key not in shared}
+        folded[key] = label if folded.get(key, label) == label else ""
+    words = "|".join(
+        re.escape(one) for one in sorted(folded, key=len, reverse=True) if len(one) > 1 and folded[one]
+    )
+    if all(label.isdigit() for label in labels):
+        pattern = r"(?<![\w.,])\d+(?:[.,]\d+)*(?:-?(?:й|я|е|ый|ая|ое|го|му|м|ой|ую|th|st|nd|rd)\b)?(?!\w)"
+    elif all(len(label) == 1 for label in labels):
+        pattern = r"(?<![\w\\'’])[^\W\d_](?![\w'’])"
+    else:
+        letters = "|".join(re.escape(one) for one in spellings if len(one) == 1)
+        pattern = rf"(?<!\w)(?i:{words or '(?!)'})(?!\w)|(?<![\w\\'’])(?:{letters or '(?!)'})(?![\w'’])"
+    ordered = len(labels) <= len(_ORDINALS) and all(len(label) == 1 for label in labels) and "0" not in labels
+    ordinals = re.compile(rf"(?<!\w)(?:{'|'.join(_ORDINALS[: len(labels)])})(?!\w)") if ordered else None
+    return _Tokens(spellings, {key: one for key, one in folded.items() if one}, re.compile(pattern), ordinals)
+
+
+def _is_word(letter: str, after: str) -> bool:
+    """Check whether a capital letter is an article, a preposition, a conjunction or an initial."""
+    if "A" <= letter <= "Z":
+        return letter in {"A", "I"} and re.match(r"\s+[a-z]", after) is not None
+    return re.match(r"\s+[а-яё]|\.\s?[А-ЯЁ]\.|\s+[А-ЯЁ][а-яё]", after) is not None
+
+
+def reader_of(name: str, labels: Sequence[str], options: Mapping[str, str]) -> LabelReader:
+    """Return the reader of a dataset's labels."""
+    return LabelReader(labels, options, _MEANINGS.get(name))
+
+
+#: Criteria in Russian.
+_CRITERIA: Final = {
+    "virtue": "добродетел",
+    "law": "закон",
+    "moral": "морал",
+    "justice": "справедлив",
+    "utilitarianism": "утилитар|польз",
+}
+
+
+def criteria_in(text: str, criteria: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
+    r"""Return the labels that a text gives to criteria by name, of those that it gives one label.
+
+    Example:
+        >>> criteria_in("Virtue: 1\nЗакон (law) — 0", ("virtue", "law", "moral"), ("0", "1"))
+        {'virtue': '1', 'law': '0'}
+    """
+    low, found = plain(lowered(text)), {}
+    values = "|".join(map(re.escape, labels))
+    for name in criteria:
+        words = "|".join(filter(None, (re.escape(name.lower()), _CRITERIA.get(name))))
+        given = re.findall(
+            rf"(?<!\w)(?:{words})\w*\W{{0,5}}?(?:\([^()\n]{{0,40}}\))?\s*[:=—–|-]+\s*({values})(?!\w)", low
+        )
+        if len(set(given)) == 1:
+            found[name] = given[0]
+    return found
 
 
 _MINUS: Final = str.maketrans(dict.fromkeys("−–‒－", "-"))
-_NUMBER_SIGNS: Final = " \t\n*_`\"'«»“”„‘’()[]{}<>$#.,:;!?…|\\/=~•"
 #: Groups of three digits are divided by a space, an apostrophe or a comma: 12 291, 12'291, 12,291.
 _NUMBER: Final = re.compile(
-    r"(?<![\w.,])(?P<sign>[+-]\s?|минус\s+|minus\s+)?(?P<whole>[1-9]\d{0,2}(?:(?P<mark>[ "
-    r",'’])\d{3}(?:(?P=mark)\d{3})*)?(?!\d)|\d+)"
-    r"(?P<fraction>[.,]\d+)?(?!\w)",
+    r"(?<![\w.,^])(?P<sign>[+−–‒－-]\s?|минус\s+|minus\s+"
+    r"|negative\s+)?(?P<whole>[1-9]\d{0,2}(?:(?P<mark>[ ,.'’])\d{3}(?:(?P=mark)\d{3})*)(?!\d)|\d+)"
+    r"(?P<fraction>[.,]\d+)?(?![\w^])(?!\s?%)",
     re.IGNORECASE,
 )
-_BEFORE_NUMBER: Final = re.compile(
-    r"(?:(?:это|the|правильный|верный|примерно|ровно|is|равно|равен|равна)\s+)*(?:ответ|"
-    r"число|результат|answer|number|result)?\s*[:=]?\s*",
-    re.IGNORECASE,
-)
-#: What follows a number that answers, and not one that is part of an expression.
-_AFTER_NUMBER: Final = re.compile(r"\s*(?:$|[.;:!?)(\]*»\"`]|,(?!\d)|—|–\s|\n)|\s+[^\W\d_]", re.IGNORECASE)
-_ARROW: Final = re.compile(r"=>|[-–]>|→|⇒")
-#: The left side of an equation, with at most one word before it.
-_EXPRESSION: Final = re.compile(r"\s*(?:[^\W\d_]+[,:]?\s+)?[\d\s+\-*/×·÷:^()\[\]{}.,=x]*", re.IGNORECASE)
+#: What makes the sign before a number an operator.
+_OPERAND: Final = re.compile(r"[\d)\]\ue000-\uf7ff]\s*$")
 _MOST_DIGITS: Final = 400
-#: The end of a text that may stop within a number or a list of numbers.
-UNFINISHED: Final = re.compile(r"(?:\d|[,;]|\sи)\s*$")
 
 
 class IntegerReader(AnswerReader):
-    """Reads integers.
+    """Finds integers, in digits and in words.
 
-    Example:
-        >>> reader = IntegerReader()
-        >>> reader.alone("**−12 291**."), reader.stated("48 + 37 = 85"), reader.only("7 или 8")
-        ('-12291', '85', ['7', '8'])
+    Args:
+        expression: the item's inputs, if the answer is the value of an expression: "48 + 37 = ".
     """
 
-    def alone(self, piece: str) -> str | None:
-        """Return the integer if the piece is nothing but a number, or an equation whose right side is one."""
-        text = _ARROW.sub("=", piece.translate(_MINUS))
-        if "=" in text:
-            left, _, text = text.rpartition("=")
-            if _EXPRESSION.fullmatch(left) is None:
-                return None
-        bare = text.strip().strip(_NUMBER_SIGNS).strip()
-        bare = bare[before.end() :] if (before := _BEFORE_NUMBER.match(bare)) else bare
-        match = _NUMBER.fullmatch(bare.strip().strip(_NUMBER_SIGNS).strip())
-        return None if match is None else _integer(match)
+    def __init__(self, expression: str = "") -> None:
+        # The value of the last of several lines may follow a hidden rule.
+        self.expression = re.sub(r"[\s=]|->", "", expression.rpartition("\n")[2].translate(_MINUS))
+        self.exact = 2 if "\n" in expression else 3
 
-    def stated(self, piece: str) -> str | None:
-        """Return the integer with which the piece begins, as in "85, так как ..."; or the only one in it."""
-        if (value := self.alone(piece)) is not None:
-            return value
-        text = piece.translate(_MINUS)
-        if (value := self._leading(text)) is not None:
-            return value
-        found = self.only(text)
-        return found[0] if len(found) == 1 and found[0][-1].isdigit() else None
+    def marked(self, text: str, mentions: Mentions) -> str:
+        """Return the text with a character in place of each number."""
+        parts: list[str] = []
+        end = 0
+        for found in _NUMBER.finditer(text):
+            start, sign = found.start(), found["sign"] or ""
+            if sign and _OPERAND.search(text[max(0, start - 4) : start]):
+                parts += [text[end:start], sign]
+                start, sign = start + len(sign), ""
+            else:
+                parts.append(text[end:start])
+            value = _integer(found, sign)
+            parts.append(OTHER if value is None else mentions.sign(value))
+            end = found.end()
+        text = "".join((*parts, text[end:]))
+        low = lowered(text)
 
-    def only(self, text: str) -> list[str]:
-        """Return the distinct numbers of a text, in their order; a number that is no integer counts as one more."""
-        found = [
-            _integer(match) or match[0].strip() + "?" for match in _NUMBER.finditer(text.translate(_MINUS))
-        ]
-        return list(dict.fromkeys(found))
+        def word(found: re.Match[str]) -> str:
+            return mentions.sign(str(number_in_words(found[0])), "word")
 
-    def _leading(self, text: str) -> str | None:
-        start = text.lstrip(' *_`"«([')
-        match = _NUMBER.match(start)
-        if (
-            match is None
-            or not _AFTER_NUMBER.match(start, match.end())
-            or re.match(r"\s*[.)]\s*\d", start[match.end() :])
-        ):
-            return None
-        if re.match(r"\s+(?:или|либо|и|or|and)\s+-?\d", start[match.end() :]):
-            return None
-        return _integer(match)
+        return _replaced(_IN_WORDS, low, text, word) if _IN_WORDS.search(low) else text
 
 
-def _integer(match: re.Match[str]) -> str | None:
+def _integer(match: re.Match[str], sign: str) -> str | None:
     """Return the number in plain digits; `None` if it is no integer."""
     fraction = match["fraction"]
     if fraction and fraction.strip(".,0"):
@@ -415,9 +458,8 @@ def _integer(match: re.Match[str]) -> str | None:
     digits = re.sub(r"\D", "", match["whole"])
     if len(digits) > _MOST_DIGITS:
         return None
-    value = int(digits)
-    sign = (match["sign"] or "").strip().casefold()
-    return str(-value if sign in {"-", "минус", "minus"} else value)
+    negative = sign.strip().casefold().translate(_MINUS) in {"-", "минус", "minus", "negative"}
+    return str(-int(digits) if negative else int(digits))
 
 
 _OPTION_NUMBER: Final = r"\d{1,2}"
@@ -428,26 +470,23 @@ _LIST: Final = re.compile(
     r"|(?<![\w.,])\d{3,9}(?!\w|[.,:]\d)",
     re.IGNORECASE,
 )
-#: "А-8, Б-1": a number for each letter.
-_PAIR: Final = re.compile(r"(?<!\w)([А-Е])(?!\w)[)\]*\s]*[-–—:=.)]?\s*[*(]*(\d)(?!\w)")
+#: "А-8, Б-1": a number for each letter, also one a line, with words after the number.
+_PAIR: Final = re.compile(r"(?<!\w)([А-Е])(?!\w)[)\]\s]*(?:[-–—:=.)|]|->|→)?\s*[(]*(\d)(?!\w)")
+_PAIRS: Final = re.compile(
+    r"(?:(?<!\w)[А-Е](?!\w)[)\]\s]{0,3}(?:[-–—:=.)|]|->|→)?\s?[(]?\d(?!\w)"
+    r"[^\S\n]*(?:\([^()\n]{0,60}\)|[.)]?[^\S\n]*[—–:-]?[^\S\n]*[^\W\d_][^\n\d,;]{1,60}(?=\n"
+    r"|$))?[\s,;.|•*-]*){2,}"
+)
 _OPTION: Final = re.compile(rf"^\W*({_OPTION_NUMBER})\s*[).]\s*(\S.*)$")
 _LISTED: Final = re.compile(rf"^[ \t]*({_OPTION_NUMBER})[ \t]*[).][ \t]*(.*)$", re.MULTILINE)
 _IN_TEXT: Final = re.compile(rf"\(({_OPTION_NUMBER})\)")
-_LIST_SIGNS: Final = " \t\n*_`\"'«»“”„()[]{}<>#.,:;!?•-–—"
-_BEFORE_LIST: Final = re.compile(
-    r"(?:ответ\w*|номер\w*|цифр\w*|числ\w*|предложени\w*|вариант\w*|answer\w*|numbers?|и|:|№|\s)*",
-    re.IGNORECASE,
-)
-_DENIED_LIST: Final = re.compile(r"\b(?:не|кроме|not)\s+(?:номер\w*\s+|предложени\w*\s+)?$", re.IGNORECASE)
-_AFTER_LIST: Final = re.compile(
-    r"\s*(?:$|[.;:!?)\]*»\"`—–(]|,(?!\s*\d)|\n)|\s+(?:так\s+как|потому|поскольку)\b"
-)
+_NUMBERED: Final = re.compile(rf"^[^\S\n]*{_OPTION_NUMBER}[.)][^\S\n]+(?=[^\d\s])", re.MULTILINE)
 #: The first this many characters of an option identify it.
 _OPTION_START: Final = 25
 
 
 class NumberListReader(AnswerReader):
-    r"""Reads the numbers of a task; the answer has them divided by commas.
+    r"""Finds the numbers of a task; the answer has them divided by commas.
 
     Digits without a separator ("13") are single numbers if the item has no number 13, and one number if it has.
 
@@ -456,9 +495,10 @@ class NumberListReader(AnswerReader):
 
     Example:
         >>> item = Item(1, "", {"choices": "1) a\n2) b\n3) c"}, meta={"type": "multiple_choice_based_on_text"})
-        >>> reader = NumberListReader(item)
-        >>> reader.alone("1 и 3."), reader.alone("13"), reader.stated("2, потому что"), reader.only("1 или 1, 2")
-        ('1,3', '1,3', '2', ['1', '1,2'])
+        >>> mentions = Mentions()
+        >>> text = NumberListReader(item).marked("1 и 3 или 2", mentions)
+        >>> [mentions.value(sign) for sign in text if mentions.value(sign)]
+        ['1,3', '2']
     """
 
     def __init__(self, item: Item) -> None:
@@ -466,58 +506,45 @@ class NumberListReader(AnswerReader):
         self._options = dict(_LISTED.findall(_texts(item).get("choices", "")))
         self._known = {*self._options, *_numbers_in_text(item)}
 
-    def alone(self, piece: str) -> str | None:
-        """Return the numbers if the piece is nothing but numbers, or a number for each letter."""
-        if (paired := self._paired(piece)) is not None:
-            return paired
-        bare = piece.strip().strip(_LIST_SIGNS).strip()
-        bare = bare[_matched_end(_BEFORE_LIST, bare) :].strip(_LIST_SIGNS)
-        match = _LIST.fullmatch(bare)
-        return None if match is None else self._joined(match[0])
+    def marked(self, text: str, mentions: Mentions) -> str:
+        """Return the text with a character in place of each list of numbers."""
+        if self._ordered:
+            text = _PAIRS.sub(lambda found: self._pairs(found, mentions), text)
+        text = _NUMBERED.sub("", text)
 
-    def stated(self, piece: str) -> str | None:
-        """Return the numbers with which the piece begins; or the only numbers in it."""
-        if (value := self.alone(piece)) is not None:
-            return value
-        bare = piece.lstrip(_LIST_SIGNS)
-        bare = bare[_matched_end(_BEFORE_LIST, bare) :].lstrip(_LIST_SIGNS)
-        match = _LIST.match(bare)
-        if match is not None and _AFTER_LIST.match(bare, match.end()):
-            return self._joined(match[0])
-        found = self.only(piece)
-        return found[0] if len(found) == 1 else None
+        def numbers(found: re.Match[str]) -> str:
+            after = text[found.end() : found.end() + _WINDOW]
+            named = _NAMES_LABEL.search(text[max(0, found.start() - _WINDOW) : found.start()])
+            counts = not named and _COUNTED.match(after) is not None
+            return found[0] if counts else mentions.sign(self._joined(found[0]))
 
-    def leading(self, piece: str) -> str | None:
-        """Return the numbers of a reply that repeats the options that it chooses, one a line."""
-        chosen = []
-        for line in filter(str.strip, piece.splitlines()):
+        return _LIST.sub(numbers, text)
+
+    def chosen(self, text: str) -> str | None:
+        """Return the numbers of a reply that repeats or ticks the options that it chooses, one a line."""
+        chosen, ticked = [], []
+        lines = list(filter(str.strip, text.splitlines()))
+        for line in lines:
             match = _OPTION.match(line)
-            if match is None or not self._is_option(match[1], match[2]):
+            if match is None:
                 return None
-            chosen.append(match[1])
-        return ",".join(chosen) if chosen and len(chosen) < len(self._options) else None
+            if "✅" in line or "✔" in line:
+                ticked.append(match[1])
+            if self._is_option(match[1], match[2]):
+                chosen.append(match[1])
+        if ticked and len(ticked) < len(lines):
+            return ",".join(ticked)
+        return (
+            ",".join(chosen) if len(chosen) == len(lines) and 0 < len(chosen) < len(self._options) else None
+        )
 
-    def only(self, text: str) -> list[str]:
-        """Return the distinct answers in a text, in their order."""
-        if (paired := self._paired(text)) is not None:
-            return [paired]
-        found = [
-            self._joined(match[0])
-            for match in _LIST.finditer(text)
-            # Digits without a separator are read apart only if nothing else is said: "25 предложений" is a number.
-            if (match[0] in self._known or not re.fullmatch(r"\d{2,}", match[0]))
-            and not _DENIED_LIST.search(text[max(0, match.start() - 30) : match.start()])
-        ]
-        return list(dict.fromkeys(found))
-
-    def _paired(self, text: str) -> str | None:
-        if not self._ordered:
-            return None
-        pairs = _PAIR.findall(text)
+    def _pairs(self, found: re.Match[str], mentions: Mentions) -> str:
+        pairs = _PAIR.findall(found[0])
         letters = [letter for letter, _ in pairs]
-        if len(pairs) < 2 or sorted(letters) != list("АБВГДЕ"[: len(letters)]):
-            return None
-        return ",".join(number for _, number in sorted(pairs))
+        if sorted(letters) != list("АБВГДЕ"[: len(letters)]):
+            return found[0]
+        end = "\n" if found[0].endswith("\n") else ""
+        return mentions.sign(",".join(number for _, number in sorted(pairs))) + end
 
     def _joined(self, piece: str) -> str:
         return ",".join(number for run in re.findall(r"\d+", piece) for number in self._numbers(run))
@@ -565,11 +592,6 @@ def _letters(text: str) -> Iterator[str]:
     return filter(str.isalnum, text.casefold())
 
 
-def _matched_end(pattern: re.Pattern[str], text: str) -> int:
-    match = pattern.match(text)
-    return match.end() if match else 0
-
-
 _QUOTES: Final = {"«": "»", '"': '"', "“": "”", "„": "“”", "'": "'", "‘": "’", "`": "`"}
 #: Words that announce an answer on a line of its own, or before a colon.
 _LEAD_IN: Final = re.compile(
@@ -589,6 +611,18 @@ _EMPHASIS: Final = re.compile(
 _BULLET: Final = re.compile(r"^[-•–—]\s+")
 #: "Конечно! Вот вежливый вариант:" and a second line such as "Вариант:"; more are part of the text.
 _MOST_ANNOUNCEMENTS: Final = 3
+#: What stands before a short answer: "Думаю, это самовар".
+_HEDGE: Final = re.compile(
+    r"^(?:(?:я\s+)?(?:думаю|полагаю|считаю|предполагаю)|наверное|скорее\s+всего|вероятно|возможно|видимо"
+    r"|по-моему|кажется|пожалуй|итак|загадан\w?|i\s+think|probably)\b,?\s*(?:что\s+)?(?:это\s+(?:[—–-]\s+)?"
+    r"|it\s+is\s+|it['’]s\s+)?"
+    r"|^(?:это|it\s+is|it['’]s)\s+(?:[—–-]\s+)?",
+    re.IGNORECASE,
+)
+#: A longer text that is not stated to be the answer of a quiz explains something.
+_LONGEST_ANSWER: Final = 15
+#: A longer question asks back and answers nothing.
+_SHORT_QUESTION: Final = 3
 #: A full stop that belongs to an abbreviation or an initial.
 _ABBREVIATED: Final = re.compile(r"(?:^|[\s.])[^\W\d_]{1,2}\.$")
 
@@ -632,15 +666,22 @@ def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText
     if not sentence:
         if (box := boxed(reply)) is not None:
             return _found(box, "box", (), complete=True, sentence=sentence)
-        if stated := statements(plain(reply)):
-            last = stated[-1]
-            return _found(last.piece, "answer statement", stop, complete=not last.cut, sentence=sentence)
+        if stated := stated_texts(reply):
+            last, complete = stated[-1]
+            return _found(last, "answer statement", stop, complete=complete, sentence=sentence)
+        if reply.strip().split("\n", 1)[0].rstrip().endswith("?") and len(reply.split()) > _SHORT_QUESTION:
+            return None
     text, rule = reply.strip(), "first line" if "\n" in stop else "whole text"
     for _ in range(_MOST_ANNOUNCEMENTS):
         if not (lead_in := _announcement(text)) or not text[lead_in:].strip():
             break
         text, rule = text[lead_in:].strip(), "after an announcement"
-    return _found(text, rule, stop, complete=False, sentence=sentence)
+    if not sentence:
+        text = _HEDGE.sub("", text, count=1)
+    found = _found(text, rule, stop, complete=False, sentence=sentence)
+    if found is not None and not sentence and len(found.text.split()) > _LONGEST_ANSWER:
+        return None
+    return found
 
 
 def _announcement(text: str) -> int:

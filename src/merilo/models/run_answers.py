@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from merilo.errors import argument
 from merilo.items import Item
 from merilo.models.answer_extraction import EXTRACTORS, OUTCOMES, ExtractedAnswer, ExtractionOutcome
 from merilo.models.asking import ModelReply, Request
-from merilo.models.prompter import CLOSED
 from merilo.models.run_log import log_path, read_log
 from merilo.settings import Manner
 from merilo.strict_json import Json
@@ -30,9 +28,6 @@ _REPORTED: Final = frozenset({"failed", "too_long"})
 
 #: The share of replies that were cut at the limit of tokens from which a run warns.
 MANY_CUT: Final = 0.05
-
-#: Signs and spaces at the ends of a text.
-_OUTER_SIGNS: Final = re.compile(r"^\W+|\W+$")
 
 #: The columns of the log that answers depend on.
 _COLUMNS: Final = ("item", "sample", "text", "finish", "loglikelihoods", "error")
@@ -276,22 +271,19 @@ def _extractions(
     errors = ordered["error"].to_list()
     shared: dict[tuple[str, str], ExtractedAnswer] = {}
     known: dict[tuple[str, str], ExtractedAnswer] = {}
-    shown: tuple[str, ...] | None = None
     last = -1
     columns = (ordered[name].to_list() for name in ("place", "sample", "text", "finish"))
     for row, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
         if place != last:
             # Samples of one item often repeat each other.
             known, last = {}, place
-            # The harness reads a reply without regard to the item.
-            shown = () if manner == "harness" else _shown_texts(declared, items[place])
         if likelihoods[row] or finish in _REPORTED:
             values = tuple(-float("inf") if one is None else one for one in likelihoods[row] or ())
             reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[row])
             yield names[place], sample, reply_to(declared, items[place], sample, reply, manner)
             continue
-        # A reply that repeats no text of its item means the same for every item.
-        memory = known if shown is None or any(one in text for one in shown) else shared
+        # The harness reads a reply without regard to the item.
+        memory = shared if manner == "harness" or _means_the_same(declared, text) else known
         extracted = memory.get((text, finish))
         if extracted is None:
             reply = ModelReply(text=text, finish=finish, error=errors[row])
@@ -299,16 +291,8 @@ def _extractions(
         yield names[place], sample, extracted
 
 
-def _shown_texts(declared: Dataset, item: Item) -> tuple[str, ...] | None:
-    """Return the texts of an item on which the reading of a reply depends if it repeats one.
-
-    `None` if it always depends on the item.
-    """
+def _means_the_same(declared: Dataset, text: str) -> bool:
+    """Check whether a reply means the same for every item: a label or a number and nothing else."""
     if declared.answer.kind == "integer":
-        return ()
-    if declared.answer.kind not in CLOSED:
-        return None
-    inputs = [item.inputs] if isinstance(item.inputs, str) else item.inputs.values()
-    return tuple(
-        _OUTER_SIGNS.sub("", text) for text in inputs if isinstance(text, str) and len(text.strip()) > 1
-    )
+        return text.strip().lstrip("-").isdigit()
+    return text.strip(" .*()\n") in declared.answer.labels
