@@ -240,7 +240,7 @@ def test_a_model_stands_beside_the_people_in_the_same_report(tmp_path: Path) -> 
     assert "tiny" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert merilo("baseline", pool, "--gold", gold, "--model", model, "--json", "-").json["models"]
     shown = merilo("baseline", pool, "--gold", gold, "--model", model).out
-    assert shown.index("Human baseline") < shown.index("People and tiny: acc")
+    assert shown.index("Human baseline") < shown.index("difference, 95 %")
     assert "0.667" in shown
 
 

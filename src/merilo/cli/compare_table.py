@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Final, TypeAlias
 
@@ -26,16 +26,16 @@ from merilo.reports.comparison_table import (
     notes,
 )
 from merilo.reports.dataset_comparisons import DatasetComparisons
-from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
+from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.statistics.intervals import Interval
 from merilo.text import Text, joined
 from merilo.wording import listed
 
-_HEADS: Final = {
-    "first": Text("first model vs answers"),
-    "consensus": Text("consensus vs answers"),
-    "single": Text("annotator vs answer"),
-    "majority": Text("majority vs majority"),
+_BESIDE: Final = {
+    "consensus": Text("consensus", context="beside"),
+    "single": Text("single person", context="beside"),
+    "majority": Text("majority of people", context="beside"),
+    "first": Text("first model", context="beside"),
 }
 
 #: The least width of the column of names, and the usual width of a dataset's column and of the others, in characters.
@@ -228,86 +228,63 @@ def _remarks(table: ComparisonTable, kinds: Sequence[str]) -> Iterator[Text]:
             yield Text("{model}: people on the same datasets {value:.3f}.", model=model, value=total.people)
 
 
-def show_tests(comparisons: Iterable[ModelComparison], metric: str) -> None:
-    """Print the verdicts, the differences and the tests of each model."""
-    for comparison in comparisons:
-        matches = comparison.every
-        if not matches:
-            continue
-        for match in matches:
-            if match.verdict:
-                show(*_verdict(match, comparison.model), wrap=True)
-        rows = [Text("first model", context="row"), *_ROWS[1:]] if not comparison.matches else _ROWS
-        show_table(
-            zip(rows, *map(_column, matches), strict=True),
-            ["", *(_HEADS[match.kind] for match in matches)],
-            title=Text(
-                "{first} and {model}: {metric}, with 95 % intervals",
-                first=comparison.first.beside
-                if comparison.first and not comparison.matches
-                else Text("People"),
-                model=comparison.model,
-                metric=metric,
-            ),
-        )
-        show(*_lines(comparison), wrap=True)
-
-
-_ROWS: Final = (
-    Text("people", context="row"),
-    Text("model", context="row"),
-    Text("difference", context="row"),
-    joined([" ", OVER_BOTH]),
-    "p",
-    Text("p, Holm"),
-    Text("detectable"),
-    Text("for these annotators"),
-    joined([" ", OVER_ITEMS_ALONE]),
-    "  p",
-    Text("items", context="row"),
-)
-
-
-def _column(match: Match) -> tuple[object, ...]:
-    difference, crossed = match.difference, match.crossed
-    clusters = (
-        Text(" in {n:# cluster|# clusters}", n=crossed.clusters) if crossed and crossed.clusters else ""
+def show_tests(comparisons: Sequence[ModelComparison], metric: str) -> None:
+    """Print a row for each difference with its tests, and the verdicts."""
+    rows: list[tuple[object, ...]] = []
+    methods: dict[Text, tuple[Text, Text]] = {}
+    for one in comparisons:
+        for match in one.every:
+            difference, crossed = match.difference, match.crossed
+            rows.append(
+                (
+                    one.model if match is one.every[0] else "",
+                    number(difference.second, ".3f"),
+                    joined([_BESIDE[match.kind], number(difference.first, ".3f")]),
+                    f"{number(difference.value, '+.3f')}{interval(match.interval, '+.3f')}",
+                    number(match.corrected, ".2g"),
+                    number(difference.test.p, ".2g"),
+                    f"{difference.better}, {difference.worse}",
+                    f"{difference.n}{f'/{crossed.clusters}' if crossed and crossed.clusters else ''}",
+                )
+            )
+            exact = joined([difference.test.method])
+            if not match.beside:
+                exact = Text("{test} for these annotators", test=difference.test.method)
+            methods[_BESIDE[match.kind]] = joined([crossed.method]) if crossed else exact, exact
+    if not rows:
+        return
+    heads = (
+        *(Text("model", context="column"), metric, Text("beside"), Text("difference, 95 %")),
+        *(Text("p, Holm"), Text("p 2"), "+, −", "n"),
     )
-    return (
-        number(difference.first, ".3f"),
-        number(difference.second, ".3f"),
-        number(difference.value, "+.3f"),
-        interval(match.both, "+.3f").strip() or "-",
-        number(match.p, ".3g") if crossed else "-",
-        number(match.corrected, ".3g"),
-        "-" if match.detectable is None else number(match.detectable, ".3f"),
-        "",
-        interval(difference.interval, "+.3f").strip(),
-        number(difference.test.p, ".3g"),
-        f"{difference.n}{clusters}",
+    show_table(rows, heads, left=(0, 2), dense=True)
+    for name, (test, exact) in methods.items():
+        show(Text("{beside}: p by {test}; p 2 by {exact}", beside=name, test=test, exact=exact), wrap=True)
+    show(Text("+, −: items on which the model is better, and worse."))
+    show(
+        *(
+            line
+            for one in comparisons
+            for match in one.every
+            if match.verdict
+            for line in _verdict(match, one.model)
+        ),
+        wrap=True,
     )
-
-
-def _lines(comparison: ModelComparison) -> Iterator[Text]:
-    for match in comparison.every:
-        test = match.difference.test.method
-        alone = joined([test]) if match.beside else Text("{test} for these annotators", test=test)
-        yield Text(
-            "{comparison}: {tests}; the model is better on {better:# item|# items}, worse on {worse}",
-            comparison=_HEADS[match.kind],
-            tests=joined([match.crossed.method, alone], ", ") if match.crossed else alone,
-            better=match.difference.better,
-            worse=match.difference.worse,
-        )
-    if comparison.rank:
-        share, sure = comparison.rank
-        yield Text(
-            "the model is above {share:.0%}{interval} of {n:# annotator|# annotators} by their true scores "
-            "(chance removed)",
-            share=share,
-            interval=interval(sure, ".0%"),
-            n=comparison.people,
-        )
+    for one in comparisons:
+        if one.rank:
+            share, sure = one.rank
+            show(
+                Text(
+                    "{model} is above {share:.0%}{interval} of {n:# annotator|# annotators} by their true scores "
+                    "(chance removed)",
+                    model=one.model,
+                    share=share,
+                    interval=interval(sure, ".0%"),
+                    n=one.people,
+                ),
+                wrap=True,
+            )
 
 
 def _show_disagreement(models: Sequence[ModelDisagreement]) -> None:
