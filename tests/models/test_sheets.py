@@ -261,6 +261,18 @@ def test_bad_tables_of_replies_are_refused_with_their_place(content: str, told: 
         score(tmp_path / "a.jsonl", dataset="parus", data=data_of("parus", tmp_path))
 
 
+@pytest.mark.parametrize("first", [0, 1, None])
+def test_samples_of_replies_are_numbered_from_any_number_or_counted(
+    first: int | None, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": item, "reply": reply} | ({} if first is None else {"sample": first + at})
+        for item, label in RIGHT.items()
+        for at, reply in enumerate((label, "трудно сказать"))
+    ]
+    assert scored(written(tmp_path / "a.jsonl", rows)).json["metrics"]["acc"]["value"] == 1
+
+
 def test_replies_to_other_items_or_of_programs_are_refused(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", [{"id": 1001, "reply": "1"}])
     with pytest.raises(DataError, match="not one of 1 rows belongs to an item of PARus"):

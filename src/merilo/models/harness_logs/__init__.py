@@ -42,7 +42,8 @@ class LogRow:
         letters: the letters that name the choices in a generated answer, each with the text of its choice;
             empty if there are none.
         right: the place of the choice, or of the letter, that the log counts as right; `None` if it does not say.
-        sample: the number of this answer among several to the item, from 1; 0 if the log does not number them.
+        sample: the number of this answer among several to the item, from 1; `None` if the log does not number
+            them.
     """
 
     row: int
@@ -53,7 +54,7 @@ class LogRow:
     choices: tuple[str, ...] = ()
     letters: tuple[tuple[str, str], ...] = ()
     right: int | None = None
-    sample: int = 1
+    sample: int | None = 1
 
 
 #: Outcomes that leave an item without an answer; with the others, a model has answered, if not readably.

@@ -415,7 +415,7 @@ def _request(row: LogRow, declared: Dataset, item: Item, choices: Sequence[str] 
     prompt = row.prompt or ""
     said = (ChatMessage("user", (prompt,)),)
     name = declared.name
-    return Request(name, item.id, row.sample, said, prompt, choices=tuple(choices), stop=declared.stop)
+    return Request(name, item.id, row.sample or 1, said, prompt, choices=tuple(choices), stop=declared.stop)
 
 
 #: How many rows of a log in a folder are tried.
@@ -448,7 +448,7 @@ def is_harness_log(path: Path) -> bool:
 def read_answers(
     path: Path, declared: Dataset, items: Sequence[NamedItem], *, replies: bool = False
 ) -> HarnessAnswers | None:
-    """Read a log as `read_harness_log` does, or a table of replies; nothing if the file is a table of answers.
+    """Read a log or a table of replies, and match the answers to items; return nothing for a table of answers.
 
     Args:
         path: the file, or a folder that holds one log of the dataset.
@@ -457,8 +457,10 @@ def read_answers(
         replies: whether the answers of a table are replies, even if their field is not called so.
 
     Raises:
-        InputError: as for `read_harness_log`.
-        DataError: as for `read_harness_log`.
+        InputError: the file cannot be read, holds no answers, or answers an item twice.
+        DataError: no row belongs to an item; the answers are programs; or the folder holds several logs of the
+            dataset, or none.
+        MissingPartError: the log needs a package that is not installed.
     """
     log = is_harness_log(path)
     if not (log or replies or holds_replies(path)):
@@ -466,9 +468,13 @@ def read_answers(
     if declared.answer.kind == "program":
         first = "which must be run before they are scored: write them as JSON Lines for merilo code score"
         raise DataError(f"holds programs, {first}", file=path)
-    if log:
-        return read_harness_log(path, declared, items)
-    return read_replies(read_answer_records(path, replies=True), path, declared, items)
+    if not log:
+        return read_replies(read_answer_records(path, replies=True), path, declared, items)
+    finder = ItemFinder(declared, items)
+    file, harness = _only_log(path, finder) if path.is_dir() else (path, harness_of(path))
+    assert harness is not None  # noqa: S101 - `is_harness_log` has found one
+    mapping, rows = open_log(file, harness)
+    return _matched(mapping, rows, file, finder)
 
 
 def read_replies(
@@ -509,27 +515,6 @@ def _reply_rows(records: Iterable[AnswerRecord], file: Path) -> Iterator[LogRow]
             )
 
 
-def read_harness_log(path: Path, declared: Dataset, items: Sequence[NamedItem]) -> HarnessAnswers:
-    """Read the answers of a log and match them to the items of a dataset.
-
-    Args:
-        path: a log, or a folder that holds one log of the dataset.
-        declared: the dataset.
-        items: its items, with the names under which answers are wanted.
-
-    Raises:
-        InputError: the log cannot be read, holds no answers, or answers an item twice.
-        DataError: no row belongs to an item; or the folder holds several logs of the dataset, or none.
-        MissingPartError: the log needs a package that is not installed.
-    """
-    finder = ItemFinder(declared, items)
-    file, harness = _only_log(path, finder) if path.is_dir() else (path, harness_of(path))
-    if harness is None:
-        raise InputError(f"is not a log of {READ}", file=path)
-    mapping, rows = open_log(file, harness)
-    return _matched(mapping, rows, file, finder)
-
-
 def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> HarnessAnswers:
     """Match rows to items, and read their answers."""
     declared, items = finder.declared, finder.items
@@ -546,7 +531,7 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
                 mapping.examples.append(_example(row))
             continue
         sample = row.sample if found.sample is None else found.sample
-        if sample:
+        if sample is not None:
             # Rows of items that are alike are the items' in their order.
             place = next((place for place in found.alike if (place, sample) not in seen), found.place)
         else:

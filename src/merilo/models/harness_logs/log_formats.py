@@ -564,7 +564,7 @@ def _opencompass_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
                 reply=reply,
                 choices=choices,
                 right=choices.index(gold) if gold in choices else None,
-                sample=sample if len(replies) > 1 else 0,
+                sample=sample if len(replies) > 1 else None,
             )
 
 
@@ -648,7 +648,7 @@ def _conversations(conversations: Iterable[Sequence[Row]], path: Path) -> Iterat
         asked = [_contents(one.get("content")) for one in messages[:-1]]
         reply = ModelReply(text=_contents(messages[-1].get("content")))
         yield LogRow(
-            row=number, ids=(), texts=tuple(asked[-1:]), prompt="\n".join(asked), reply=reply, sample=0
+            row=number, ids=(), texts=tuple(asked[-1:]), prompt="\n".join(asked), reply=reply, sample=None
         )
 
 
