@@ -435,6 +435,12 @@ class RunSettings(CheckedSettings):
         ),
     ] = None
     shots_as_turns: Annotated[Flag, Help("Give solved items as turns of the conversation.", PROMPT)] = False
+    structured: Annotated[
+        Flag,
+        Help(
+            "Demand answers as JSON of a fixed form, where the backend can: chat servers and Inspect.", PROMPT
+        ),
+    ] = False
     system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None
     as_people: Annotated[
         Flag, Help("Ask exactly what people saw: no shots, each item with its instruction.", PROMPT)
@@ -535,6 +541,7 @@ class RunSettings(CheckedSettings):
             "shots",
             "shots_like",
             "shots_as_turns",
+            "structured",
             "system",
             "as_people",
             "mode",

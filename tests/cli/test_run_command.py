@@ -517,6 +517,26 @@ def test_answers_read_both_ways_are_shown_where_they_differ_by_more_than_a_point
     assert {json.loads(line)["answer"] for line in answers} == {"9"}
 
 
+def test_structured_answers_are_demanded_where_the_backend_can(tmp_path: Path) -> None:
+    words = ("run", "--datasets", "rummlu", "--limit", "1", "--structured", "--out", tmp_path / "run")
+    with ScriptedServer([Answers('{"answer": "C"}')]) as server:
+        done = merilo(*words, "--model", LOCAL, "--model-args", args(server), "--json", "-")
+        body = server.asked[0].body
+        refused = merilo(
+            *(*words[:-1], tmp_path / "other", "--model", "local-completions", "--mode", "generate"),
+            *("--model-args", args(server, tokenized_requests="False")),
+        )
+        assert len(server.asked) == 1
+    form = body["response_format"]["json_schema"]["schema"]
+    assert form["properties"] == {"answer": {"type": "string", "enum": ["A", "B", "C", "D"]}}
+    assert "stop" not in body
+    assert done.json["datasets"]["rummlu"]["metrics"]["acc"]["value"] == 1
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["structured"] is True
+    assert merilo("score", tmp_path / "run", "--explain", "1").out.count("JSON") == 1
+    assert refused.status == 2
+    assert "cannot demand JSON of a fixed form; a chat server" in refused.complaint
+
+
 def test_a_run_begun_in_merilos_prompts_goes_on_in_them(tmp_path: Path) -> None:
     words = ("run", "--model", LOCAL, "--datasets", "parus", "--out", tmp_path / "run")
     with ScriptedServer() as server:
@@ -527,7 +547,7 @@ def test_a_run_begun_in_merilos_prompts_goes_on_in_them(tmp_path: Path) -> None:
             content["settings"],
             *content["datasets"].values(),
         ):  # as it was before there was a choice
-            for name in ("prompts", "shots_like", "extract"):
+            for name in ("prompts", "shots_like", "extract", "structured"):
                 held.pop(name, None)
         record.write_text(json.dumps(content), encoding="utf-8")
         more = merilo(*words, "--model-args", args(server), "--limit", "4", "--json", "-")

@@ -359,6 +359,11 @@ def _asked(
             raise UsageError(f"this backend generates no text, which {declared.title} needs")
         way = argument("mode", "generate", given="generate")
         raise UsageError(f"this backend has no log-likelihoods: ask {declared.title} with {way}")
+    if settings.structured and not abilities.structured:
+        able = "a chat server of OpenAI's kind or a provider of Inspect"
+        raise UsageError(
+            f"this backend cannot demand JSON of a fixed form; {able} can", field=argument("structured")
+        )
     split, refused = without_media(limited(source.split, settings.limit), declared, abilities)
     below = _below(source.file.parent, media_folder) if media_folder and declared.media else ""
     asked = AskedDataset(source, prompter, split, shots, refused, below)

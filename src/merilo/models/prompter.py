@@ -7,6 +7,7 @@ space separates a question from its answer, a blank line separates solved items.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -135,12 +136,20 @@ class RequestSettings:
         if settings.samples is not None and samples > 1 and mode == "loglikelihood":
             leave = f"leave {argument('samples')} out"
             raise UsageError(f"the log-likelihoods of {title} are the same in each sample: {leave}")
+        if settings.structured and mode == "loglikelihood":
+            way = argument("mode", "generate", given="generate")
+            raise UsageError(
+                f"log-likelihoods have no form: ask {title} with {way}", field=argument("structured")
+            )
         stop, most = declared.stop, HARNESS_TOKENS
         if prompt_form(declared, settings) != "harness":
             stop, most = (() if chat else stop), (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[kind]
         return cls(
             mode=mode,
-            stop=stop if settings.stop is None else settings.stop,
+            # A stop at a newline would cut JSON of several lines.
+            stop=(() if settings.structured and not program else stop)
+            if settings.stop is None
+            else settings.stop,
             max_tokens=settings.max_tokens or most,
             temperature=temperature,
             samples=samples,
@@ -382,6 +391,27 @@ TARGET_DELIMITER: Final = " "
 SHOT_DELIMITER: Final = "\n\n"
 
 
+def answer_schema(declared: Dataset) -> str:
+    """Return the JSON schema of an answer, as text: an object with the answer or the label of each criterion.
+
+    A program has none.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> json.loads(answer_schema(dataset("parus")))["properties"]
+        {'answer': {'type': 'string', 'enum': ['1', '2']}}
+    """
+    form = declared.answer
+    if form.kind == "program":
+        return ""
+    value: Json = {"type": "integer"} if form.kind == "integer" else {"type": "string"}
+    if form.labels:
+        value = {"type": "string", "enum": [*form.labels]}
+    properties = dict.fromkeys(form.criteria or ("answer",), value)
+    schema = {"type": "object", "properties": properties, "required": [*properties]}
+    return json.dumps({**schema, "additionalProperties": False}, ensure_ascii=False)
+
+
 class Prompter:
     """Makes the requests of a dataset.
 
@@ -471,6 +501,7 @@ class Prompter:
             temperature=asked.temperature if generated else 0.0,
             top_p=settings.top_p if generated else None,
             seed=asked.seed_of(sample) if generated else None,
+            schema=answer_schema(declared) if settings.structured else "",
         )
 
     def blind(self, item: Item) -> str | None:

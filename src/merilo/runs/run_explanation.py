@@ -136,7 +136,10 @@ def _asked_again(record: RunRecord, dataset: DatasetRecord, data: Path | None) -
     """Make the dataset of a run again, as it was asked."""
     source = source_of(dataset, data)
     abilities = Abilities(
-        frozenset(("generate", "loglikelihood")), frozenset(("image", "audio", "video")), dataset.chat
+        frozenset(("generate", "loglikelihood")),
+        frozenset(("image", "audio", "video")),
+        dataset.chat,
+        structured=True,
     )
     samples = dataset.samples if dataset.mode == "generate" else None
     (asked,) = asked_datasets([source], replace(record.settings, samples=samples), abilities)

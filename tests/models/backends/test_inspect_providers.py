@@ -32,7 +32,8 @@ def test_a_request_is_sent_whole_and_its_reply_read() -> None:
         ChatMessage("assistant", ("2",)),
         ChatMessage("user", ("2+2?",)),
     )
-    asked = request("", messages=messages, stop=("\n",), max_tokens=9, temperature=0.5, seed=3)
+    schema = '{"type": "object", "properties": {"answer": {"type": "string", "enum": ["4", "5"]}}, "required": ["answer"]}'
+    asked = request("", messages=messages, stop=("\n",), max_tokens=9, temperature=0.5, seed=3, schema=schema)
     with ScriptedServer([Answers("4", thought="2+2", usage=(8, 5, 3))]) as server:
         reply = through(server, asked)[0]
     body = server.asked[0].body
@@ -43,6 +44,8 @@ def test_a_request_is_sent_whole_and_its_reply_read() -> None:
         ("user", "2+2?"),
     ]
     assert (body["model"], body["stop"], body["temperature"], body["seed"]) == (MODEL, ["\n"], 0.5, 3)
+    form = body["response_format"]["json_schema"]
+    assert (form["strict"], form["schema"]["properties"]["answer"]["enum"]) == (True, ["4", "5"])
     assert (reply.text, reply.thought, reply.finish, reply.model) == ("4", "2+2", "stop", DATED)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.thought_tokens) == (8, 5, 3)
 

@@ -226,7 +226,9 @@ class ChatCompletions(ChatBackend):
             self._extra["reasoning_effort"] = args.reasoning_effort
         if args.enable_thinking is not None:
             self._extra["chat_template_kwargs"] = {"enable_thinking": args.enable_thinking}
-        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if self._images else ()))
+        abilities = Abilities(
+            frozenset({"generate"}), frozenset({"image"} if self._images else ()), structured=True
+        )
         url = server_address(args, OPENAI, "/chat/completions", own=of_openai)
         super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url)
 
@@ -235,6 +237,9 @@ class ChatCompletions(ChatBackend):
         body: dict[str, Json] = {"model": self.model, "messages": messages, **self._extra}
         if most := request.max_tokens or self._args.max_gen_toks:
             body[self._tokens_field] = most
+        if request.schema:
+            form: dict[str, Json] = {"name": "answer", "strict": True, "schema": json.loads(request.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         if request.stop and self._stops:
             body["stop"] = list(request.stop[:MOST_STOPS])
         return body | (sampling_of(request) if self._sampling else {}) | self._args.added

@@ -47,7 +47,7 @@ class InspectProvider:
         limits: its limits a minute.
     """
 
-    abilities = Abilities(frozenset({"generate"}))
+    abilities = Abilities(frozenset({"generate"}), structured=True)
     batch_size = 1
 
     def __init__(self, name: str, model: Model, args: InspectArguments, limits: RateLimits) -> None:
@@ -95,8 +95,13 @@ class InspectProvider:
         return ModelReply(finish="failed", error=f"{type(error).__name__}: {shortened(str(error), 300)}")
 
     def _config(self, request: Request) -> GenerateConfig:
-        from inspect_ai.model import GenerateConfig  # noqa: PLC0415 - installed by the user
+        from inspect_ai.model import GenerateConfig, ResponseSchema  # noqa: PLC0415 - installed by the user
+        from inspect_ai.util import JSONSchema  # noqa: PLC0415 - installed by the user
 
+        form = None
+        if request.schema:
+            schema = JSONSchema.model_validate_json(request.schema)
+            form = ResponseSchema(name="answer", json_schema=schema, strict=True)
         return GenerateConfig(
             max_retries=self._args.max_retries,
             timeout=max(1, round(self._args.timeout * (self._args.max_retries + 1))),
@@ -108,6 +113,7 @@ class InspectProvider:
             top_k=self._args.top_k,
             extra_body=self._args.extra_body,
             seed=request.seed,
+            response_schema=form,
             stop_seqs=list(request.stop) or None,
             reasoning_effort=self._args.reasoning_effort,  # type: ignore[arg-type] # Inspect checks the word
         )
