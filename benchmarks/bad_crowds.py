@@ -45,7 +45,14 @@ FloatArray = NDArray[np.float64]
 #: The share of wrong answers that are the most attractive wrong label.
 ATTRACTED = 0.3
 #: The codes of warnings that name what makes an interval too short.
-CAUSES = ("alike_annotators", "busy_annotator", "many_excluded", "suspect_controls", "undeclared_clusters")
+CAUSES = (
+    "alike_annotators",
+    "busy_annotator",
+    "many_excluded",
+    "many_ties",
+    "suspect_controls",
+    "undeclared_clusters",
+)
 
 
 DEFAULT = Settings()

@@ -74,6 +74,23 @@ def test_studies_with_busy_people_who_guess_are_warned(monkeypatch: pytest.Monke
     assert sum(warned) >= 8
 
 
+def test_studies_whose_ties_are_decided_by_estimated_abilities_are_warned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    bad_crowds = pytest.importorskip("bad_crowds")
+    crowds = {one.name: one for one in bad_crowds.CROWDS}
+
+    def warned(name: str) -> int:
+        rng = np.random.default_rng(1)
+        made = [bad_crowds.computed(*bad_crowds.study(crowds[name], rng), crowds[name]) for _ in range(8)]
+        return sum("many_ties" in {one.code for one in baseline.warnings} for baseline in made)
+
+    assert warned("ordered, 3 answers") >= 7
+    assert warned("ordered, 3 answers, auto") == 0
+    assert warned("good") == 0
+
+
 def test_one_person_with_half_of_the_answers_is_named() -> None:
     votes, consensus = crowd(0)
     person = np.where(np.arange(len(votes)) % 2 == 0, 0, votes.annotator).astype(np.int32)

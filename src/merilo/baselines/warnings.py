@@ -12,7 +12,7 @@ from merilo.errors import argument
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import exam_items
-from merilo.people.aggregation import Consensus, against_the_votes, is_open, lost_labels
+from merilo.people.aggregation import Consensus, Resolution, against_the_votes, is_open, lost_labels
 from merilo.people.collection_design import CollectedDesign
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
@@ -35,6 +35,9 @@ MOST_EXCLUDED: Final = 1 / 3
 _UNTRUSTED_EXCLUSION: Final = 1 / 2
 _UNTRUSTED_CONTROLS: Final = 1 / 4
 _FEWEST_SUSPECTS: Final = 2
+
+#: If estimated abilities decide a larger share of the items, intervals may be too short (91 % in docs/coverage.md).
+MANY_TIES: Final = 0.15
 
 #: A model that leaves the votes on a larger share of the items gets a warning, if answers are open.
 MOST_AGAINST_VOTES: Final = 0.1
@@ -304,6 +307,19 @@ def warnings_on_model(pool: PoolVotes, consensus: Consensus, settings: Settings)
         )
         yield BaselineWarning("not_converged", text)
     if settings.aggregator == "majority":
+        ways = consensus.resolved_by()
+        tied, decided = ways[Resolution.GLAD], sum(ways.values()) - ways[Resolution.UNRESOLVED]
+        if tied > MANY_TIES * decided:
+            text = Text(
+                "{n} of {items:# item|# items} ({share:.0%}) tie and are decided by abilities estimated from the "
+                "same answers: intervals may be too short, because other annotators would decide them differently "
+                "(compare with {option})",
+                n=tied,
+                items=decided,
+                share=tied / decided,
+                option=argument("aggregator", "auto", given="auto"),
+            )
+            yield BaselineWarning("many_ties", text)
         return
     fitted = pool.everyone.votes.where(pool.kept)
     for code in lost_labels(fit, fitted):
