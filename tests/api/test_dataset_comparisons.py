@@ -335,7 +335,9 @@ def test_the_terminal_shows_the_table_first_each_warning_once_and_the_tests_as_d
         "model, which favours the people",
     ]
     detailed = merilo("compare", *people, *models, "--force", "--details")
-    assert detailed.out.count("p 2 by McNemar's exact test for these annotators") == 2, "once for each dataset"
+    assert detailed.out.count("p 2 by McNemar's exact test for these annotators") == 2, (
+        "once for each dataset"
+    )
     assert detailed.out.count("first model 0.9") == 6, "a row for each other model and dataset"
     assert detailed.err.count("without an answer of careful") == 2
 

@@ -209,6 +209,9 @@ def test_the_picture_has_a_row_a_dataset_and_the_margin(
         ("a.jsonl b.jsonl --data closed.json", 1, "no item has a gold answer"),
         ("a.jsonl b.jsonl --data gold.json --margin nan", 2, "--margin"),
         ("a.jsonl b.jsonl --data gold.json --cluster nowhere", 2, "there is no field 'nowhere'"),
+        ("a.jsonl b.jsonl --data gold.json --dataset rcb", 2, "is it a file of another dataset?"),
+        ("run-bps run-bps2 --margin 0.1", 1, "BPS: --margin needs at least 10 items (the study has 8)"),
+        ("run-bps a.jsonl --data gold.json", 2, "its items are not those that were asked"),
         ("a.jsonl b.jsonl --data gold.json --metric grade_norm", 2, "does not fit the answers"),
         ("a.jsonl b.jsonl --data gold.json --chart c.gif", 2, "takes a file that ends in .svg, .pdf or .png"),
         ("run-bps run-lcs", 1, "nothing to compare: no dataset has answers of two models"),
@@ -227,9 +230,9 @@ def test_bad_input_is_told_in_one_sentence(
     (tmp_path / "few.jsonl").write_text('{"id": 3, "answer": "A"}\n', encoding="utf-8")
     (tmp_path / "others.jsonl").write_text('{"id": "x", "answer": "A"}\n', encoding="utf-8")
     (tmp_path / "nan.jsonl").write_text('{"id": 1, "answer": NaN}\n', encoding="utf-8")
-    for name in ("bps", "lcs"):
-        if "run-" in words:
-            command("run", "--shots", "0", "--model", "gold", "--datasets", name, "--out", f"run-{name}")
+    for name, dataset in (("bps", "bps"), ("lcs", "lcs"), ("bps2", "bps")):
+        if f"run-{name}" in words.split():
+            command("run", "--shots", "0", "--model", "gold", "--datasets", dataset, "--out", f"run-{name}")
     done = command("compare", *words.split())
     assert (done.status, told in done.complaint) == (status, True), done.complaint
 

@@ -92,7 +92,10 @@ def test_a_group_of_one_text_has_its_estimate_and_no_interval_over_annotators_an
     assert found["agreement"]["krippendorff_alpha_ci95"] is None
 
 
-def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(study: Path) -> None:
+def test_a_saved_baseline_remembers_its_clusters_and_compare_uses_them(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     made(study, "--cluster", "text", "--out", study / "shared")
     made(study, "--out", study / "alone")
     remembered = merilo("compare", study / "shared", study / "model.csv", "--json", "-").json

@@ -112,7 +112,7 @@ def test_a_significant_difference_within_the_margin_is_said_with_the_verdict(tmp
     assert match["verdict_sentence"]["ru"].startswith(russian)
     table = merilo("compare", *files, "--format", "markdown").out
     assert "≡↓ consensus" in table
-    assert "↓ below people" in table
+    assert "↓ below." in table
 
 
 @pytest.mark.parametrize("margin", [0, 1, -0.1, float("nan"), float("inf")])
@@ -136,7 +136,9 @@ def test_a_margin_given_after_the_data_is_marked(tmp_path: Path) -> None:
         assert "[margin given after the data]" in match["verdict_sentence"]["en"]
         assert "[допуск задан после получения данных]" in match["verdict_sentence"]["ru"]
     said = merilo("compare", people, file, "--margin", 0.3).out
-    assert said.count("margin given after the data") == 2, "once for each kind of comparison"
+    assert " ".join(said.split()).count("margin given after the data") == 2, (
+        "once for each kind of comparison"
+    )
 
 
 def test_the_margin_of_the_frozen_plan_is_used_and_said_to_be_planned(tmp_path: Path) -> None:

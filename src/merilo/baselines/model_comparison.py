@@ -226,7 +226,11 @@ def compare(
     for kind in KINDS:
         annotators = crowd.votes.annotators
         matches = [match for one in comparisons for match in one.every if match.kind == kind]
-        told = iter(verdicts([match.compared(margin, annotators) for match in matches]))
+        try:
+            told = iter(verdicts([match.compared(margin, annotators) for match in matches]))
+        except DataError as error:
+            title = crowd.declaration.title
+            raise DataError(f"{title}: {error.marked}" if title else error.marked) from None
         comparisons = [
             replace(
                 one,

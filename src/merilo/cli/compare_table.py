@@ -244,7 +244,9 @@ def show_tests(comparisons: Sequence[ModelComparison], metric: str) -> None:
                     number(match.corrected, ".2g"),
                     number(difference.test.p, ".2g"),
                     f"{difference.better}, {difference.worse}",
-                    f"{difference.n}{f'/{crossed.clusters}' if crossed and crossed.clusters else ''}",
+                    Text("{n} in {clusters:# cluster|# clusters}", n=difference.n, clusters=crossed.clusters)
+                    if crossed and crossed.clusters
+                    else difference.n,
                 )
             )
             exact = joined([difference.test.method])

@@ -38,6 +38,7 @@ from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
 from merilo.reports.cost_report import each
 from merilo.reports.estimates import counted, interval_json
+from merilo.runs.answer_scores import refuse_other_dataset
 from merilo.runs.run_scores import source_of
 from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
@@ -387,24 +388,25 @@ def items_of_models(
         DataError: no dataset has gold answers.
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    if data is not None:
-        items = items_without_people(
-            read_split(Path(data)).items, declared or undeclared(), shown(data), cluster=cluster
-        )
-        return {dataset_key(items): items}
     runs = [read_run(path) for path in paths if is_run(path)]
-    if not runs:
+    if not runs and data is None:
         raise UsageError(
             f"without a baseline or a run, answers need {argument('data', 'FILE')}, and {argument('dataset', 'NAME')} "
             "for another metric than the share of right labels"
         )
+    if not runs:
+        declared, file = declared or undeclared(), Path(str(data))
+        items = read_split(file).items
+        refuse_other_dataset(declared, items, shown(file))
+        alone = items_without_people(items, declared, shown(file), cluster=cluster)
+        return {dataset_key(alone): alone}
     found: dict[str, StoredBaseline] = {}
     failed: list[DataError] = []
     for run in runs:
         for name, record in run.record.datasets.items():
             if name in found or (declared and declared.name != name):
                 continue
-            source = source_of(record)
+            source = source_of(record, None if data is None else Path(data))
             refuse_other_items(record, source.split.items, source.file)
             by_id = {str(item.id): item for item in source.split}
             asked = [by_id[one] for one in record.hashes]

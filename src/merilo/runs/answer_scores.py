@@ -267,7 +267,7 @@ def match_answers(
     """Read answers and match them to the items of a dataset; arguments and errors as for `score`."""
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     items = read_split(Path(data), split).items
-    _refuse_other_dataset(declared, items, data)
+    refuse_other_dataset(declared, items, data)
     if isinstance(answers, str | Path):
         sheet = read_sheet_or_log(Path(answers), declared, items, replies=replies)
     else:
@@ -304,7 +304,7 @@ def _check_cluster(field: str, items: Sequence[Item]) -> None:
         )
 
 
-def _refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | Path) -> None:
+def refuse_other_dataset(declared: Dataset, items: Sequence[Item], data: str | Path) -> None:
     """Refuse items of another dataset: its metrics would give a meaningless score without an error."""
     asked = set(declared.fields)
     inputs = [item.inputs for item in items]
