@@ -480,7 +480,7 @@ _PAIRS: Final = re.compile(
 _OPTION: Final = re.compile(rf"^\W*({_OPTION_NUMBER})\s*[).]\s*(\S.*)$")
 _LISTED: Final = re.compile(rf"^[ \t]*({_OPTION_NUMBER})[ \t]*[).][ \t]*(.*)$", re.MULTILINE)
 _IN_TEXT: Final = re.compile(rf"\(({_OPTION_NUMBER})\)")
-_NUMBERED: Final = re.compile(rf"^[^\S\n]*{_OPTION_NUMBER}[.)][^\S\n]+(?=[^\d\s])", re.MULTILINE)
+_NUMBERED: Final = re.compile(rf"^[^\S\n]*{_OPTION_NUMBER}[.)][^\S\n]+(?!и\b|and\b)(?=[^\d\s])", re.MULTILINE)
 #: The first this many characters of an option identify it.
 _OPTION_START: Final = 25
 
@@ -616,7 +616,7 @@ _HEDGE: Final = re.compile(
     r"^(?:(?:я\s+)?(?:думаю|полагаю|считаю|предполагаю)|наверное|скорее\s+всего|вероятно|возможно|видимо"
     r"|по-моему|кажется|пожалуй|итак|загадан\w?|i\s+think|probably)\b,?\s*(?:что\s+)?(?:это\s+(?:[—–-]\s+)?"
     r"|it\s+is\s+|it['’]s\s+)?"
-    r"|^(?:это|it\s+is|it['’]s)\s+(?:[—–-]\s+)?",
+    r"|^(?:это|it\s+is|it['’]s)(?:,?\s*(?:конечно|безусловно|разумеется|наверное|видимо)(?:\s+же)?,?)?\s+(?:[—–-]\s+)?",
     re.IGNORECASE,
 )
 #: A longer text that is not stated to be the answer of a quiz explains something.

@@ -246,7 +246,7 @@ _NOUN: Final = (
     r"|alternative"
     r"|cause|effect|answer)"
 )
-_LINK: Final = r"\s*(?:под\s+(?:буквой|номером|цифрой)|number|letter)?\s*[№#]?\s*"
+_LINK: Final = r"\s*(?:здесь\s+|тут\s+)?(?:под\s+(?:буквой|номером|цифрой)|number|letter)?\s*[№#]?\s*"
 _JOIN: Final = (
     r"\s*(?:,?\s*\b(?:и/или|и|или|либо|and/or|and|or|nor|ни|versus|vs\.?|through|to|до)\b,?"
     r"(?:\s*(?:даже|возможно|может\s+быть|perhaps|maybe|possibly)\b,?)?|,|/|&|\+|[–—-])\s*"
@@ -286,7 +286,7 @@ _NOT_AFTER: Final = re.compile(
       |was|were|can|could|would|does|do|certainly
       |clearly|definitely|obviously|simply|just|either|therefore|вообще|совсем|уже|можно|следует|надо|нужно
       |i\s+can|we\s+can)\s+){{0,3}}
-      (?:не\s|нет\b|невер|неправ|ошибоч|ложн|исключ|отпад|отбрасыв|отброс|отверг|мимо\b|слишком|хуже|слабее
+      (?:никуда\s+не|бесполез|не\s|нет\b|невер|неправ|ошибоч|ложн|исключ|отпад|отбрасыв|отброс|отверг|мимо\b|слишком|хуже|слабее
       |менее\b|груб|оскорб|токсич|противореч
       |вычёрк|вычерк|отсе|убира|out\b|ruled\s+out|incorrect|wrong|not\b|isn['’]t|can['’]t|cannot|aren['’]t
       |doesn['’]t|don['’]t|false\b|too\b
@@ -304,7 +304,7 @@ _EQUALS: Final = re.compile(r"=>|->|=|→|≈")
 _END: Final = (
     r"(?=\s*(?:$|[.,;:!)(»\"”—–✅✔☑✓|]|-\s|(?:потому|так\s+как|поскольку|ведь|а\s+не|и\s+не|because|since|as"
     r"|but|and\s+not"
-    r"|rather|instead|with)\b))"
+    r"|rather|instead|with|here|здесь|тут|is\s+the)\b))"
 )
 #: A unit or a word may follow a number.
 _END_OF_NUMBER: Final = rf"(?!\s*(?:[+*/^×·÷=(−-]|{_STATED}))"
@@ -333,7 +333,7 @@ _HEAD: Final = re.compile(
       |number|label|сумма|sum|value|значение(?:\s+выражения)?))
         {_TOPIC}(?:(?P<divider>{_DIVIDER})|{_VERB})
       | (?P<last>окончательно|финально|finally)(?:{_DIVIDER})
-      | (?P<bare>правильн(?:ый|ым|ая|о)|верн(?:ый|ым|ая))(?:{_DIVIDER}|{_VERB})
+      | (?P<bare>лучш(?:ий|ая|ее)|правильн(?:ый|ым|ая|о)|верн(?:ый|ым|ая))(?:{_DIVIDER}|{_VERB})
       | (?P<mark>[{_BOX}{_JSON}])
     )""",
     re.VERBOSE,
@@ -342,7 +342,7 @@ _CHOICE: Final = re.compile(
     rf"""\b(?:выбираю|выберу|выбираем|отмечаю|отметим|отмечаем|беру|возьму|указываю|назову|выбрала?\s+бы
       |бы\s+выбрала?|предпоч(?:ту|итаю)|голосую\s+за|ставлю\s+на|останов(?:люсь|ливаюсь)\s+на|склон(?:яюсь|ен
       |на)\s+(?:к|в\s+пользу)
-      |(?:меняю|исправляю)\s+(?:свой\s+)?ответ\s+на|(?:следует|нужно|надо|стоит)\s+выбрать|отвечу|отвечаю
+      |(?:меняю|исправляю)\s+(?:свой\s+)?ответ\s+на|(?:следует|нужно|надо|стоит|логичнее(?:\s+всего)?|разумнее(?:\s+всего)?)\s+выбрать|отвечу|отвечаю
       |i(?:['’]d|\s+would|\s+will|['’]ll|['’]m|\s+am)?\s+(?:choose|pick|select|go\s+with|go\s+for|going\s+with
       |say|answer)|my\s+(?:pick|choice)\s+is
       |lean(?:ing)?\s+(?:toward|towards|to)|(?:we|you|one)\s+(?:should|must)\s+(?:choose|pick
@@ -351,12 +351,12 @@ _CHOICE: Final = re.compile(
     re.VERBOSE,
 )
 _ADVERB: Final = (
-    r"(?:это|is|are|the|является|будет|наиболее|самый|самая|самое|единственн\w+|только|лишь|именно|явно|здесь"
+    r"(?:это|is|are|the|является|будет|более|наиболее|самый|самая|самое|единственн\w+|только|лишь|именно|явно|здесь"
     r"|тут|как\s+раз|единственно|куда|гораздо|намного|заметно"
     r"|more|most|clearly|indeed|only|one|that|answer|option|ответ|вариант|выбор)"
 )
 _GOOD: Final = (
-    r"(?:верен|верна|верно|верный|верным|правилен|правильн(?:ый|ая|о|ое|ым)|подходит|подойд[её]т"
+    r"(?:(?:причин(?:а|ой)|следстви(?:е|ем))(?=\s+(?:является|стало|будет)\s)|верен|верна|верно|верный|верным|правилен|правильн(?:ый|ая|о|ое|ым)|подходит|подойд[её]т"
     r"|соответствует|годится|correct|right|best|fits|matches"
     r"|лучше|полезнее|честнее|безопаснее|безобиднее|вежливее|уместнее|корректнее|логичнее|вероятнее"
     r"|правдоподобнее|предпочтительнее|точнее|естественнее"
@@ -369,7 +369,7 @@ _GOOD_AFTER: Final = re.compile(
 )
 _GOOD_BEFORE: Final = re.compile(
     rf"(?<!не\s)(?<!not\s)\b{_GOOD}(?:\s+than)?(?:\s*[:—–-]\s*|\s+)(?:(?:является|будет|оказывается|только"
-    rf"|лишь|именно|здесь|тут|вс[её][\s-]же|вс[её][\s-]таки|как\s+раз|is|would\s+be|the)\s+){{0,2}}"
+    rf"|лишь|именно|здесь|тут|стало|вс[её][\s-]же|вс[её][\s-]таки|как\s+раз|is|would\s+be|the)\s+){{0,2}}"
     rf"(?P<value>{_STATED}){_END}"
 )
 _LEAD: Final = (
@@ -381,7 +381,7 @@ _LEAD: Final = (
     r"|это|вот"
     r"|конечно|именно|их|как\s+раз|ближе(?:\s+всего)?|точно|здесь|тут|у\s+меня|so|therefore|thus|hence|then"
     r"|probably|likely|most\s+likely|perhaps|i\s+think|i\s+guess|i\s+believe|i['’]d\s+say"
-    r"|it['’]s|it\s+is|it\s+must\s+be|must\s+be|that\s+is|that['’]s|that\s+leaves|leaving|which\s+is|i\.e\."
+    r"|it['’]s|it\s+is|it\s+must\s+be|must\s+be|тогда|да[её]т|that\s+is|that['’]s|that\s+leaves|leaving|which\s+is|i\.e\."
     r"|we\s+get|this\s+is|this\s+gives|gives|obviously|clearly|definitely"
     r"|that\s+matches|matching|namely|corresponding\s+to|only|the|ровно|всего|равн[оаы]|равен|составляет"
     r"|equals|is|was)"
@@ -395,7 +395,7 @@ _WEAK_LEAD: Final = re.compile(
 )
 _CONCLUSION: Final = re.compile(
     rf"(?:^{_SIGNS_ONLY}|[,;:(—–]\s*|(?<=\s)-\s+|(?<=\s)(?=(?:поэтому|значит|следовательно|so|therefore|thus"
-    rf"|hence|равн[оаы]|равен|составляет|получ\w+|equals|is"
+    rf"|hence|равн[оаы]|равен|составляет|получ\w+|да[её]т|equals|is"
     rf"|gives)\s))(?:{_LEAD}\b[,:—–\s]*){{1,5}}(?P<value>{_STATED}){_END}"
 )
 #: An answer that follows nothing: the sentence, or its beginning.
@@ -453,7 +453,8 @@ _SUPPOSED: Final = re.compile(
       |некоторые|кто-то|(?:часто|обычно|иногда|порой)\s+(?:на|вы|от|ду|го|пу|пи|сч|по)\w+|иногда|порой
       |почти\s+все|большинств\w+|ошибочно
       |по\s+ошибке|соблазн\w*|хочется|так\s+и\s+тянет|интуитивн\w*|типичн\w+|распростран[её]нн\w+|популярн\w+
-      |пользовател\w+|студент\w*|учени[кц]\w*|товарищ\w*|друзья|коллег\w+|промежуточн\w+|частичн\w+
+      |пользовател\w+\s+(?:выб|отв|счит|дум|пиш|утвер)\w+|знаком\w+|уверя\w+|утвержда(?:ет|ют|л\w*)
+      |учебник\w*|например|claimed|someone|textbook|for\s+example|студент\w*|учени[кц]\w*|товарищ\w*|друзья|коллег\w+|промежуточн\w+|частичн\w+
       |(?:неправильн|неверн)\w+\s+(?:ответ|решени|вывод|вариант|выбор)
       |возможно|может\s+быть|проверим|рассмотрим|начн[её]м\s+с
       |if|unless|suppose|supposing|assum\w+|at\s+first|first\s+glance|might\s+(?:seem|think|say|be)
@@ -464,9 +465,13 @@ _SUPPOSED: Final = re.compile(
       |see|start|look))\b""",
     re.VERBOSE,
 )
+#: What ends a supposition within its sentence.
+_CONTRAST: Final = re.compile(
+    r"[,;—–]\s*(?:но|однако|but|however|yet)\b(?!\s+(?:может|если|возможно|if|may))"
+)
 #: Words that take back what was stated before.
 _TAKEN_BACK: Final = re.compile(
-    r"""\b(?:хотя\s+нет|нет[,—–-]\s*(?:вс[её]|лучше|это|ответ|подожд|погод|стоп|не\s+так|я\b|неверн|скорее
+    r"""\b(?:хотя\s+нет|хотя\s*(?:…|\.\.)|нет[,—–-]\s*(?:вс[её]|лучше|это|ответ|подожд|погод|стоп|не\s+так|я\b|неверн|скорее
       |пожалуй|правильн)|подожди\w*|погоди\w*|стоп\b|постойте|ошиб(?:ся|лась|очка)\b|исправл\w+|поправ(?:ка|лю
       |ляю)\w*
       |нет,?\s*(?=[\ue000-\uf7ff])|no,?\s*(?=[\ue000-\uf7ff])|(?<!\()(?:точнее|вернее)[:,]|простите,|пардон
@@ -475,7 +480,7 @@ _TAKEN_BACK: Final = re.compile(
       |i\s+made\s+an?\b|let\s+me\s+(?:correct|fix|redo|reconsider|rethink|recheck|recount)|no,\s|actually,
       |^actually\b|oops\b|strike\s+that|take\s+that\s+back|i\s+misread|i\s+misspoke|changing\s+my\s+answer
       |hold\s+on|that['’]?s\s+(?:not\s+right|wrong)|not\s+quite|^\W*(?:это\s+)?неверно\b|^\W*(?:ой|ох|упс
-      |не)\b|upd\b|edit:)""",
+      |не)\b|^\W*(?:нет|no)\s*[,.:!—–]|upd\b|edit:)""",
     re.VERBOSE,
 )
 #: In a reply that was cut off, such words after a statement leave it open.
@@ -487,6 +492,9 @@ _DOUBTED: Final = re.compile(
 _UNSURE: Final = re.compile(
     r"\b(?:не|нет|ни|no|not|never|possible|possibly|возможн\w*|может|мог\w*|could|may|might|also|too|тоже"
     r"|также|either|options|варианты|between|между|depending|зависит|both|оба)\b|n['’]t\b"
+)
+_CALLED_WRONG: Final = re.compile(
+    r"\b(?:неверн|неправ|ошиб|ловушк|заблужд|wrong|incorrect|mistak|trap\b|trick)"
 )
 _YES_OR_NO: Final = re.compile(r"^\W*(?:да|нет|yes|no),")
 #: A question that doubts what was stated: "Или всё же 2?"
@@ -549,7 +557,7 @@ _OF_THE_QUESTION: Final = re.compile(
       (?:извините|простите|к\s+сожалению|sorry|unfortunately)[^.!?\n]{0,60}?
       (?:не\s+(?:могу|можем|смогу|знаю|уверен\w*|удалось)|невозможно|can['’]?t|cannot|unable|don['’]?t\s+know)
     | \bя\s+не\s+(?:могу|смогу|знаю|берусь|уверен\w*|имею\s+(?:доступа|возможности|личн\w+|собственн\w+))
-    | ^\W*не\s+(?:могу|знаю)\b
+    | ^\W*не\s+(?:могу|знаю|уверен\w*)\b
     | (?:затрудняюсь|сложно|трудно)\s+(?:\w+\s+)?(?:ответить|сказать|определить)
     | невозможно\s+(?:\w+\s+)?(?:определить|ответить|выбрать|установить|сказать)
     | (?:недостаточно|не\s+хватает)\s+(?:информации|данных|сведений|контекста)
@@ -799,7 +807,7 @@ class _Scan:
         self.none_fits = ""
         self.last_named: set[str] = set()
         self.last_place = 0
-        self.last_text = ""
+        self.last_text = self.tail = ""
         self.noun_first = False
         self.checking = False
         self.doubted = False
@@ -905,7 +913,7 @@ class _Scan:
         if len(parts) < 2 or len(right) != 1 or not re.match(f"[{_SURE}]", right):
             return found[0]
         left = re.sub(r"\s", "", self.mentions.shown(parts[0]).translate(_OPERATORS))
-        exact = left != "" and left.strip("()") == (self.reader.expression or "").strip("()")
+        exact = left != "" and left.lstrip("/").strip("()") == (self.reader.expression or "").strip("()")
         value = _as("expression" if exact else "equation", right)
         return f" {value} "
 
@@ -1006,6 +1014,12 @@ class _Scan:
         return self._collect_all(text, first=first, last=last)
 
     def _collect_all(self, text: str, *, first: bool, last: bool) -> tuple[int, str] | None:
+        supposed = _SUPPOSED.search(text) if _PRIVATE.search(text) else None
+        contrast = _CONTRAST.search(text, supposed.end()) if supposed else None
+        if contrast is not None:  # "Most people say A, but the answer is B"
+            self._collect_all(text[: contrast.start()], first=first, last=False)
+            return self._collect_all(text[contrast.start() :], first=False, last=last)
+        self.tail += " " + text
         none = _NONE.search(text)
         if none and not any(one.weight > 2 for one in self.statements):
             self.statements.clear()
@@ -1016,15 +1030,14 @@ class _Scan:
         if question or not (_PRIVATE.search(text) or _DIVIDED.search(text) or len(text) < _SHORT):
             return None
         self.denied.update(filter(None, map(self.mentions.value, re.findall(f"[{_DENIED}]", text))))
-        supposed = _SUPPOSED.search(text)
         limit = supposed.start() if supposed else len(text)
         named = {self.mentions.value(sign) or sign for sign in re.findall(_STATED, text)}
-        if named:
+        if named and not self.checking:
             ends = re.search(rf"[{_SURE}{_OPTION}]{_SIGNS_ONLY}$", text)
             counts = self.reader.digits and (not ends or _COUNTER.search(text) or _BY_EQUALITY.search(text))
             self.last_named = set() if none or supposed or counts else named
             self.last_place = self.sentence
-            self.last_text = text
+            self.last_text = self.tail = text
         if none or supposed:
             self.named |= {f"?{name}" for name in named}
         else:
@@ -1054,7 +1067,11 @@ class _Scan:
         if self.reader.expression is not None and limit == len(text):
             for sign in re.findall(f"[{_EXACT}]", text):
                 self._add(sign, self.reader.exact, "the item's expression", text, open_end=last)
-            if last and (equation := re.search(rf"([{_RESULT}]){_SIGNS_ONLY}$", text)):
+            if (
+                last
+                and self.reader.exact > 2
+                and (equation := re.search(rf"([{_RESULT}]){_SIGNS_ONLY}$", text))
+            ):
                 self._add(equation[1], 2, "last equation", text, open_end=True)
         return pending
 
@@ -1156,6 +1173,8 @@ class _Scan:
         """Choose among conclusions: the last one, if it ends the reply or all are the same."""
         last = weak[-1]
         at_end = {one.value for one in weak if one.sentence == last.sentence}
+        if self.last_place > last.sentence and len(self.last_named) == 1:
+            at_end |= self.last_named
         alike = len({one.value for one in weak}) == 1
         if last.value is None or len(at_end) > 1 or not (alike or last.sentence == self.sentence):
             return RuleFinding(None, "several answers", " / ".join(one.piece for one in weak)[:500])
@@ -1197,7 +1216,13 @@ class _Scan:
         """Return an answer that no sentence states, but that is the only one named at last, or the only one left."""
         if self.none_fits:
             return RuleFinding(None, "no answer fits", self.none_fits)
-        unsure = self.reader.words or _UNSURE.search(_YES_OR_NO.sub("", self.last_text))
+        ends = re.search(rf"[{_SURE}]{_SIGNS_ONLY}$|[{_OPTION}]", self.last_text) or not self.reader.labels
+        unsure = (
+            self.reader.words
+            or not ends
+            or _UNSURE.search(_YES_OR_NO.sub("", self.last_text))
+            or _CALLED_WRONG.search(self.tail)
+        )
         only = self.options if self.reader.digits else self.named
         close = self.sentence - self.last_place < 2 and not self.reader.expression
         candidates = (
