@@ -210,6 +210,18 @@ def test_somebody_who_comes_back_gets_the_places_back_that_are_free(frozen: Froz
         assert held_answers(site) >= 4
 
 
+def test_a_device_forgets_who_leaves_it_and_the_link_leads_back_to_the_same_task(frozen: Frozen) -> None:
+    with opened_site(frozen()) as site, visiting(site) as client:
+        (path,) = (study.path for study in site.by_key.values())
+        page = to_first_task(client, path, "w0")
+        assert "Выйти на этом устройстве</button>" in client.get(f"{path}pause").text
+        left = client.post(f"{path}leave", data={"token": hidden(page, "token")})
+        assert "Вы вышли из исследования" in left.text
+        assert left.headers["Clear-Site-Data"] == '"storage"'
+        assert 'name="task"' not in client.get(f"{path}task").text
+        assert hidden(client.get(f"{path}?worker_id=w0").text, "task") == hidden(page, "task")
+
+
 def held_answers(site: AnnotationSite) -> int:
     """How many answers hold a place of their item."""
     with site.engine.connect() as connection:

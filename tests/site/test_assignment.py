@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, insert, select
 
 from merilo.settings import AdaptiveOverlap
 from merilo.site.assignment import Allocation, GivenTask, StudyRules, below_threshold
@@ -191,7 +191,7 @@ def test_people_at_once_fill_the_overlap_exactly(engine: Engine) -> None:
     assert of_tests == dict.fromkeys(range(30), 3)
 
 
-def test_controls_come_once_every_so_many_tasks(engine: Engine) -> None:
+def test_one_control_comes_in_every_so_many_tasks_and_nobody_can_tell_where(engine: Engine) -> None:
     rules = StudyRules(study=1, seed=1, overlap=1, tests=95, controls=5, every=20)
     with study(engine, rules, 1):
         all_answer(engine, rules, 1)
@@ -199,7 +199,26 @@ def test_controls_come_once_every_so_many_tasks(engine: Engine) -> None:
         order = connection.scalars(select(RESPONSE.c.task).order_by(RESPONSE.c.place)).all()
     places = [place for place, task in enumerate(order) if task >= 95]
     assert sorted(task for task in order if task >= 95) == [95, 96, 97, 98, 99]
-    assert {late - early for early, late in itertools.pairwise(places)} == {20}
+    assert [place // 20 for place in places] == [0, 1, 2, 3, 4]
+    gaps = Counter(
+        late - early
+        for seed in range(200)
+        for early, late in itertools.pairwise(
+            place for place in range(1, 101) if rules.control_at(seed, place) is not None
+        )
+    )
+    assert max(gaps.values()) < 0.1 * gaps.total()
+
+
+def test_a_person_of_an_earlier_version_does_not_get_a_control_item_again(engine: Engine) -> None:
+    rules = StudyRules(study=1, seed=1, overlap=1, tests=8, controls=1, every=2)
+    with writing(engine) as connection:
+        begin(connection, rules, 1)
+        given = {"study": 1, "person": 1, "task": 8, "place": -1, "state": ANSWERED, "counts": False}
+        connection.execute(insert(RESPONSE).values(given))
+    all_answer(engine, rules, 1)
+    with engine.connect() as connection:
+        assert sorted(connection.scalars(select(RESPONSE.c.task))) == [*range(9)]
 
 
 def test_orders_differ_between_people(engine: Engine) -> None:

@@ -3,12 +3,15 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 
+import httpx
 import pytest
 import uvicorn
 from attacked_site import check_answer, read_answer, status_of
 from fastapi.testclient import TestClient
 from site_in_process import hidden, opened_site
+from site_process import served_site
 from starlette.types import Receive, Scope, Send
 
 from merilo.site.app import make_app
@@ -18,6 +21,7 @@ from merilo.studies.study_folder import StudyFolder
 
 
 class Impatient(BoundedHttp):
+    most_connections = 8
     head_seconds = 0.3
     request_seconds = 0.6
     read_seconds = 0.3
@@ -154,3 +158,35 @@ def test_forms_are_refused_while_too_many_others_wait(frozen: Callable[..., Stud
             assert client.get("/").status_code == 200
             waiting.size = 0
             assert client.post("/enter", data={"token": token, "code": "a"}).status_code == 404
+
+
+def test_unfinished_forms_of_one_address_do_not_block_others(frozen: Callable[..., StudyFolder]) -> None:
+    with served_site(frozen().path) as (address, _), ExitStack() as attack:
+        host, port = address.removeprefix("http://").split(":")
+        head = "POST /enter HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\nContent-Length: 1000001\r\n\r\n"
+        for _ in range(136):
+            opened = attack.enter_context(socket.create_connection((host, int(port)), timeout=30))
+            with suppress(OSError):  # refused
+                opened.sendall(head.encode() + b"a" * 1_000_000)
+        with httpx.Client(base_url=address, headers={"X-Forwarded-For": "203.0.113.10"}, timeout=30) as other:
+            token = hidden(other.get("/").text, "token")
+            # While the server reads what was sent, and afterwards.
+            statuses = {
+                other.post("/enter", data={"token": token, "code": f"a{n}"}).status_code for n in range(300)
+            }
+        assert statuses == {404}
+
+
+def test_one_address_has_so_many_connections_and_not_more(
+    place: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Impatient, "_may_have_more", lambda _: False)
+    with ExitStack() as attack:
+        for _ in range(8):
+            attack.enter_context(socket.create_connection(place, timeout=30)).sendall(b"GET")
+        with socket.create_connection(place, timeout=30) as one:
+            assert status_of(read_answer(one)) == 429
+    monkeypatch.undo()
+    with socket.create_connection(place, timeout=30) as one:
+        one.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert status_of(read_answer(one)) == 200

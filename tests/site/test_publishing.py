@@ -131,7 +131,10 @@ def test_people_answer_through_nginx_although_a_server_process_is_killed(
 ) -> None:
     database, folder = postgres.new_database(), frozen()
     with ExitStack() as stack:
-        sites = [stack.enter_context(running_site(folder.path, "--database", database)) for _ in range(2)]
+        sites = [
+            stack.enter_context(running_site(folder.path, "--database", database, "--proxy", "127.0.0.1"))
+            for _ in range(2)
+        ]
         path = sites[0][1]["people"]
         plain, secure = stack.enter_context(nginx(tmp_path / "nginx", [address for address, _, _ in sites]))
         trusted = ssl.create_default_context(cafile=str(tmp_path / "nginx" / "fullchain.pem"))

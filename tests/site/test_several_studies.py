@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import httpx
 import pytest
+from command import merilo
 from site_in_process import hidden
 from site_process import running_site
 
@@ -96,3 +97,21 @@ def test_only_a_known_proxy_tells_that_the_browser_uses_https(frozen: Frozen) ->
         with running_site(frozen().path, "--proxy", proxy) as (address, paths, _):
             found = httpx.get(f"{address}{paths['people']}?worker_id=1", headers=told, timeout=60)
         assert ("Secure" in found.headers["set-cookie"]) == secure
+
+
+@pytest.mark.parametrize(("options", "warned"), [
+    (("--host", "0.0.0.0"), True), (("--host", "0.0.0.0", "--address", "https://a.example"), False), ((), False),
+])  # fmt: skip
+def test_a_site_that_others_reach_without_https_is_warned_of(
+    options: tuple[str, ...], warned: bool, frozen: Frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    done = merilo("study", "serve", frozen().path, "--port", "0", *options)
+    assert done.status == 0, done
+    assert ("without encryption" in done.err) == warned
+
+
+def test_a_public_address_is_one_of_the_web(frozen: Frozen) -> None:
+    for wrong in ("study.example.org", "ftp://a", "https://", "https://[x"):
+        with pytest.raises(UsageError, match="takes an address such as"):
+            serve_study(frozen().path, address=wrong)

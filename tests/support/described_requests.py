@@ -27,6 +27,7 @@ _NAMES: Final = {"names": _TEXT, "count": {"type": "string", "pattern": "^[0-9]{
 FORMS: Final[Mapping[str, Mapping[str, object]]] = {
     "/enter": {"code": {"type": "string", "maxLength": 60}},
     "/s/{key}/language": {"language": _LANGUAGE, "page": _TEXT},
+    "/s/{key}/leave": {},
     "/s/{key}/consent": {},
     "/s/{key}/instruction": {},
     "/s/{key}/training": _ANSWER,

@@ -87,7 +87,7 @@ class Browser:
         )
         form = "Content-Type: application/x-www-form-urlencoded\r\n" if body else ""
         writer.write(
-            f"{method} {path} HTTP/1.1\r\nHost: site\r\nAccept-Language: ru\r\nCookie: {cookies}\r\n{form}"
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept-Language: ru\r\nCookie: {cookies}\r\n{form}"
             f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
         )
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")

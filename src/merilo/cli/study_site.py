@@ -56,9 +56,17 @@ def serve(
         typer.Option(
             metavar="ADDRESSES",
             help="Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are "
-            "believed.",
+            "believed; by default, none.",
         ),
-    ] = "127.0.0.1",
+    ] = "",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The public address of the site, such as https://study.example.org: requests for other names are "
+            "refused, and links have it.",
+        ),
+    ] = None,
     database: DatabaseOption = None,
 ) -> int:
     """Serve frozen studies: people answer them in their browsers until Ctrl-C.
@@ -67,13 +75,23 @@ def serve(
     """
     from merilo.site.serving import serve_study  # noqa: PLC0415 - the help needs no server
 
+    here = host == "localhost" or host.startswith("127.") or host == "::1"
+    if not here and not (address or "").startswith("https://"):
+        say(
+            Text(
+                "warning: on {host} answers and passwords travel without encryption; put a reverse proxy with HTTPS "
+                "in front of the site and give --address https://...",
+                host=host,
+            )
+        )
     serve_study(
         *studies,
         host=host,
         port=port,
         proxy=proxy,
+        address=address,
         database=database,
-        started=_show_addresses,
+        started=partial(_show_addresses, address),
         password_made=_show_password,
     )
     show(Text("the site has stopped; all answers that were acknowledged are in the database"))
@@ -303,19 +321,20 @@ def _show_password(made: str) -> None:
     )
 
 
-def _show_addresses(address: str, studies: list[ServedStudy]) -> None:
+def _show_addresses(public: str | None, address: str, studies: list[ServedStudy]) -> None:
+    base = (public or address).rstrip("/")
     several = len({one.folder.path for one in studies}) > 1
     for one in studies:
         show(
             Text(
                 "{name}: {page}{how:invited=, by invitation|?worker_id=ID, or by invitation} (merilo study invite)",
                 name=f"{one.folder.path}, {one.arm_name}" if several else one.arm_name,
-                page=f"{address}{one.path}",
+                page=f"{base}{one.path}",
                 how="invited" if one.by_invitation else "open",
             )
         )
     show(
-        Text("the author's pages: {page}", page=f"{address}/author/"),
+        Text("the author's pages: {page}", page=f"{base}/author/"),
         Text("The site is running at {address}; Ctrl-C stops it.", address=address),
     )
     sys.stdout.flush()

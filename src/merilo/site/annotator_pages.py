@@ -63,6 +63,7 @@ _WELCOME: Final = Text("Welcome")
 _THANKS: Final = Text("Thank you!")
 _NOT_TAKEN: Final = Text("The answer was not taken")
 _TRY_AGAIN: Final = Text("Check again")
+_LEFT: Final = Text("You have left the study on this device")
 _FINISHED: Final = Text("Your part is finished")
 
 #: Heading, text and button of a page.
@@ -579,6 +580,17 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         if chosen in here.study.languages:
             await here.step(lambda connection, person: steps.set_language(connection, person, chosen))
         return here.go(page if page in _PAGES else "")
+
+    @router.post("/leave")
+    async def leave(request: Request) -> Response:
+        here = visit(request)
+        await here.form()
+        response = here.notice(
+            _LEFT, [Text("This device has forgotten you. To go on, open your link again.")]
+        )
+        response.delete_cookie(VisitorCookies.PERSON, path=here.base, httponly=True, samesite="lax")
+        response.headers["Clear-Site-Data"] = '"storage"'  # answers that were not sent
+        return response
 
     @router.post("/consent")
     async def consent(request: Request) -> Response:

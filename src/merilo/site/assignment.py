@@ -97,8 +97,8 @@ class StudyRules:
     def control_at(self, seed: int, place: int) -> int | None:
         """Return the task of the control item at a place of a person's order; `None` if the place has none.
 
-        The first place is drawn among the first `every`, so that people cannot count; the control items come
-        in random order, and none comes twice.
+        One place is drawn among each `every` places, so that people cannot count; the control items come in random
+        order, and none comes twice.
 
         Args:
             seed: the person's seed.
@@ -106,9 +106,8 @@ class StudyRules:
         """
         if not self.controls or not self.every or self.dialogues:
             return None
-        first = self._number("control", seed) % self.every
-        turn, rest = divmod(place - 1 - first, self.every)
-        if rest or not 0 <= turn < self.controls:
+        turn, at = divmod(place - 1, self.every)
+        if turn >= self.controls or at != self._number("control", seed, turn) % self.every:
             return None
         random = Random(f"controls {self.seed} {seed}")  # noqa: S311 - an order that can be repeated, not a secret
         return self.tests + random.sample(range(self.controls), self.controls)[turn]
@@ -195,6 +194,7 @@ _AWAY: Final = (
     )
     .order_by(PERSON.c.id)
 )
+_HAD: Final = select(RESPONSE.c.task).where(ONE)
 _SEND: Final = insert(RESPONSE)
 _COUNT_CONTROL: Final = (
     update(PERSON)
@@ -279,7 +279,8 @@ class Allocation:
         if self.most is not None and place > self.most:
             return "most"
         control = self.rules.control_at(seed, place)
-        if control is not None:
+        # A database of an earlier version may have given it at another place.
+        if control is not None and not self.connection.execute(_HAD, self._one(person, control)).first():
             return self._send(person, control, place)
         while (found := self._free(person, seed, place)) is not None:
             task, dialogue = found

@@ -10,12 +10,18 @@ has such limits; the site has them too, because it can be used without one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from merilo.site.visitor_limits import is_here, network_of
 
 #: Only files of the site itself, no inline scripts or styles, no frames.
 POLICY: Final = (
@@ -40,7 +46,7 @@ _ENCODED: Final = [
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer of an application.
+    """Adds the headers to every answer of an application, and answers HEAD as GET without the body.
 
     Args:
         app: the application.
@@ -55,14 +61,21 @@ class SecurityHeaders:
             await self._app(scope, receive, send)
             return
 
+        head, ended = scope["method"] == "HEAD", False
+
         async def with_headers(message: Message) -> None:
+            nonlocal ended
             if message["type"] == "http.response.start":
                 own = message["headers"]
                 named = {name.lower() for name, _ in own}
                 message["headers"] = [*own, *(one for one in _ENCODED if one[0] not in named)]
+            elif head:
+                if ended:
+                    return
+                message, ended = {"type": "http.response.body", "body": b""}, True
             await send(message)
 
-        await self._app(scope, receive, with_headers)
+        await self._app({**scope, "method": "GET"} if head else scope, receive, with_headers)
 
 
 #: The most bytes of a request's line and headers, and the most headers.
@@ -79,9 +92,23 @@ REQUEST_SECONDS: Final = 100.0
 #: Seconds that the site waits for a client which does not read what was sent to it.
 READ_SECONDS: Final = 60.0
 
+#: The most connections of one address at a time.
+MOST_CONNECTIONS: Final = 500
+
 
 class BoundedHttp(HttpToolsProtocol):
-    """One connection of a client. The limits of time are attributes of the class."""
+    """One connection of a client. The limits are attributes of the class.
+
+    Attributes:
+        names: the names of the site; a request that names another host is refused. `None`: any name. An address
+            in place of a name is always right: no page of a stranger's site can have it.
+        proxies: the networks of reverse proxies, which may have any number of connections, as this computer.
+    """
+
+    names: ClassVar[frozenset[str] | None] = None
+    proxies: ClassVar[Sequence[IPv4Network | IPv6Network]] = ()
+    most_connections: ClassVar[int] = MOST_CONNECTIONS
+    of_address: ClassVar[Counter[str]] = Counter()
 
     head_seconds = HEAD_SECONDS
     request_seconds = REQUEST_SECONDS
@@ -93,14 +120,23 @@ class BoundedHttp(HttpToolsProtocol):
     _warned = False  # the time for a head is over, the time for the request is not
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
+    _address = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request, but not for ever."""
         super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn names the kind of transport
+        self._address = network_of(self.client[0]) if self.client else ""
+        self.of_address[self._address] += 1
+        if self.of_address[self._address] > self.most_connections and not self._may_have_more():
+            self._refuse(429)
+            return
         self._deadline = self.loop.call_later(self.head_seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the timers."""
+        self.of_address[self._address] -= 1
+        if not self.of_address[self._address]:
+            del self.of_address[self._address]
         self._end_deadline()
         self.resume_writing()
         super().connection_lost(exc)
@@ -136,6 +172,13 @@ class BoundedHttp(HttpToolsProtocol):
         if size > LARGEST_HEAD or len(self.headers) > MOST_HEADERS:
             self._refuse(431)
             return
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if len(hosts) > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
+            self._refuse(400)
+            return
+        if hosts and self.names is not None and not _is_served(hosts[0], self.names):
+            self._refuse(421)
+            return
         if not self.transport.is_closing():
             super().on_headers_complete()
 
@@ -167,6 +210,11 @@ class BoundedHttp(HttpToolsProtocol):
             self._unread.cancel()
             self._unread = None
         super().resume_writing()
+
+    def _may_have_more(self) -> bool:
+        """Whether the connections of an address are not limited: those of this computer and of reverse proxies."""
+        host = self.client[0] if self.client else ""
+        return is_here(self._address) or any(ip_address(host) in network for network in self.proxies)
 
     def _too_slow(self) -> None:
         self._deadline = None
@@ -205,3 +253,13 @@ class BoundedHttp(HttpToolsProtocol):
             head = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
             self.transport.write(f"HTTP/1.1 {status} {said.decode()}\r\n{head}\r\n".encode("latin-1") + said)
         self.transport.close()
+
+
+@lru_cache(256)
+def _is_served(host: bytes, names: frozenset[str]) -> bool:
+    """Whether the header `Host` names this site."""
+    try:
+        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
+        return name in names or name == "localhost" or bool(ip_address(name))
+    except ValueError:
+        return False

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import uvicorn
 from sqlalchemy import Connection, Engine
@@ -52,7 +53,8 @@ def serve_study(
     *further: Path,
     host: str = "127.0.0.1",
     port: int = 8000,
-    proxy: str = "127.0.0.1",
+    proxy: str = "",
+    address: str | None = None,
     database: str | None = None,
     started: Callable[[str, list[ServedStudy]], None] = lambda _address, _studies: None,
     password_made: Callable[[str], None] = lambda _password: None,
@@ -65,7 +67,9 @@ def serve_study(
         host: the address to listen on.
         port: the port; 0 takes a free one.
         proxy: the addresses or networks of reverse proxies, separated by commas: they tell where a request
-            comes from, and whether by HTTPS.
+            comes from, and whether by HTTPS. Default: there is none.
+        address: the public address of the site. Requests that name another host are refused, except by an address
+            of IP, `localhost` and the computer's name.
         database: the database's address. Default: `site.db` in the folder of the only study.
         started: called with the site's address and the groups when the server accepts connections and an
             interrupt stops it.
@@ -73,12 +77,12 @@ def serve_study(
             server made one.
 
     Raises:
-        UsageError: the port is in use, the address is not one of this computer, a proxy is neither an address
-            nor a network, a study is given twice, or there are several studies and no database.
+        UsageError: the port is in use, the address is not one of this computer, the public address is none, a proxy is
+            neither an address nor a network, a study is given twice, or there are several studies and no database.
         DataError: a study was changed, or the database belongs to another version of it.
         InputError: a study is not frozen, or the database cannot be opened.
     """
-    trusted = _proxies(proxy)
+    trusted, public_name = _proxies(proxy), _name_of(address)
     with opened_studies(study, database, *further) as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
             clock, key = site_clock(connection), cookie_key(connection)
@@ -89,10 +93,16 @@ def serve_study(
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # do not log malformed requests
 
         shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{listener.getsockname()[1]}"
+        own_address = f"http://{shown}:{listener.getsockname()[1]}"
         with writing(engine) as connection:
             hold_settings(connection)
-            keep_setting(connection, "address", address)
+            keep_setting(connection, "address", address or own_address)
+
+        class Http(BoundedHttp):
+            """A connection to this site."""
+
+            names = frozenset({public_name, host.lower(), socket.gethostname().lower()}) - {""}
+            proxies = tuple(map(ip_network, trusted))
 
         class Server(uvicorn.Server):
             """A server that says when it runs, and that ends the authors' live figures, which have no end.
@@ -107,7 +117,7 @@ def serve_study(
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
                 if not self.should_exit:
-                    started(address, studies)
+                    started(own_address, studies)
 
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
                 site.live.stop()
@@ -115,12 +125,13 @@ def serve_study(
 
         settings = uvicorn.Config(
             make_app(site),
-            http=BoundedHttp,
+            http=Http,
             ws="none",
             log_level="error",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=5,
+            proxy_headers=bool(trusted),
             forwarded_allow_ips=trusted,
         )
         # What is there now stays as long as the server runs. Searching it for garbage would stop everybody for
@@ -387,6 +398,19 @@ def _proxies(given: str) -> list[str]:
                 field=argument("proxy"),
             ) from None
     return names
+
+
+def _name_of(address: str | None) -> str:
+    """The host in the public address; an empty text without one."""
+    if address is None:
+        return ""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme in {"http", "https"} and parts.hostname:
+            return parts.hostname
+    except ValueError:
+        pass
+    raise UsageError("takes an address such as https://study.example.org", field=argument("address"))
 
 
 @contextmanager

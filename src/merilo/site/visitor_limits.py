@@ -4,14 +4,14 @@ What people do in the course of a study is not limited: the limits count failure
 address, and answers for each person. Requests from this computer itself are exempt, except for passwords, so
 a simulation or a benchmark on 127.0.0.1 is not hindered.
 
-Behind a reverse proxy, the address is the one in `X-Forwarded-For`, which uvicorn believes only if the
-connection comes from 127.0.0.1 or from an address in the environment variable `FORWARDED_ALLOW_IPS`.
+Behind a reverse proxy, the address is the one in `X-Forwarded-For`, which the site believes only if the
+connection comes from an address that `--proxy` names.
 """
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -180,11 +180,12 @@ def address_of(request: Request) -> str:
 
     An IPv6 address counts as its network of 64 bits, which one customer has as a whole.
     """
-    return _network(request.client.host if request.client else "")
+    return network_of(request.client.host if request.client else "")
 
 
 @lru_cache(LARGEST_TABLE)
-def _network(host: str) -> str:
+def network_of(host: str) -> str:
+    """Return an address without its zone; of an IPv6 address, its network of 64 bits."""
     try:
         address = ip_address(host.split("%", maxsplit=1)[0])
     except ValueError:
@@ -211,8 +212,9 @@ def _refuse(seconds: float) -> None:
         raise TooManyRequestsError(seconds=ceil(seconds))
 
 
-#: The most bytes of all forms that are being read or saved.
+#: The most bytes of all forms that are being read or saved, and of those from one address.
 LARGEST_WAITING: Final = 128_000_000
+LARGEST_OF_ADDRESS: Final = 16_000_000
 
 #: Seconds after which a browser may send its form again.
 _AGAIN: Final = 5
@@ -224,11 +226,16 @@ class WaitingBodies:
     Args:
         app: the application.
         largest: the most bytes of all forms together.
+        of_address: the most bytes of all forms from one address that is not this computer's.
     """
 
-    def __init__(self, app: ASGIApp, largest: int = LARGEST_WAITING) -> None:
+    def __init__(
+        self, app: ASGIApp, largest: int = LARGEST_WAITING, of_address: int = LARGEST_OF_ADDRESS
+    ) -> None:
         self._app = app
         self._largest = largest
+        self._of_address = of_address
+        self._sizes: Counter[str] = Counter()
         self.size = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -237,18 +244,24 @@ class WaitingBodies:
             await self._app(scope, receive, send)
             return
         held = 0
+        address = network_of(scope["client"][0] if scope.get("client") else "")
+        most = self._largest if is_here(address) else self._of_address
 
         async def counted() -> Message:
             nonlocal held
             message = await receive()
             more = max(0, min(len(message.get("body", b"")), LARGEST_FORM - held))
-            if self.size + more > self._largest:
+            if self.size + more > self._largest or self._sizes[address] + more > most:
                 raise TooManyRequestsError(seconds=_AGAIN)
             held += more
             self.size += more
+            self._sizes[address] += more
             return message
 
         try:
             await self._app(scope, counted, send)
         finally:
             self.size -= held
+            self._sizes[address] -= held
+            if not self._sizes[address]:
+                del self._sizes[address]
