@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from random import Random
 from types import MappingProxyType
@@ -168,8 +168,7 @@ def _dealt(texts: Sequence[str], random: Random) -> Iterator[str]:
 def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[str | Media]:
     values = _values(item, declared, context)
     end = 0
-    for found in PLACEHOLDER.finditer(text):
-        in_braces, in_angles = found.groups()
+    for in_braces, in_angles, start, after in _placeholders(text):
         if in_braces is not None:
             if in_braces not in values:
                 wrong = f"the prompt of item {item.id} names {{{in_braces}}}, which the item does not have"
@@ -179,10 +178,16 @@ def _parts(text: str, item: Item, declared: Dataset, context: str) -> Iterator[s
             filling = Media(in_angles, _path(item, in_angles))
         else:
             continue  # angle brackets around anything else are text
-        yield text[end : found.start()]
+        yield text[end:start]
         yield filling
-        end = found.end()
+        end = after
     yield text[end:]
+
+
+@lru_cache(256)  # a dataset has few templates and many items
+def _placeholders(text: str) -> tuple[tuple[str | None, str, int, int], ...]:
+    """The field in braces or in angle brackets of each placeholder, and where it begins and ends."""
+    return tuple((found[1], found[2], found.start(), found.end()) for found in PLACEHOLDER.finditer(text))
 
 
 def _values(item: Item, declared: Dataset, context: str) -> Mapping[str, Json]:

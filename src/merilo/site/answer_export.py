@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from merilo.atomic_write import guarded
 from merilo.people.platforms.export import json_text
@@ -57,17 +57,14 @@ def read_answers(connection: Connection, study: ServedStudy) -> pl.DataFrame:
         not in the table of `merilo study collect` ("excluded", "stopped", "surplus"); an empty text if it is.
     """
     columns = [*(RESPONSE.c[name] for name in _OF_RESPONSE), *(PERSON.c[name] for name in _OF_PERSON)]
-    query = (
-        select(*columns)
-        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-        .where(
-            RESPONSE.c.study == study.rules.study,
-            RESPONSE.c.state == ANSWERED,
-            RESPONSE.c.task < study.training.start,
-        )
-    )
+    query = select(*columns).join(PERSON, PERSON.c.id == RESPONSE.c.person).where(_answered(study))
     rows = [tuple(row) for row in connection.execute(query)]
     table = pl.DataFrame(rows, schema={**_OF_RESPONSE, **_OF_PERSON}, orient="row")
+    return _with_reasons(study, table).sort("answered", "pseudonym", "place")
+
+
+def _with_reasons(study: ServedStudy, table: pl.DataFrame) -> pl.DataFrame:
+    """Add the column `left_out` to columns of answers and of people."""
     plan, stage = study.folder.plan.baseline, pl.col("stage")
     rule = ExclusionRule(plan.min_control_accuracy, plan.min_controls)
     excluded_too = pl.Series(rule.excluded(table["controls_right"].to_numpy(), table["controls"].to_numpy()))
@@ -78,7 +75,7 @@ def read_answers(connection: Connection, study: ServedStudy) -> pl.DataFrame:
         .when(pl.col("counts") | (pl.col("task") >= study.rules.tests)).then(pl.lit(""))
         .otherwise(pl.lit("surplus"))
     )  # fmt: skip
-    return table.with_columns(why.alias("left_out")).sort("answered", "pseudonym", "place")
+    return table.with_columns(why.alias("left_out"))
 
 
 def table_rows(study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
@@ -163,19 +160,16 @@ def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = 
 
 
 @dataclass(frozen=True, slots=True)
-class CollectedAnswers:
-    """The answers of one group.
+class AnswerCounts:
+    """How many answers of one group are collected.
 
     Attributes:
-        table: the answers as CSV, one row for each, in the order in which they came. Text that a spreadsheet
-            would run as a formula is prefixed with an apostrophe, which an import takes away.
         answers: answers in the table.
         people: people who gave them.
         left_out: why answers are left out -> how many: of people whom the author excluded ("excluded"), of
             stopped people whom the rule of the baseline would keep ("stopped"), beyond the overlap ("surplus").
     """
 
-    table: str
     answers: int
     people: int
     left_out: dict[str, int]
@@ -183,6 +177,47 @@ class CollectedAnswers:
     def to_dict(self) -> dict[str, Json]:
         """Return the counts as JSON."""
         return {"answers": self.answers, "people": self.people, "left_out": {**self.left_out}}
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedAnswers(AnswerCounts):
+    """The answers of one group.
+
+    Attributes:
+        table: the answers as CSV, one row for each, in the order in which they came. Text that a spreadsheet
+            would run as a formula is prefixed with an apostrophe, which an import takes away.
+    """
+
+    table: str
+
+
+def count_answers(connection: Connection, study: ServedStudy) -> AnswerCounts:
+    """Count the answers to test and control items that `collect_answers` writes and leaves out.
+
+    Args:
+        connection: the site's database.
+        study: the registered study.
+    """
+    control = RESPONSE.c.task >= study.rules.tests
+    of_person = [PERSON.c[name] for name in _OF_PERSON]
+    query = (
+        select(func.min(RESPONSE.c.task), RESPONSE.c.counts, *of_person, func.count())
+        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
+        .where(_answered(study))
+        .group_by(PERSON.c.id, RESPONSE.c.counts, control)
+    )
+    rows = [tuple(row) for row in connection.execute(query)]
+    schema = {"task": pl.Int32, "counts": pl.Boolean, **_OF_PERSON, "n": pl.Int64}
+    return _counts(_with_reasons(study, pl.DataFrame(rows, schema=schema, orient="row")))
+
+
+def _counts(answers: pl.DataFrame) -> AnswerCounts:
+    """The counts of a table with `left_out`, `pseudonym` and `n`, the answers of a row."""
+    why = dict(answers.group_by("left_out").agg(pl.col("n").sum()).iter_rows())
+    people = answers.filter(pl.col("left_out") == "")["pseudonym"].n_unique()
+    return AnswerCounts(
+        why.get("", 0), people, {one: why.get(one, 0) for one in ("excluded", "stopped", "surplus")}
+    )
 
 
 def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnswers:
@@ -198,12 +233,16 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
     writer = csv.writer(text)
     writer.writerow(COLLECTED_FIELDS)
     writer.writerows(guarded(collected_rows(connection, study, answers)).iter_rows())
-    why = answers["left_out"]
-    return CollectedAnswers(
-        text.getvalue(),
-        answers.filter(why == "").height,
-        answers.filter(why == "")["pseudonym"].n_unique(),
-        {one: answers.filter(why == one).height for one in ("excluded", "stopped", "surplus")},
+    counts = _counts(answers.with_columns(n=pl.lit(1)))
+    return CollectedAnswers(counts.answers, counts.people, counts.left_out, text.getvalue())
+
+
+def _answered(study: ServedStudy) -> ColumnElement[bool]:
+    """Select the answers to test and control items."""
+    return and_(
+        RESPONSE.c.study == study.rules.study,
+        RESPONSE.c.state == ANSWERED,
+        RESPONSE.c.task < study.training.start,
     )
 
 

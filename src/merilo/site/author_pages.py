@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 
 from merilo.errors import DataError, UsageError, for_library
 from merilo.reports.study_status import StudyStatus
-from merilo.site.answer_export import collect_answers
+from merilo.site.answer_export import collect_answers, count_answers
 from merilo.site.audit_log import PAGE, Deed, events
 from merilo.site.author_actions import (
     LONGEST_REASON,
@@ -127,7 +127,7 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
     @router.get("/export")
     async def export(request: Request, key: str) -> Response:
         study = site.study(key)
-        made = await site.read(lambda connection: collect_answers(connection, study))
+        made = await site.read(lambda connection: count_answers(connection, study))
         return await views.page(request, "author_export.html.j2", study=study, current="export", made=made)
 
     async def table(request: Request, study: ServedStudy, name: str, deed: Deed, text: str) -> Response:

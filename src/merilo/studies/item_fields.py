@@ -88,7 +88,10 @@ def fields_of(
         UsageError: no item has a wanted field.
         DataError: a prompt names a field that the item does not have.
     """
-    table = [dict(_values(item, declared)) for item in items]
+    grouping = grouping_fields(declared)
+    table = [
+        {**dict(_values(item, declared, grouping)), LENGTH: len(render(item, declared))} for item in items
+    ]
     names = dict.fromkeys(name for row in table for name in row)
     if missing := [name for name in wanted if name not in names]:
         near = get_close_matches(missing[0], names, n=1, cutoff=0.5)
@@ -128,12 +131,19 @@ def grouping_fields(declared: Dataset) -> list[str]:
     return list(dict.fromkeys(name for name in named if name and name != "criterion"))
 
 
-def _values(item: Item, declared: Dataset) -> Iterator[tuple[str, Json]]:
-    """Yield the fields of an item with their values."""
+def field_names(items: Sequence[Item], declared: Dataset) -> list[str]:
+    """List the fields of items that a sample could keep."""
+    grouping = grouping_fields(declared)
+    names = dict.fromkeys(name for item in items for name, _ in _values(item, declared, grouping))
+    return [*names, LENGTH]
+
+
+def _values(item: Item, declared: Dataset, grouping: Sequence[str]) -> Iterator[tuple[str, Json]]:
+    """Yield the fields of an item with their values, without the length of its prompt."""
     for name, value in item.meta.items():
         if name not in _NUMBERING:
             yield from _flat(name, value)
-    for name in grouping_fields(declared):
+    for name in grouping:
         if name not in item.meta and isinstance(item.inputs, Mapping) and name in item.inputs:
             yield name, item.inputs[name]
     if isinstance(item.outputs, dict):
@@ -141,7 +151,6 @@ def _values(item: Item, declared: Dataset) -> Iterator[tuple[str, Json]]:
     elif item.outputs is not None and declared.answer.kind != "program":
         # As text: labels such as 0 to 9 are classes and are not divided at quantiles.
         yield ANSWER, str(item.outputs)
-    yield LENGTH, len(render(item, declared))
 
 
 def _flat(name: str, value: Json) -> Iterator[tuple[str, Json]]:

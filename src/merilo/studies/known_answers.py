@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from merilo.wording import listed
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+
+Test = TypeVar("Test")
 
 #: With fewer control items, a classifier cannot be trained and checked.
 LEAST_CONTROLS: Final = 8
@@ -159,9 +161,7 @@ def check_lookalikes(
     References:
         C. Nadeau, Y. Bengio (2003), Inference for the generalization error. Machine Learning 52, 239-281.
     """
-    rng = np.random.default_rng(seed)
-    if len(items) > _MOST_TEST:
-        items = [items[int(at)] for at in np.sort(rng.choice(len(items), _MOST_TEST, replace=False))]
+    items = _some(items, seed)
     if min(len(items), len(controls)) < LEAST_CONTROLS:
         return LookalikeCheck(len(controls), len(items), ())
     try:
@@ -180,6 +180,14 @@ def check_lookalikes(
     if any(feature.telling for feature in found if feature.name in {"all", "words"}):
         words = _typical_words(items, controls)
     return LookalikeCheck(len(controls), len(items), tuple(found), words)
+
+
+def _some(items: Sequence[Test], seed: int) -> Sequence[Test]:
+    """Draw the test items that are compared."""
+    if len(items) <= _MOST_TEST:
+        return items
+    rng = np.random.default_rng(seed)
+    return [items[int(at)] for at in np.sort(rng.choice(len(items), _MOST_TEST, replace=False))]
 
 
 def _cross_validated_auc(
@@ -477,7 +485,9 @@ def compare_controls(
 ) -> LookalikeCheck:
     """Check whether control items can be distinguished from test items by length, domain, answer or words."""
     return check_lookalikes(
-        [_looks(item, declared) for item in test], [_looks(item, declared) for item in controls], seed=seed
+        [_looks(item, declared) for item in _some(test, seed)],
+        [_looks(item, declared) for item in controls],
+        seed=seed,
     )
 
 

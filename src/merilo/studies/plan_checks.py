@@ -19,7 +19,7 @@ from merilo.items import Item, read_split
 from merilo.metrics.scoring import RATED, gold_label, has_gold, score
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
-from merilo.studies.item_fields import fields_of
+from merilo.studies.item_fields import field_names
 from merilo.studies.known_answers import compare_controls
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.plan_file import (
@@ -202,8 +202,7 @@ def _items(content: _Content) -> Iterator[Finding]:
         without = [str(item.id) for item in items if arm.domain and not domain_of(item, arm.domain)]
         if without:
             yield f"arms.{name}.domain", f"items {listed(without, 5)} have no domain '{arm.domain}'"
-    kept, dropped = fields_of(items, declared, size=len(items))
-    there = [*(known.name for known in kept), *(known.name for known in dropped)]
+    there = field_names(items, declared)
     inputs = dict.fromkeys(name for item in items if isinstance(item.inputs, Mapping) for name in item.inputs)
     cluster = plan.baseline.cluster
     for key, names, known in (

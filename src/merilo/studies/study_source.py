@@ -7,7 +7,6 @@ offends nobody; the recipe `rudetox` keeps the pairs that all three accept. 1 ac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -209,7 +208,7 @@ def comparable(items: Sequence[Item]) -> list[str]:
             if isinstance(item.inputs, str)
             else [str(item.inputs[key]) for key in sorted(item.inputs)]
         )
-        found.append(re.sub(r"\s+", " ", "\n".join(parts)).strip().casefold())
+        found.append(" ".join("\n".join(parts).split()).casefold())
     return found
 
 
