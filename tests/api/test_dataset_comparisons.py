@@ -329,8 +329,7 @@ def test_the_terminal_shows_the_table_first_each_warning_once_and_the_tests_as_d
     assert max(map(len, lines)) <= 110
     assert "for these annotators" not in done.out
     assert done.err.splitlines() == [
-        "merilo: bps, careful: 1 item of the baseline without an answer of careful: left out (and 1 more like this: "
-        "--details)",
+        "merilo: bps, careful: 1 item of the baseline without an answer of careful: left out (and 1 more like this)",
         "merilo: 4 models: the first comparison sets a consensus of several people beside single answers of the "
         "model, which favours the people",
     ]

@@ -627,7 +627,7 @@ def comparison_warnings(results: Mapping[str, Comparison], *, every: bool = True
         text = Text("{where}{who}: {sentence}", where=where, who=who, sentence=sentence)
         if others:
             text = Text(
-                "{text} (and {n} more like this: --details)",
+                "{text} (and {n} more like this)",
                 text=text,
                 n=sum(map(len, dict(others).values())),
             )
