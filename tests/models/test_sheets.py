@@ -194,7 +194,7 @@ def test_answers_that_are_no_labels_give_no_score(typed, example: str, tmp_path:
     assert done.status == 2
     assert "8 answers are no labels (1, 2), such as " in done.complaint
     assert repr(example) in done.complaint
-    assert "--replies" in done.complaint
+    assert "name their column 'reply'" in done.complaint
 
 
 def test_a_few_answers_that_are_no_labels_are_named(tmp_path: Path) -> None:

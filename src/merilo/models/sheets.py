@@ -15,7 +15,7 @@ from typing import Final
 
 from merilo.answer_tables import read_answer_records
 from merilo.datasets import Answer, Dataset
-from merilo.errors import InputError, argument
+from merilo.errors import InputError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
     AnswerContentError,
@@ -174,8 +174,7 @@ def no_labels(
         named = f" ({unicodedata.name(sign, '').capitalize()})" if sign else ""
         raise InputError(
             f"{len(others)} of {total} answers are no {kind}, such as {shortened(example)!r}{named} for item "
-            f"{first[:60]!r}: give the labels, or add {argument('replies', given=True)} if these are whole "
-            "replies of a model",
+            f"{first[:60]!r}: give the labels; if these are whole replies of a model, name their column 'reply'",
             file=file,
         )
     ids = tuple(dict.fromkeys(item for item, _ in others))
@@ -183,11 +182,10 @@ def no_labels(
         ids,
         Text(
             "{count} of {total} answers are no {kind:integer=numbers|labels} and count as wrong, such as "
-            "'{example}' (items {items}); if they are whole replies of a model, add {option}",
+            "'{example}' (items {items}); if they are whole replies of a model, name their column 'reply'",
             count=len(others),
             total=total,
             kind=form.kind,
-            option=argument("replies", given=True),
             items=[printable(name[:60]) for name in ids],
             example=printable(shortened(example)),
         ),
