@@ -8,6 +8,7 @@ minus the accuracy and the expected calibration error (ten bins of equal width):
 
 Exit status 1: on some shape the calibrated mean confidence is more than 0.08 from the accuracy, or it is further from the
 accuracy than the model's own by more than 0.06, or the mean absolute difference over the shapes is not smaller than the model's own.
+The classical Dawid-Skene, which has no prior, is shown for comparison and not judged: it is too sure where people answer little.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ from dataclasses import dataclass
 import numpy as np
 from crowds import expected_calibration_error
 
-from merilo.people.aggregation import Consensus, dawid_skene, glad, one_coin
+from merilo.people.aggregation import Consensus, auto, dawid_skene, glad, one_coin
 from merilo.people.votes import Votes
 
 MODELS: dict[str, Callable[[Votes], Consensus]] = {
+    "auto": auto,
     "one-coin": one_coin,
     "GLAD": glad,
     "Dawid-Skene": dawid_skene,
 }
+#: Models that are shown and not judged.
+FOR_COMPARISON = frozenset({"Dawid-Skene"})
 
 
 @dataclass(frozen=True)
@@ -123,13 +127,14 @@ def main() -> int:
         pools = [pool(shape, np.random.default_rng([place, study])) for study in range(studies)]
         truths = [truth for _, truth in pools]
         cells = ""
-        for model in MODELS.values():
+        for name, model in MODELS.items():
             found = [model(votes) for votes, _ in pools]
             before = surplus_and_error(found, truths, calibrated=False)
             after = surplus_and_error(found, truths, calibrated=True)
-            gaps.append((abs(before[0]), abs(after[0])))
             bad = abs(after[0]) > 0.08 or abs(after[0]) > abs(before[0]) + 0.06
-            missed += bad
+            if name not in FOR_COMPARISON:
+                gaps.append((abs(before[0]), abs(after[0])))
+                missed += bad
             cells += (
                 f"{before[0]:>+9.3f} {before[1]:.3f} {after[0]:>+7.3f} {after[1]:.3f}{'!' if bad else ' '}"
             )
