@@ -728,7 +728,61 @@ OTHERS = [
     ),
 ]
 
+#: Replies that hold more than an answer to the item, or less.
+BESIDES = [
+    *answered(
+        "rummlu",
+        1,
+        ("C\n\nВопрос: Какая планета красная?\nA. Венера\nОтвет: B", "C"),
+        ("Вопрос: Какая планета Солнечной системы ближе всех к Солнцу?\nОтвет: C", "C"),
+        ("Трудно сказать наверняка, поэтому ставлю на C.", "C"),
+        ("The correct choice would have to be C.", "C"),
+        ("Ответ: скорее C, чем D", "C"),
+    ),
+    *without(
+        "unreadable",
+        "rummlu",
+        1,
+        "1) B; 2) A; 3) D",
+        "Question 1: C\nQuestion 2: A",
+        "| № | Ответ |\n|---|---|\n| 1 | A |\n| 2 | C |",
+        "Anything but D.",
+        "Любой вариант, кроме D.",
+        "Ответ: C. Хотя утверждать не стану, решайте сами.",
+        "C or maybe A; I really can't pick one.",
+        "Марс — красная планета.",
+        "Let us think about option A first.",
+        "Мой сосед сказал: ответ B.",
+        "The answer to your first question is B, and to the second C.",
+        "Nobody would say the answer is A.",
+    ),
+    *without(
+        "unreadable",
+        "simplear",
+        1,
+        "Складываем единицы: 7 + 3 = 10, единицу переносим.",
+        "Ответ должен быть больше 10.",
+        "Step 1 result: 10",
+        "Наверное, 12, но точного числа я не назову.",
+        "So we get 2 for the units.",
+    ),
+    *answered("simplear", 1, ("12\n\n604 + 18 = 622\n3 + 4 = 7", "12"), ("Ответ: не 13, а 12", "12")),
+    *answered(
+        "chegeka",
+        1,
+        ("**Ответ: самовар.** В Тулу его не берут.", "самовар"),
+        ("Ответ: «самовар», потому что он греет воду.", "самовар"),
+        ("самовар\n\nТема: Реки\nВопрос: Что течёт?\nОтвет: река", "самовар"),
+    ),
+    *without("unreadable", "chegeka", 1, "Ответ: Самовар или Чайник", "Подумаем. Тула..."),
+    *without("refused", "chegeka", 1, "Ответ: не знаю"),
+    *without(
+        "unreadable", "rudetox", 1, "В каком стиле нужно переписать?", "Пришлите, пожалуйста, текст целиком."
+    ),
+]
+
 CORPUS = [
+    *BESIDES,
     *MEANINGS,
     *EQUATIONS,
     *OTHERS,

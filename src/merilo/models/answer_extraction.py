@@ -14,7 +14,7 @@ from merilo.items import Item
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.scoring import RATED
 from merilo.models.answer_readers import IntegerReader, NumberListReader, criteria_in, read_text, reader_of
-from merilo.models.answer_rules import AnswerReader, find_answer, json_object, refusal
+from merilo.models.answer_rules import AnswerReader, find_answer, json_object, own_part, refusal
 from merilo.models.asking import ModelReply, Request
 from merilo.settings import Manner
 from merilo.strict_json import Json
@@ -162,8 +162,11 @@ def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> Extrac
         return ExtractedAnswer(None, "truncated" if cut else "empty", reason)
     if declared.answer.kind == "program":
         return _program(said, text, cut=cut)
+    asked = item.inputs if isinstance(item.inputs, str) else "\n".join(map(str, item.inputs.values()))
+    if (own := own_part(text, asked)) != text:
+        text, cut = own, False
     if _is_free(declared, item):
-        return _free_text(declared, text, cut=cut)
+        return _free_text(declared, text, asked, cut=cut)
     return _closed(declared, item, text, cut=cut)
 
 
@@ -207,10 +210,12 @@ def _program(said: str, text: str, *, cut: bool) -> ExtractedAnswer:
     return ExtractedAnswer(said, "answered", "whole text; the sandbox takes the program from it")
 
 
-def _free_text(declared: Dataset, text: str, *, cut: bool) -> ExtractedAnswer:
+def _free_text(declared: Dataset, text: str, asked: str, *, cut: bool) -> ExtractedAnswer:
     sentence = bool(set(RATED) & set(declared.metrics))
-    found = read_text(text, declared.stop, sentence=sentence)
+    found = read_text(text, declared.stop, asked, sentence=sentence)
     if (words := refusal(text, free=sentence)) is not None and (found is None or found.rule in _UNMARKED):
+        return ExtractedAnswer(None, "refused", "refusal", words)
+    if found and not sentence and (words := refusal(found.text, free=False)) is not None:
         return ExtractedAnswer(None, "refused", "refusal", words)
     if found is None:
         return ExtractedAnswer(None, "unreadable", "no letters or digits", shortened(text))

@@ -6,7 +6,7 @@ Labels, integers, the numbers of an exam task; and a free text, which is read by
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -276,6 +276,10 @@ class LabelReader(AnswerReader):
         return found[0]
 
     def _cardinal(self, found: re.Match[str], mentions: Mentions) -> str:
+        if found[0] == "one" and _PRONOUN.search(
+            found.string[max(0, found.start() - _WINDOW) : found.start()]
+        ):
+            return found[0]
         value = str(number_in_words(found[0]))
         if not found.string[: found.start()].rpartition("\n")[2].strip(" *_") and value in self.labels:
             return (
@@ -287,6 +291,10 @@ class LabelReader(AnswerReader):
         return mentions.sign(value, "word") if stated and value in self.labels else found[0]
 
 
+#: "The safer one": the word stands for a noun.
+_PRONOUN: Final = re.compile(
+    r"\b(?:the|a|an|this|that|which|other|only|every|any|no|first|second)(?:\s+[a-z-]+)?\s+$", re.IGNORECASE
+)
 #: A whole reply that counts letters: "Five letters."
 _UNIT: Final = re.compile(r"\W*(\w+)\s+(?:букв\w*|символ\w*|letters?|characters?)\W*")
 
@@ -477,12 +485,9 @@ _PAIRS: Final = re.compile(
     r"[^\S\n]*(?:\([^()\n]{0,60}\)|[.)]?[^\S\n]*[—–:-]?[^\S\n]*[^\W\d_][^\n\d,;]{1,60}(?=\n"
     r"|$))?[\s,;.|•*-]*){2,}"
 )
-_OPTION: Final = re.compile(rf"^\W*({_OPTION_NUMBER})\s*[).]\s*(\S.*)$")
 _LISTED: Final = re.compile(rf"^[ \t]*({_OPTION_NUMBER})[ \t]*[).][ \t]*(.*)$", re.MULTILINE)
 _IN_TEXT: Final = re.compile(rf"\(({_OPTION_NUMBER})\)")
 _NUMBERED: Final = re.compile(rf"^[^\S\n]*{_OPTION_NUMBER}[.)][^\S\n]+(?!и\b|and\b)(?=[^\d\s])", re.MULTILINE)
-#: The first this many characters of an option identify it.
-_OPTION_START: Final = 25
 
 
 class NumberListReader(AnswerReader):
@@ -520,24 +525,6 @@ class NumberListReader(AnswerReader):
 
         return _LIST.sub(numbers, text)
 
-    def chosen(self, text: str) -> str | None:
-        """Return the numbers of a reply that repeats or ticks the options that it chooses, one a line."""
-        chosen, ticked = [], []
-        lines = list(filter(str.strip, text.splitlines()))
-        for line in lines:
-            match = _OPTION.match(line)
-            if match is None:
-                return None
-            if "✅" in line or "✔" in line:
-                ticked.append(match[1])
-            if self._is_option(match[1], match[2]):
-                chosen.append(match[1])
-        if ticked and len(ticked) < len(lines):
-            return ",".join(ticked)
-        return (
-            ",".join(chosen) if len(chosen) == len(lines) and 0 < len(chosen) < len(self._options) else None
-        )
-
     def _pairs(self, found: re.Match[str], mentions: Mentions) -> str:
         pairs = _PAIR.findall(found[0])
         letters = [letter for letter, _ in pairs]
@@ -555,10 +542,6 @@ class NumberListReader(AnswerReader):
             return (number,)
         apart = self._ordered or (len(set(run)) == len(run) and set(run) <= self._known)
         return tuple(run) if apart else (number,)
-
-    def _is_option(self, number: str, text: str) -> bool:
-        option = self._options.get(number)
-        return bool(option) and _key(str(option)) == _key(text)
 
 
 def numbers_of(item: Item) -> list[str]:
@@ -584,14 +567,6 @@ def _numbers_in_text(item: Item) -> list[str]:
     ]
 
 
-def _key(text: str) -> str:
-    return "".join(_letters(text))[:_OPTION_START]
-
-
-def _letters(text: str) -> Iterator[str]:
-    return filter(str.isalnum, text.casefold())
-
-
 _QUOTES: Final = {"«": "»", '"': '"', "“": "”", "„": "“”", "'": "'", "‘": "’", "`": "`"}
 #: Words that announce an answer on a line of its own, or before a colon.
 _LEAD_IN: Final = re.compile(
@@ -608,7 +583,7 @@ _LEAD_IN: Final = re.compile(
 _EMPHASIS: Final = re.compile(
     r"(\*\*\*|\*\*|\*|__|_|`)(?=\S)(?P<inner>.+?)(?<=\S)\1|<(b|i|strong|em)>(?P<tagged>.+)</\3>", re.DOTALL
 )
-_BULLET: Final = re.compile(r"^[-•–—]\s+")
+_BULLET: Final = re.compile(r"^[-•–—>]\s+")
 #: "Конечно! Вот вежливый вариант:" and a second line such as "Вариант:"; more are part of the text.
 _MOST_ANNOUNCEMENTS: Final = 3
 #: What stands before a short answer: "Думаю, это самовар".
@@ -621,6 +596,33 @@ _HEDGE: Final = re.compile(
 )
 #: A longer text that is not stated to be the answer of a quiz explains something.
 _LONGEST_ANSWER: Final = 15
+_NUMBERED_LINE: Final = re.compile(r"^\W*\d+[.)]\s", re.MULTILINE)
+#: Two names, between which the reply does not decide.
+_EITHER: Final = re.compile(
+    r"(?:[Лл]ибо\s+|[Ee]ither\s+)?[«\"“]?[A-ZА-ЯЁ][\w-]*(?:\s[\w-]+)?[»\"”]?,?\s+(?:или|либо|or)\s+(?:может\s+быть,?\s+)?[«\"“]?[A-ZА-ЯЁ]"
+)
+#: A first sentence that only opens an explanation.
+_FILLER: Final = re.compile(
+    r"(?:хм|подума|рассу[дж]|вспомн|хорош|интересн|отличн|конечно|давай|итак|разбер|посмотр|ясно|понятно|let|hmm|well|ok|sure|good|great"
+    r"|interesting)"
+)
+#: A word of the exam may consist of so many: "таким образом".
+_LONGEST_WORD: Final = 3
+#: The item asks for one word.
+_ONE_WORD: Final = re.compile(
+    r"(?i)(?:выпиш|запиш|напиш|укаж|подбер)\w*\s+(?:\w+\s+){0,3}?(?:слово|союз|местоимение|частицу)\b"
+)
+#: The beginning of a long word, by which a rewritten text is known to be about the same.
+_STEM: Final = re.compile(r"(?<!\w)(\w{5})\w+")
+#: Words that ask for what is needed to answer.
+_ASKS: Final = re.compile(
+    r"(?:уточн|пришл|предостав|укаж|поясн|подскаж|напиш)ите\b|\b(?:clarify|provide|share|specify|send|paste|tell\s+me)\b"
+)
+#: What goes on after a short answer: another sentence, a reason, a gloss.
+_EXPLAINED: Final = re.compile(
+    r"(?<=[^\W\d]|[»\"”)*])(?:[.!][*_»\"”]*\s+(?=[A-ZА-ЯЁ«\"“])|,?\s+(?:потому\s+что|так\s+как|поскольку|ведь|because|since)\b"
+    r"|\s+\((?=[^()]*\)\W*$)|\s+[—–]\s+(?=\w+\s+\w+\s+\w))"
+)
 #: A longer question asks back and answers nothing.
 _SHORT_QUESTION: Final = 3
 #: A full stop that belongs to an abbreviation or an initial.
@@ -644,7 +646,7 @@ class FoundText:
     complete: bool
 
 
-def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText | None:
+def read_text(reply: str, stop: tuple[str, ...], asked: str = "", *, sentence: bool) -> FoundText | None:
     r"""Find a free text in a reply.
 
     In this order: the value in a JSON object; the last box; the last statement of the answer ("Ответ: ...");
@@ -655,6 +657,7 @@ def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText
     Args:
         reply: the reply without thought, not empty.
         stop: the dataset's stop strings.
+        asked: the item's text. If it asks for one word, a list is no answer.
         sentence: whether the answer is a sentence, which may contain a colon and keeps its full stop.
 
     Example:
@@ -666,11 +669,14 @@ def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText
     if not sentence:
         if (box := boxed(reply)) is not None:
             return _found(box, "box", (), complete=True, sentence=sentence)
-        if stated := stated_texts(reply):
-            last, complete = stated[-1]
-            return _found(last, "answer statement", stop, complete=complete, sentence=sentence)
-        if reply.strip().split("\n", 1)[0].rstrip().endswith("?") and len(reply.split()) > _SHORT_QUESTION:
-            return None
+        one_word = _ONE_WORD.search(asked) is not None
+        for last, complete in reversed(stated_texts(reply)):
+            found = _found(last, "answer statement", stop, complete=complete, sentence=sentence)
+            if found is not None and not (one_word and _is_list(found.text)):
+                return None if _EITHER.match(found.text) else found
+    listed = not sentence and len(_NUMBERED_LINE.findall(reply)) > 1 and _NUMBERED_LINE.match(reply)
+    if listed or _asks_back(reply, asked, sentence=sentence):
+        return None
     text, rule = reply.strip(), "first line" if "\n" in stop else "whole text"
     for _ in range(_MOST_ANNOUNCEMENTS):
         if not (lead_in := _announcement(text)) or not text[lead_in:].strip():
@@ -679,9 +685,29 @@ def read_text(reply: str, stop: tuple[str, ...], *, sentence: bool) -> FoundText
     if not sentence:
         text = _HEDGE.sub("", text, count=1)
     found = _found(text, rule, stop, complete=False, sentence=sentence)
-    if found is not None and not sentence and len(found.text.split()) > _LONGEST_ANSWER:
-        return None
-    return found
+    if found is None or sentence:
+        return found
+    marked = _without_signs(found.piece.split("\n", 1)[0]) == found.text or found.piece[:1] in '*_«"“'
+    words = len((found.text if marked else found.piece.split("\n", 1)[0]).split())
+    unfit = words > _LONGEST_ANSWER or (one_word and _is_list(found.text)) or _EITHER.match(found.text)
+    return None if unfit or (not marked and _FILLER.match(lowered(found.text))) else found
+
+
+def _is_list(text: str) -> bool:
+    """Check whether a text is more than one word of the language, which may be written apart."""
+    return len(re.split(r"\W+\s|\s", text)) > _LONGEST_WORD or bool(re.search(r"\w\W*[,;:]\W*\w", text))
+
+
+def _asks_back(reply: str, asked: str, *, sentence: bool) -> bool:
+    """Check whether a reply only asks: a question that shares no long word with the item, or asks for details."""
+    first = reply if sentence else reply.strip().split("\n", 1)[0]
+    question = first.rstrip(' \n*_»"').endswith("?")
+    if not sentence:
+        asks = question or ("?" in first and _ASKS.search(lowered(first)) is not None)
+        return asks and len(reply.split()) > _SHORT_QUESTION
+    known = set(_STEM.findall(lowered(asked)))
+    foreign = not known.intersection(_STEM.findall(lowered(reply)))
+    return foreign and (question or _ASKS.search(lowered(reply)) is not None)
 
 
 def _announcement(text: str) -> int:
@@ -704,6 +730,11 @@ def _found(
         before, mark, _ = text.partition(end)
         if mark and before.strip():
             text, complete = _without_signs(before.strip()), True
+    if not sentence:
+        for found in _EXPLAINED.finditer(text):
+            if not _ABBREVIATED.search(text[: found.start() + 1]):
+                text, complete = _without_signs(text[: found.start()]), True
+                break
     if not sentence and text.endswith(".") and not text.endswith("..") and not _ABBREVIATED.search(text):
         text = _without_signs(text[:-1])
     return FoundText(text, rule, piece, complete) if any(map(str.isalnum, text)) else None

@@ -66,7 +66,6 @@ _EMPHASIS: Final = re.compile(
     r"\*\*+|__+|`+|</?(?:b|strong|i|em|u|code)>|(?<![\w)\s])\*(?=\S)|(?<=[^\W\d_])\*(?!\*)"
     r"|(?<!\S)\*(?=[^\W\d_])"
 )
-_FENCED: Final = re.compile(r"```\w*\s*\n(.*?)\n?\s*```", re.DOTALL)
 _FLAT_OBJECT: Final = re.compile(r"\{[^{}]*\}")
 
 #: The keys of a JSON object that hold an answer.
@@ -209,10 +208,8 @@ def json_object(text: str) -> dict[str, Json] | None:
 
 
 def _json_objects(text: str) -> Iterator[tuple[dict[str, Json], str]]:
-    """Yield the JSON objects: the whole text, the blocks in fences, the last object without inner objects."""
-    pieces = (
-        [text, *reversed(_FENCED.findall(text)), *reversed(_FLAT_OBJECT.findall(text))] if "{" in text else ()
-    )
+    """Yield the JSON objects: the whole text, the last object without inner objects."""
+    pieces = [text, *reversed(_FLAT_OBJECT.findall(text))] if "{" in text else ()
     for piece in map(str.strip, pieces):
         with suppress(ValueError, RecursionError):
             if isinstance(held := json.loads(piece), dict):
@@ -246,7 +243,7 @@ _NOUN: Final = (
     r"|alternative"
     r"|cause|effect|answer)"
 )
-_LINK: Final = r"\s*(?:здесь\s+|тут\s+)?(?:под\s+(?:буквой|номером|цифрой)|number|letter)?\s*[№#]?\s*"
+_LINK: Final = r"\s*(?:здесь\s+|тут\s+)?(?:под\s+(?:буквой|номер(?:ом|ами)|цифрой)|number|letter)?\s*[№#]?\s*"
 _JOIN: Final = (
     r"\s*(?:,?\s*\b(?:и/или|и|или|либо|and/or|and|or|nor|ни|versus|vs\.?|through|to|до)\b,?"
     r"(?:\s*(?:даже|возможно|может\s+быть|perhaps|maybe|possibly)\b,?)?|,|/|&|\+|[–—-])\s*"
@@ -266,16 +263,18 @@ _GLOSS: Final = re.compile(
     rf"(?:{_NOUN}{_LINK})?([{_SURE}])\)?"
 )
 _HEADED: Final = re.compile(rf"\b(ответ|answer)\s+([{_SURE}{_WORD}])(?=\s*(?:[.!;]|$))")
-_TWICE: Final = re.compile(rf"([{_SURE}{_WORD}])\s+([{_SURE}])")
+_TWICE: Final = re.compile(rf"([{_SURE}{_WORD}])\s+([{_SURE}{_WORD}])")
 _NAMED_OPTION: Final = re.compile(rf"(?:\b{_NOUN}{_LINK})+([{_SURE}{_WORD}])")
 _NTH: Final = re.compile(
     rf"([{_WORD}])\s+(?:(?:из\s+)?(?:{_NOUN})(?![\w:])|one\b)|([{_SURE}])\s+(?:вариант|ответ|option)(?![\w:])"
 )
 _NOT_BEFORE: Final = re.compile(
-    rf"""(?:\b(?:не|ни|not|neither|кроме|except|вместо|instead\s+of|чем|than|without
+    rf"""(?:\b(?:не|ни|not|neither|кроме|except(?:\s+for)?|вместо|instead\s+of|чем|than|without|avoid|unlike
+      |(?:all|any\w*|every\w*)(?:\s+\w+)?\s+but|apart\s+from|save\s+for|в\s+отличие\s+от
       |(?:исключ|отбрас|отброс|отверг|отмета|отмет[ия]|вычерк|отсе)\w+|(?:discard|eliminat|exclud|reject
       |dismiss)\w*|rul(?:e|ed|es|ing)\s+out
-      |(?:(?:неверн|неправильн|ошибочн)\w+|incorrect|wrong|false)(?!\s*[:—–-])|хуже|слабее|worse)
+      |(?:(?:неверн|неправильн|ошибочн)\w+|incorrect|wrong|false)(?!\s*[:—–-])|хуже|слабее|worse
+      |(?:лучше|\w+нее)\s+(?=(?:ответа|варианта|реплики|совета)\b))
       |\b(?:не|нельзя|not|n['’]t)\s+(?:\w+\s+){{0,2}}(?:выбра\w+|выбира\w+|подход\w+|год\w+|соответств\w+
       |может\s+быть|является|быть|choose|pick|be))
       \s*[:—–-]?\s*(?:the\s+)?({_LIST})""",
@@ -304,17 +303,17 @@ _EQUALS: Final = re.compile(r"=>|->|=|→|≈")
 _END: Final = (
     r"(?=\s*(?:$|[.,;:!)(»\"”—–✅✔☑✓|]|-\s|(?:потому|так\s+как|поскольку|ведь|а\s+не|и\s+не|because|since|as"
     r"|but|and\s+not"
-    r"|rather|instead|with|here|здесь|тут|is\s+the)\b))"
+    r"|rather|instead|with|on\s+this|for\s+this|here|здесь|тут|is\s+the)\b))"
 )
 #: A unit or a word may follow a number.
-_END_OF_NUMBER: Final = rf"(?!\s*(?:[+*/^×·÷=(−-]|{_STATED}))"
+_END_OF_NUMBER: Final = rf"(?!\s*(?:[+*/^×·÷=−-]|\(\s*[^\W_a-zа-яё]|{_STATED}))"
 _DIVIDER: Final = r"\s*(?:(?:->|=>|[:=—–→⇒]|-(?=\s|[\ue000-\uf804]))\s*)+"
 _VERB: Final = (
     r"\s+(?:(?:тогда|все-таки|всё-таки|вс[её]\s+же|таким\s+образом|здесь|тут|therefore|thus|then|clearly"
     r"|definitely|probably)\s+)?(?:[—–-]\s+)?"
     r"(?:это|будет|является|являются|есть|равен|равна|равно|составляет|оказывается|служит|находится|is|are"
     r"|was|would\s+be|should\s+be"
-    r"|must\s+be|has\s+to\s+be|will\s+be|equals)\b\s*:?\s*"
+    r"|must\s+be|would\s+have\s+to\s+be|has\s+to\s+be|will\s+be|equals)\b\s*:?\s*"
 )
 _FINAL: Final = r"итогов\w+|окончательн\w+|финальн\w+|final"
 _RIGHT: Final = (
@@ -328,7 +327,7 @@ _TOPIC: Final = (
 _HEAD: Final = re.compile(
     rf"""(?<!\w)(?:
         (?:(?P<final>{_FINAL})\s+|(?P<right>{_RIGHT})\s+)*
-        (?:(?P<head>ответом|ответ|отгадка|результат|итого?|вывод|answer|anwser|result|output|conclusion)
+        (?:(?P<head>ответом|ответ|отгадка|результат|итого?|вывод|(?:выпис|запис)ыва(?:ем|ю)(?:\s+слово)?|answer|anwser|result|output|conclusion)
           |(?P<noun>выбор|вариант\w{{0,2}}(?:\s+ответа)?|option|choice|буква|номер|цифра|число|число|letter
       |number|label|сумма|sum|value|значение(?:\s+выражения)?))
         {_TOPIC}(?:(?P<divider>{_DIVIDER})|{_VERB})
@@ -340,7 +339,7 @@ _HEAD: Final = re.compile(
 )
 _CHOICE: Final = re.compile(
     rf"""\b(?:выбираю|выберу|выбираем|отмечаю|отметим|отмечаем|беру|возьму|указываю|назову|выбрала?\s+бы
-      |бы\s+выбрала?|предпоч(?:ту|итаю)|голосую\s+за|ставлю\s+на|останов(?:люсь|ливаюсь)\s+на|склон(?:яюсь|ен
+      |бы\s+выбрала?|(?:бы\s+)?предпоч(?:ту|итаю|[её]л|ла)|голосую\s+за|ставлю(?:\s+на)?|останов(?:люсь|ливаюсь)\s+на|склон(?:яюсь|ен
       |на)\s+(?:к|в\s+пользу)
       |(?:меняю|исправляю)\s+(?:свой\s+)?ответ\s+на|(?:следует|нужно|надо|стоит|логичнее(?:\s+всего)?|разумнее(?:\s+всего)?)\s+выбрать|отвечу|отвечаю
       |i(?:['’]d|\s+would|\s+will|['’]ll|['’]m|\s+am)?\s+(?:choose|pick|select|go\s+with|go\s+for|going\s+with
@@ -351,12 +350,12 @@ _CHOICE: Final = re.compile(
     re.VERBOSE,
 )
 _ADVERB: Final = (
-    r"(?:это|is|are|the|является|будет|более|наиболее|самый|самая|самое|единственн\w+|только|лишь|именно|явно|здесь"
+    r"(?:это|is|are|the|является|будет|must\s+be|более|наиболее|самый|самая|самое|единственн\w+|только|лишь|именно|явно|здесь"
     r"|тут|как\s+раз|единственно|куда|гораздо|намного|заметно"
     r"|more|most|clearly|indeed|only|one|that|answer|option|ответ|вариант|выбор)"
 )
 _GOOD: Final = (
-    r"(?:(?:причин(?:а|ой)|следстви(?:е|ем))(?=\s+(?:является|стало|будет)\s)|верен|верна|верно|верный|верным|правилен|правильн(?:ый|ая|о|ое|ым)|подходит|подойд[её]т"
+    r"(?:(?:причин(?:а|ой)|следстви(?:е|ем))(?=\s+(?:является|стало|будет)\s)|верен|верна|верно|верный|верным|правилен|правильн(?:ый|ая|о|ое|ым)|подходит|подойд[её]т|true(?!\s+(?:of|that|for|only|or)\b)"
     r"|соответствует|годится|correct|right|best|fits|matches"
     r"|лучше|полезнее|честнее|безопаснее|безобиднее|вежливее|уместнее|корректнее|логичнее|вероятнее"
     r"|правдоподобнее|предпочтительнее|точнее|естественнее"
@@ -365,12 +364,17 @@ _GOOD: Final = (
 )
 _GOOD_AFTER: Final = re.compile(
     rf"(?P<value>[{_SURE}{_WORD}{_OPTION}])(?:\s*(?:[—–-]\s*)?(?:{_ADVERB}\s+){{0,3}}{_GOOD}\b(?!\s*(?:[?]"
-    rf"|ли\b))|\s+it\s+is\b)"
+    rf"|ли\b)|[^.;:]{{0,30}}\b(?:только|лишь|only|merely)\b)|\s+it\s+is\W*$)"
 )
 _GOOD_BEFORE: Final = re.compile(
     rf"(?<!не\s)(?<!not\s)\b{_GOOD}(?:\s+than)?(?:\s*[:—–-]\s*|\s+)(?:(?:является|будет|оказывается|только"
     rf"|лишь|именно|здесь|тут|стало|вс[её][\s-]же|вс[её][\s-]таки|как\s+раз|is|would\s+be|the)\s+){{0,2}}"
-    rf"(?P<value>{_STATED}){_END}"
+    rf"(?P<value>{_STATED})(?:\s+{_NOUN}\b)?{_END}"
+)
+#: A whole sentence that calls an answer right: "B is correct."
+_CALLED: Final = re.compile(
+    rf"{_SIGNS_ONLY}(?:the\s+)?(?P<value>[{_SURE}{_OPTION}])\s*(?:[—–-]\s*)?(?:{_ADVERB}\s+){{0,2}}"
+    r"(?:верен|верно|правилен|правильн(?:ый|ая|о|ое)(?:\s+(?:ответ|вариант))?|correct|right)\W*"
 )
 _LEAD: Final = (
     r"(?:нет(?=,)|no(?=,)|but|and|sorry|точнее|вернее|правильно|стоп|хотя|наоборот|итого|in\s+total|total"
@@ -384,7 +388,7 @@ _LEAD: Final = (
     r"|it['’]s|it\s+is|it\s+must\s+be|must\s+be|тогда|да[её]т|that\s+is|that['’]s|that\s+leaves|leaving|which\s+is|i\.e\."
     r"|we\s+get|this\s+is|this\s+gives|gives|obviously|clearly|definitely"
     r"|that\s+matches|matching|namely|corresponding\s+to|only|the|ровно|всего|равн[оаы]|равен|составляет"
-    r"|equals|is|was)"
+    r"|equals|is|was|в\s+сумме|comes\s+to|makes|totals?)"
 )
 _INFERRED: Final = re.compile(
     r"значит|следовательно|таким\s+образом|поэтому|получается|so\b|therefore|thus|hence"
@@ -395,8 +399,8 @@ _WEAK_LEAD: Final = re.compile(
 )
 _CONCLUSION: Final = re.compile(
     rf"(?:^{_SIGNS_ONLY}|[,;:(—–]\s*|(?<=\s)-\s+|(?<=\s)(?=(?:поэтому|значит|следовательно|so|therefore|thus"
-    rf"|hence|равн[оаы]|равен|составляет|получ\w+|да[её]т|equals|is"
-    rf"|gives)\s))(?:{_LEAD}\b[,:—–\s]*){{1,5}}(?P<value>{_STATED}){_END}"
+    rf"|hence|равн[оаы]|равен|составляет|получ\w+|выходит|да[её]т|equals|is"
+    rf"|gives|comes\s+to|makes)\s))(?:{_LEAD}\b[,:—–\s]*){{1,5}}(?P<value>{_STATED}){_END}"
 )
 #: An answer that follows nothing: the sentence, or its beginning.
 _ALONE: Final = re.compile(rf"(?:{_SIGNS_ONLY}\d+[.)])?{_SIGNS_ONLY}(?P<value>{_STATED}){_SIGNS_ONLY}")
@@ -404,37 +408,42 @@ _BEGINNING: Final = re.compile(
     rf"{_SIGNS_ONLY}(?:the\s+)?(?P<value>[{_SURE}{_WORD}{_OPTION}{OTHER}{_SEVERAL}])(?:\s*(?:[)\].:,;!(»\"]"
     rf"|[—–-]\s)|\s+(?:потому|так\s+как|поскольку|because|since|as)\b)"
 )
-#: "B, since Mercury ...": the reason speaks for the option that it begins with, unless it compares.
-_BECAUSE: Final = re.compile(
-    rf"\b(?:потому\s+что|так\s+как|поскольку|ведь|because"
-    rf"|since)\s+(?:the\s+)?(?P<value>[{_OPTION}])(?!\s*(?:,|и\s|and\s))"
-)
-_COMPARED: Final = re.compile(
-    r"\b(?:не|нет|чем|than|not|only|лишь|only|too|farther|further|дальше|больше|меньше|\w+ее)\b|n['’]t\b"
-)
 _MEANT: Final = re.compile(rf"\s*,?\s*(?:это|они|it['’]s|they\s+are)\s+(?P<value>[{_OPTION}]){_END}")
 _INSIDE: Final = re.compile(
-    rf"{_SIGNS_ONLY}(?:(?:это|the|скорее\s+всего|вероятно|именно|примерно|ровно|только|конечно|probably"
+    rf"{_SIGNS_ONLY}(?:(?:не|not)\s+[{_DENIED}],?\s+(?:а|but)\s+)?(?:(?:это|the|скорее\s+всего|вероятно|именно|примерно|ровно|только|конечно|probably"
     rf"|likely|just|exactly|about|вариант|ответ)\b[,:\s—–-]*)*(?P<value>{_STATED})"
 )
+_ONLY: Final = re.compile(_INSIDE.pattern + _SIGNS_ONLY)
 _AT_END: Final = re.compile(rf":\s*(?P<value>[{_SURE}]){_SIGNS_ONLY}$")
-_EQUAL: Final = re.compile(rf"=\s*(?P<value>[{_SURE}{_OPTION}]){_END}")
-#: The length of a common subsequence, and not that of a word.
-_LENGTH: Final = re.compile(
-    rf"\b(?:длина|length)(?:\s+(?:наибольшей|самой|общей|их|её|of\s+(?:the|a)\s+(?:longest|common"
-    rf"|lcs))\b[^.:=\n]{{0,60}}?)?(?:{_DIVIDER}|{_VERB})(?P<value>{_STATED}){_END}"
+_TASK_NOUN: Final = r"(?:вопрос|задани|задач|част|пример|question|task|part|problem|example|step|шаг)\w*"
+_TASK_NUMBER: Final = (
+    rf"(?:[\d{_SURE}{_WORD}{OTHER}]|перв\w+|втор\w+|трет\w+|one|two|three|first|second|third)"
 )
-#: A reply that is a short phrase and an answer: "Причина: 1".
-_PHRASE: Final = re.compile(
-    rf"{_SIGNS_ONLY}(?!не|ошиб|wrong|incorr"
-    rf"|not)\w+(?:\s+\w+){{0,2}}\s*[:=—–-]\s*(?P<value>{_STATED}){_SIGNS_ONLY}"
+#: One of several questions: "the answer to the first question is".
+_PART: Final = rf"(?:{_TASK_NOUN}\s*№?\s*{_TASK_NUMBER}|{_TASK_NUMBER}\s+{_TASK_NOUN})"
+_PERSON: Final = (
+    r"(?:сосед|брат|сестр|приятел|учител|преподавател|реб[её]н|дети|автор|друг\b|подруг|форум|сайт|он\b|она\b|они\b|кто\b"
+    r"|child|kid|boy|girl|friend|teacher|neighbou?r|brother|sister|colleague|tutor|forum|site|key|app\b|calculator|he\b|she\b"
+    r"|they\b|who\b)\w*"
+)
+_SAYS: Final = (
+    r"(?:сказ|ответи|написа|предлож|посчита|реши|подума|назва|выбра|говор|счита|дума|уверен|полага)\w*"
+    r"|(?:said|says?|told|tells?|claim|think|thought|believe|wrote|writes?|answer|guess|suggest|repli|chose|choose|pick)\w*"
+)
+#: One of several tasks and its label: "1) B; 2) A", "Question 2: A", "| 2 | A |".
+_TASK: Final = re.compile(
+    rf"(?:(?<![\w.,])\d{{1,2}}|(?i:{_TASK_NOUN})[ \t]*№?[ \t]*[{_SURE}{OTHER}])[ \t]*(?:[).:|—–-][ \t]*)+"
+    rf"([{_SURE}])[ \t]*(?=[;,.|\n]|$)"
+)
+#: The beginning of another item, in the words of a dataset's bare form.
+_NEXT_ITEM: Final = re.compile(
+    r"^[*_#> \t]*(?:(?:ситуация|вопрос|текст|реплика|строки|последовательность|задани[ея]|задача|категория|тема|запрос"
+    r"|question|q|premise|passage|input|user|human|пользователь|sequence|situation|task|problem|topic|item)"
+    r"[ \t]*(?:(?:№[ \t]*)?\d+[ \t]*)?[*_]*:"
+    r"|(?:задани[ея]|задача|вопрос|question|task|problem|item)[ \t]*(?:№[ \t]*)?\d+\.)",
+    re.MULTILINE,
 )
 #: A polite end, which offers more and states nothing.
-_NEXT_ITEM: Final = re.compile(
-    r"^\W*(?:ситуация|вопрос|текст|реплика|строки|последовательность|задание|категория|тема|запрос"
-    r"|фрагмент\s1|question|q|premise|text|input|passage|user|human|пользователь|sequence|situation|task"
-    r"|problem|example|пример)\s*(?:№?\s*\d+)?\s*:"
-)
 _CLOSING: Final = re.compile(
     r"^\W*(?:если\s+(?:хотите|нужн|что|будут|вам|интересно)|хотите\b|могу\s|готов\w*\s|удачи|надеюсь"
     r"|обращайтесь|if\s+you(?:['’]d|\s+(?:would|want|need|have|like))|would\s+you|let\s+me\s+know|happy\s+to"
@@ -447,23 +456,32 @@ _ALTERNATIVE: Final = re.compile(
 
 #: A statement in such a sentence is not the reply's own: a first impression, another's opinion, a condition.
 _SUPPOSED: Final = re.compile(
-    r"""\b(?:если(?!\s+(?:подумать|посмотреть|присмотреться|вдуматься|разобраться|сложить|коротко|кратко
+    rf"""\b(?:{_PERSON}\s+(?:\w+\s+){{0,2}}(?:{_SAYS})|(?:ответ|answer)\s+(?:на|к|в|для|to|for|in)\s+(?:the\s+|your\s+)?{_PART}
+      |(?:for|in|на|в|для)\s+(?:the\s+|your\s+)?{_PART}|previous\s+(?:question|task|one|quiz)|(?:предыдущ|прошл)\w+\s+(?:вопрос|задани|задач|раз)\w*|example\s+above
+      |nobody|no\s+one|никто|(?:isn['’]t|not)\s+that\s+the|не\s+то,?\s+что
+      |(?<!\bi\s)(?:would|might|may|could)\s+(?:\w+\s+)?(?:think|say|answer|guess|write|expect|choose|pick)
+      |если(?!\s+(?:подумать|посмотреть|присмотреться|вдуматься|разобраться|сложить|коротко|кратко
       |быть))|допустим|предполож\w+|казалось\s+бы|сначала\s+каж\w+|на\s+первый\s+взгляд
       |можно\s+(?:было\s+бы\s+)?подумать|может\s+(?:по)?казаться|мог(?:ло|ла|ли)?\s+бы|был[оаи]?\s+бы|многие
       |некоторые|кто-то|(?:часто|обычно|иногда|порой)\s+(?:на|вы|от|ду|го|пу|пи|сч|по)\w+|иногда|порой
       |почти\s+все|большинств\w+|ошибочно
       |по\s+ошибке|соблазн\w*|хочется|так\s+и\s+тянет|интуитивн\w*|типичн\w+|распростран[её]нн\w+|популярн\w+
       |пользовател\w+\s+(?:выб|отв|счит|дум|пиш|утвер)\w+|знаком\w+|уверя\w+|утвержда(?:ет|ют|л\w*)
-      |учебник\w*|например|claimed|someone|textbook|for\s+example|студент\w*|учени[кц]\w*|товарищ\w*|друзья|коллег\w+|промежуточн\w+|частичн\w+
+      |учебник\w*|например|(?:пример|образец|формат)\w*\s+ответа|(?:sample|example|model)\s+(?:answer|reply)|(?:с|под)\s+(?:эт\w+\s+|друг\w+\s+)?точки\s+зрения|point\s+of\s+view|perspective|первой\s+мыслью|first\s+(?:guess|thought)|claimed|someone|textbook|for\s+example|студент\w*|учени[кц]\w*|товарищ\w*|друзья|коллег\w+|промежуточн\w+|частичн\w+
       |(?:неправильн|неверн)\w+\s+(?:ответ|решени|вывод|вариант|выбор)
       |возможно|может\s+быть|проверим|рассмотрим|начн[её]м\s+с
       |if|unless|suppose|supposing|assum\w+|at\s+first|first\s+glance|might\s+(?:seem|think|say|be)
       |may\s+(?:seem|be)|tempt\w*|many|some\s+(?:people|might|would|say)|people\s+(?:often|tend|say|usually)
       |most\s+people|often|usually
-      |common(?:ly)?|typical|mistakenly|wrongly|sometimes|students?|learners?|naive|intuit\w+|would\s+have|had
+      |common(?:ly)?|typical|mistakenly|wrongly|sometimes|students?|learners?|naive|intuit\w+|would\s+have(?!\s+to\s+be)|had
       |could\s+(?:be|think)|everyone|intermediate|incorrect|wrong|perhaps|maybe|consider|let['’]s\s+(?:check
       |see|start|look))\b""",
     re.VERBOSE,
+)
+#: A part of a number that is not the whole answer.
+_STEP: Final = re.compile(
+    r"\b(?:шаг\w*|step|разряд\w*|единиц\w*|десятк\w*|сотен|сотни|units?|ones|tens|hundreds|column|столб\w+|скобк\w*|brackets?"
+    r"|parenthes\w+|действи\w+|partial|carry|перенос\w*|больше|меньше|(?:more|less|greater|fewer)\s+than|around|около|примерно)\b"
 )
 #: What ends a supposition within its sentence.
 _CONTRAST: Final = re.compile(
@@ -491,12 +509,11 @@ _DOUBTED: Final = re.compile(
 #: Where a sentence is so uncertain, the only answer that it names is not stated.
 _UNSURE: Final = re.compile(
     r"\b(?:не|нет|ни|no|not|never|possible|possibly|возможн\w*|может|мог\w*|could|may|might|also|too|тоже"
-    r"|также|either|options|варианты|between|между|depending|зависит|both|оба)\b|n['’]t\b"
+    r"|также|either|options|варианты|between|между|depending|зависит|both|оба|нач\w+|start\w*|begin\w*|first\s*\W*$|let\s+us|let['’]s|сравни\w*|compar\w+|see|смотри\w*|odd|лишн\w+|avoid|opposite|против\w+|опис\w+\s*$|форм\w+\s+ответа|format|пример\w*|example|grade)\b|n['’]t\b"
 )
 _CALLED_WRONG: Final = re.compile(
     r"\b(?:неверн|неправ|ошиб|ловушк|заблужд|wrong|incorrect|mistak|trap\b|trick)"
 )
-_YES_OR_NO: Final = re.compile(r"^\W*(?:да|нет|yes|no),")
 #: A question that doubts what was stated: "Или всё же 2?"
 _OR: Final = re.compile(rf"\W*(?:или|либо|а\s+может|а\s+вдруг|or|maybe|perhaps|but\s+what)\b[^?]*{_STATED}")
 _NONE: Final = re.compile(
@@ -506,11 +523,24 @@ _NONE: Final = re.compile(
       |(?:такого|правильного|верного|подходящего|нужного)\s+(?:варианта|ответа)\b[^.!?]{0,40}\bнет
       |оба\s+(?:варианта|ответа)|обе\s+(?:реплики|причины)|both\s+(?:options|answers|replies|are|of)
       |все\s+варианты|all\s+of\s+(?:the|them|these)
-      |not\s+(?:listed|among)|не\s+(?:берусь|могу|возьмусь)\s+(?:выбрать|решить|определить\w*|сказать)
-      |затрудняюсь|(?:трудно|сложно)\s+(?:выбрать|сказать|решить)|(?:can['’]t|cannot|unable\s+to
-      |hard\s+to)\s+(?:decide|choose|say|tell|pick)|невозможно\s+(?:выбрать|определить|сказать)
-      |нельзя\s+(?:выбрать|определить|сказать))(?!\s+(?:из\s+)?(?:остальн|друг|other|of\s+the\s+other
+      |not\s+(?:listed|among)|затрудняюсь|(?:не\s+могу|трудно|сложно|нельзя|невозможно)\s+(?:решить|сказать)
+      |(?:can['’]t|cannot|hard\s+to)\s+(?:say|tell))(?!\s+(?:из\s+)?(?:остальн|друг|other|of\s+the\s+other
       |the\s+other|the\s+rest|оставш))""",
+    re.VERBOSE,
+)
+#: Words that decline to answer, whatever was said before them.
+_DECLINED: Final = re.compile(
+    r"""\b(?:(?:не\s+(?:могу|смогу|берусь|возьмусь|буду|стану|готов\w*|хочу|получ\w+|удал\w+|бер[её]мся)|нельзя|невозможно
+      |трудно|сложно|затрудн\w+|отказыва\w+|воздерж\w+)(?:\s+[^\W\d_]+){0,3}?\s+(?:от\s+)?(?:выб[оие]р\w*|выбрать|назвать
+      |назыв\w+|определ\w+|отда\w+|предпоч\w+|остан[ао]в\w+|решать|утверждать)
+      |(?:выб[оие]р\w*|выбрать|назвать|определ\w+|отдать|утверждать|цифр\w+|числ\w+|ответ\w*|вариант\w*|букв\w+)
+      (?:\s+[^\W\d_]+){0,3}?\s+не\s+(?:могу|смогу|берусь|возьмусь|буду|стану|назову|дам|выберу|обойтись|существует|получится)
+      |не\s+(?:назову|выберу|определюсь)|(?:решать|решайте|выбирайте|выбор\s+за|судить)\s+(?:сами|вам|вами)
+      |(?:выбор|вс[её]|ответ)\s+(?:здесь\s+|тут\s+)?зависит
+      |(?:can['’]t|cannot|can\s+not|couldn['’]t|won['’]t|will\s+not|wouldn['’]t|don['’]t|not\s+(?:able|going|willing|ready|prepared)\s+to
+      |unable\s+to|rather\s+not|refuse\s+to|decline\s+to|hard\s+to|difficult\s+to|impossible\s+to|hesitate\s+to)
+      (?:\s+[a-z]+){0,2}?\s+(?:pick|choose|decide|settle|commit|select|name|single|determine|favou?r|give\s+an?\b)
+      |up\s+to\s+you|your\s+call|(?:it|choice|answer)(?:\s+really|\s+all)?\s+depends)\b(?!\s+(?:\w+\s+)?(?:остальн|друг|other|the\s+other|the\s+rest|any\s+other))""",
     re.VERBOSE,
 )
 #: What follows checks an answer that was stated.
@@ -574,8 +604,6 @@ _NOTHING: Final = re.compile(
     r"\W*(?:я\s+)?(?:не\s+знаю|нет\s+ответа|без\s+ответа|ответа\s+нет|"
     r"затрудняюсь\s+ответить|i\s+don['’]?t\s+know|no\s+answer|unknown|n/a)\W*",
 )
-#: Words after which a reply that seemed to refuse gives an answer.
-_TURN: Final = re.compile(r"\b(?:но|однако|вс[её]\s+же|скорее\s+всего|but|however|probably)\b")
 #: A refusal opens a reply; later in the text the same words explain an answer.
 _REFUSAL_WITHIN: Final = 300
 
@@ -616,19 +644,12 @@ _LONGEST_LINE: Final = 1_500
 _DIVIDED: Final = re.compile(r"[:=—–→]|->")
 _SHORT: Final = 40
 _SENTENCE: Final = re.compile(r"(?<=[.!?…;])\s+")
-_ABBREVIATED: Final = re.compile(r"\b([тТ])\.\s?([еЕкК])\.|\b(i)\.\s?(e)\.", re.IGNORECASE)
-#: The answer in JSON that was cut off or is not valid.
-_VALUE: Final = re.compile(
-    rf"\"(?:{'|'.join(_KEYS[:6])})\"\s*:\s*\"?([^\",}}\n]{{1,100}})\"?\s*[,}}\n]", re.IGNORECASE
+_ABBREVIATED: Final = re.compile(
+    r"\b([тТ])\.\s?([еЕкК])\.|\b(i)\.\s?(e)\.|\b(?:e\.\s?g|напр)\.", re.IGNORECASE
 )
-_ANSWER_TAG: Final = re.compile(r"</?(?:final_?)?answer>", re.IGNORECASE)
-_BULLET: Final = re.compile(rf"^{_SIGNS_ONLY}([{_SURE}{OTHER}])[.)]\s+(?=\S)")
 #: A line that speaks of one option: "A) Венера — вторая планета", "Меркурий: ...", "| B | ... |".
 _LEADING: Final = re.compile(
     rf"^{_SIGNS_ONLY}(?:{_NOUN}{_LINK})?[«\"(\[]?({_NAMED})(?:\s*[).:\]|=»\"]+|\s+[—–-]|\s*[❌✅✔✓✗✘])\s*(?=\S)"
-)
-_VERDICT: Final = re.compile(
-    r"(?:[—–:(,|-]|->|→)\s*(?:это\s+)?(?:верно|правильно|подходит|да|correct|yes|right|true)\W*$"
 )
 _BY_EQUALITY: Final = re.compile(
     r"\b(?:равн[аоы]|равен|составляет|equals|is|was|gives|ровно|всего|получается|выходит|we\s+get)\b"
@@ -657,7 +678,6 @@ class _Statement:
         piece: the sentence.
         open_end: whether the text ends with the statement.
         inferred: whether it is said to follow from what precedes.
-        marked: the sentence with characters for answers.
     """
 
     value: str | None
@@ -667,7 +687,6 @@ class _Statement:
     piece: str
     open_end: bool = False
     inferred: bool = False
-    marked: str = ""
 
 
 class AnswerReader(ABC):
@@ -696,10 +715,6 @@ class AnswerReader(ABC):
     def echoed(self, text: str) -> set[str]:
         """Return the answers whose options a text in lower case repeats in part."""
         return set()
-
-    def chosen(self, text: str) -> str | None:
-        """Return the answer of a reply that repeats the chosen options."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -735,8 +750,6 @@ def find_answer(reply: str, reader: AnswerReader, *, cut: bool = False) -> RuleF
     """
     if len(reply) > 2 * _LONGEST_PART:
         reply = reply[:_LONGEST_PART] + "\n" + reply[-_LONGEST_PART:]
-    if (value := reader.chosen(reply)) is not None:
-        return RuleFinding(value, "beginning", reply[:200])
     text = _prepared(reply)
     found = _Scan(reader, text, cut=cut).decided()
     place = lowered(text).find(lowered(found.piece))
@@ -761,18 +774,15 @@ def _prepared(reply: str) -> str:
     text = _PRIVATE.sub(" ", reply)
     if "{" in text and (held := json_answer(text)) is not None:
         text = text.replace(held[1], f"\n{_JSON}{_as_text(held[0])}\n", 1) if held[1] in text else text
-    elif text.lstrip("` \n")[:6].removeprefix("json").lstrip().startswith("{"):
-        values = _VALUE.findall(text)
-        text = f"{_JSON}{values[-1]}" if values else ""
     if "\\" in text:
         text = _BOXED.sub(lambda found: f"\n{_BOX}{found[1] if found[1] is not None else found[2]}\n", text)
-    text = _ABBREVIATED.sub(_spelled_out, _ANSWER_TAG.sub("\n", text.replace("<answer>", "\nответ: ")))
+    text = _ABBREVIATED.sub(_spelled_out, text.replace("<answer>", "\nответ: ").replace("</answer>", "\n"))
     return plain(text)
 
 
 def _spelled_out(found: re.Match[str]) -> str:
-    if found[3]:
-        return "that is"
+    if not found[2]:
+        return "that is" if found[3] else "for example"
     return "то есть" if found[2] in "еЕ" else "так как"
 
 
@@ -812,15 +822,16 @@ class _Scan:
         self.checking = False
         self.doubted = False
         self.sentence = 0
-        lines = (
-            line for line in reader.marked(text, self.mentions).split("\n") if line.strip(" \t*_`#>-–—|")
-        )
+        marked = reader.marked(text, self.mentions)
+        several = len(self.mentions.known) > 1
+        self.tasks = several and len({self.mentions.value(sign) for sign in _TASK.findall(marked)}) > 1
+        lines = (line for line in marked.split("\n") if line.strip(" \t*_`#>-–—|"))
         self._read([piece for line in lines for piece in _pieces(line)])
 
     # ----- reading
 
     def _read(self, lines: list[str]) -> None:
-        reduced = [self._reduced(line) for line in self._without_bullets(lines)]
+        reduced = [self._reduced(line) for line in lines]
         leading = [found[1] if (found := _LEADING.match(line)) else "" for line in reduced]
         listed = {self.mentions.value(sign) for sign in leading if sign}
         enumerated = len(listed) > 1
@@ -832,15 +843,13 @@ class _Scan:
                 if not (enumerated and leading[place]) and len(following) < 2:
                     self._state(*pending, line, line, open_end=last)
                 pending = None
-            if self.statements and _NEXT_ITEM.match(line):
-                break  # the model goes on with an item of its own
-            if self._marked_line(line, enumerated=bool(enumerated and leading[place])):
+            if self._marked_line(line):
                 continue
             if enumerated and leading[place] and not _ALONE.fullmatch(line):
                 found = _LEADING.match(line)
                 line = line[found.end() :] if found else line  # noqa: PLW2901 - the line without its label
             elif (first or (last and not self.cut)) and (
-                alone := _ALONE.fullmatch(line) or (first and last and _PHRASE.fullmatch(line))
+                alone := _ALONE.fullmatch(line) or (first and last and _ONLY.fullmatch(line))
             ):
                 rule = "whole reply" if first and last else "first line" if first else "last line"
                 beside = (*reduced[max(0, place - 1) : place], *reduced[place + 1 : place + 2])
@@ -865,26 +874,13 @@ class _Scan:
         several = any(one["value"] != sign for one in map(_ALONE.fullmatch, beside) if one)
         self._put(None if several else self.mentions.value(sign), 3, rule, line, open_end=open_end)
 
-    def _without_bullets(self, lines: list[str]) -> Iterator[str]:
-        """Remove the numbers of a numbered list, which are no answers."""
-        before = 0
-        for line in lines:
-            found = _BULLET.match(line) if self.reader.digits or self.reader.expression is not None else None
-            value = self.mentions.value(found[1]) if found else None
-            option = found is not None and re.match(rf"[«\"]?[{_OPTION}]", line[found.end() :])
-            if found and value is not None and not option and value in {"1", str(before + 1)}:
-                before = int(value)
-                yield line[found.end() :]
-            else:
-                yield line
-
     def _reduced(self, line: str) -> str:
         """Reduce what names an answer to one character: "вариант (C) Меркурий"; mark denied answers and lists."""
         text = lowered(line)
         if not _PRIVATE.search(text):
             return text
         text = _HEADED.sub(r"\1: \2", _BRACKETED.sub(r"\1", text))
-        text = _TWICE.sub(lambda found: self._combined(found) if found[1] == found[2] else found[0], text)
+        text = _TWICE.sub(self._same, text)
         text = _GLOSS.sub(self._combined, _GLOSSED.sub(self._combined, text))
         text = _NAMED_OPTION.sub(lambda found: _as("sure", found[1]), text)
         text = _NTH.sub(lambda found: _as("sure", found[1] or found[2]), text)
@@ -897,6 +893,10 @@ class _Scan:
     def _combined(self, found: re.Match[str]) -> str:
         same = self.mentions.value(found[1]) == self.mentions.value(found[2])
         return _as("sure", found[1]) if same else _SEVERAL
+
+    def _same(self, found: re.Match[str]) -> str:
+        """Reduce an answer that is repeated in other words: "85 (восемьдесят пять)"."""
+        return found[1] if self.mentions.value(found[1]) == self.mentions.value(found[2]) else found[0]
 
     def _denied(self, found: re.Match[str]) -> str:
         return re.sub(_NAMED, lambda sign: _as("denied", sign[0]), found[0])
@@ -935,13 +935,11 @@ class _Scan:
         if self.checking and weight < 3:
             return
         shown = self.mentions.shown(piece).strip()
-        self.statements.append(
-            _Statement(value, weight, rule, self.sentence, shown, open_end, inferred, piece)
-        )
+        self.statements.append(_Statement(value, weight, rule, self.sentence, shown, open_end, inferred))
         self.doubted = False
 
-    def _marked_line(self, line: str, *, enumerated: bool) -> bool:
-        """Read the marks ✅ and ❌ or a verdict of a line about one option."""
+    def _marked_line(self, line: str) -> bool:
+        """Read the marks ✅ and ❌ of a line about one option."""
         if not self.reader.labels:
             return False
         values = {self.mentions.value(sign) for sign in re.findall(f"[{_SURE}{_OPTION}{_DENIED}]", line)} - {
@@ -955,9 +953,6 @@ class _Scan:
             return True
         if _RIGHT_MARK.search(line):
             self._put(value, 3, "ticked", line)
-            return True
-        if enumerated and "?" not in line and _VERDICT.search(line) and not _NOT_AFTER.search(line):
-            self._put(value, 2, "called right", line)
             return True
         return False
 
@@ -973,11 +968,18 @@ class _Scan:
         """Return the answer in what is said to be the answer, and whether it names any."""
         reader = self.reader
         found = _INSIDE.match(rest)
+        follows = found and reader.expression is not None and re.match(r"\s*[^\W\d_]", rest[found.end() :])
+        if follows and len({self.mentions.value(one) for one in re.findall(_STATED, rest)}) > 1:
+            return None, not re.match(f"[{_WORD}]", found["value"]) if found else True
         if found and self._ends(rest, found.end()):
             return self._without_alternative(rest, found), True
         signs = set(re.findall(f"[{_SURE}{_RESULT}{_SEVERAL}]", rest))
         values = {self.mentions.value(sign) for sign in signs}
-        if len(values) == 1 and (not reader.digits or re.search(rf"[{_SURE}]{_SIGNS_ONLY}$", rest)):
+        if (
+            len(values) == 1
+            and reader.expression is None
+            and (not reader.digits or re.search(rf"[{_SURE}]{_SIGNS_ONLY}$", rest))
+        ):
             return values.pop(), True
         options = {self.mentions.value(sign) for sign in re.findall(f"[{_OPTION}]", rest)}
         if not signs and len(options) == 1 and re.search(rf"[{_OPTION}]{_SIGNS_ONLY}$", rest):
@@ -1003,6 +1005,10 @@ class _Scan:
             self.doubted = True
         if _CLOSING.match(text):
             return None
+        if (declined := _DECLINED.search(text)) is not None and not text.rstrip().endswith("?"):
+            self.statements.clear()
+            self.none_fits = self.mentions.shown(text)
+            text, first = text[declined.end() :], False
         back = _TAKEN_BACK.search(text)
         if back is not None:
             self._collect_all(text[: back.start()], first=first, last=False)
@@ -1031,6 +1037,8 @@ class _Scan:
             return None
         self.denied.update(filter(None, map(self.mentions.value, re.findall(f"[{_DENIED}]", text))))
         limit = supposed.start() if supposed else len(text)
+        if self.reader.expression is not None and _STEP.search(text):
+            limit = 0
         named = {self.mentions.value(sign) or sign for sign in re.findall(_STATED, text)}
         if named and not self.checking:
             ends = re.search(rf"[{_SURE}{_OPTION}]{_SIGNS_ONLY}$", text)
@@ -1054,6 +1062,8 @@ class _Scan:
         if (alone := _ALONE.fullmatch(text)) and (first or last):
             weight, rule = (3, "beginning") if first else (2, "last line")
             self._add(alone["value"], weight, rule, text, open_end=last)
+        elif called := _CALLED.fullmatch(text):
+            self._add(called["value"], 3, "called right", text, open_end=last)
         elif (first or self.reader.words) and not stated:
             beginning = _BEGINNING.match(text)
             if beginning and self._begins(text, beginning):
@@ -1067,12 +1077,6 @@ class _Scan:
         if self.reader.expression is not None and limit == len(text):
             for sign in re.findall(f"[{_EXACT}]", text):
                 self._add(sign, self.reader.exact, "the item's expression", text, open_end=last)
-            if (
-                last
-                and self.reader.exact > 2
-                and (equation := re.search(rf"([{_RESULT}]){_SIGNS_ONLY}$", text))
-            ):
-                self._add(equation[1], 2, "last equation", text, open_end=True)
         return pending
 
     def _heads(self, text: str, limit: int, *, last: bool) -> tuple[int, str] | None:
@@ -1084,7 +1088,7 @@ class _Scan:
             weight = (
                 5 if found["final"] or found["last"] or mark else 4 if found["right"] or found["bare"] else 3
             )
-            late = found.start() > limit and mark is None
+            late = found.start() >= limit and mark is None
             inside = found["noun"] and weight == 3 and before.strip(" *_#>-\t")
             if late or inside or _TURNED.search(before[-25:]):
                 continue
@@ -1102,7 +1106,9 @@ class _Scan:
         sign, after = found["value"], text[found.end("value") :].lstrip()
         listed = len(set(re.findall(rf"([{_SURE}])\s*[).:\]—–-]", text))) > 1
         spoken_of = self.noun_first and re.match(r"[:—–-]", after)
-        word = re.match(f"[{_WORD}]", sign) and not re.match(r"[.,!)]|потому|так|because|since", after)
+        word = re.match(f"[{_WORD}]", sign) and not re.match(
+            r"(?!,\s*(?:что|котор|which|that))[.,!)]|потому|так|because|since", after
+        )
         number = self.reader.expression is not None and not re.match(
             r"[.,;!—–(]|потому|так|because|since", after
         )
@@ -1112,7 +1118,10 @@ class _Scan:
             and self.mentions.value(sign) == self.reader.labels[0]
             and re.match(r"[).:\]—–-]", after)
         )
-        return not (listed or spoken_of or word or number or analysed)
+        others = {self.mentions.value(one) or one for one in re.findall(f"[{_SURE}{_SEVERAL}]", text)}
+        named = bool(re.match(f"[{_OPTION}]", sign) and others - {self.mentions.value(sign)})
+        subject = re.match(f"[{_OPTION}{_SEVERAL}]", sign) and re.match(r"[—–-]", after)
+        return not (listed or named or spoken_of or word or number or analysed or subject)
 
     def _not_contrary(self, text: str, found: re.Match[str]) -> str | None:
         """Return the answer with which a reply begins, unless it goes on with words that mean another."""
@@ -1134,18 +1143,17 @@ class _Scan:
             )
             or (kind == "word" and re.match(r"\s*[—–-]", after))
             or (kind == "equation" and not ends)
-            or (
-                found.re is _AT_END
-                and not (last and (self.reader.labels or self.reader.expression is not None))
-            )
+            or (found.re is _AT_END and not (last and self.reader.labels))
         ):
             return False
-        if rule != "conclusion":
-            return True
-        if not self._ends(text, found.end("value")):
-            return False
+        if rule != "conclusion" or not self._ends(text, found.end("value")):
+            return rule != "conclusion"
         if _WEAK_LEAD.fullmatch(found[0][:-1]):
             return ends or re.search(f"[{_DENIED}]", text[: found.start("value")][-12:]) is not None
+        if self.reader.expression is not None and _BY_EQUALITY.search(found[0]):
+            before = re.findall(_STATED, text[: found.start()])
+            own = set(re.findall(r"\d+", self.reader.expression))
+            return {str(self.mentions.value(one)).strip("-") for one in before if one != _SEVERAL} <= own
         if self.reader.digits and (_BY_EQUALITY.search(found[0]) or _COUNTER.search(text)):
             return _SUBJECT.search(text, 0, found.end("value")) is not None and "[" not in text
         return True
@@ -1154,6 +1162,8 @@ class _Scan:
 
     def decided(self) -> RuleFinding:
         """Choose among the statements."""
+        if self.tasks:
+            return RuleFinding(None, "several answers", self.mentions.shown(self.tail).strip())
         ticked = {one.value for one in self.statements if one.rule == "ticked"}
         strong = [
             one for one in self.statements if one.weight > 2 and (one.rule != "ticked" or len(ticked) == 1)
@@ -1208,23 +1218,23 @@ class _Scan:
         inferred = {one.value for one in self.statements if one.inferred and one.sentence < chosen.sentence}
         others = inferred - {chosen.value, None} if self.reader.labels else set()
         echoed = self.reader.echoed(chosen.piece)
-        because = None if _COMPARED.search(chosen.marked) else _BECAUSE.search(chosen.marked)
-        contrary = because is not None and self.mentions.value(because["value"]) != chosen.value
-        return contrary or bool(others) or bool(echoed and chosen.value not in echoed)
+        return bool(others) or bool(echoed and chosen.value not in echoed)
 
     def _implied(self) -> RuleFinding:
         """Return an answer that no sentence states, but that is the only one named at last, or the only one left."""
         if self.none_fits:
             return RuleFinding(None, "no answer fits", self.none_fits)
-        ends = re.search(rf"[{_SURE}]{_SIGNS_ONLY}$|[{_OPTION}]", self.last_text) or not self.reader.labels
+        ends = re.search(rf"[{_SURE}{_WORD}{_OPTION}]{_SIGNS_ONLY}$", self.last_text)
         unsure = (
-            self.reader.words
+            self.reader.expression is not None
+            or self.reader.words
             or not ends
-            or _UNSURE.search(_YES_OR_NO.sub("", self.last_text))
+            or re.search(f"[{_DENIED}]", self.last_text)
+            or _UNSURE.search(self.last_text)
             or _CALLED_WRONG.search(self.tail)
         )
         only = self.options if self.reader.digits else self.named
-        close = self.sentence - self.last_place < 2 and not self.reader.expression
+        close = self.sentence - self.last_place < 2
         candidates = (
             (only if only == self.named else set(), "only one"),
             (self.last_named if close else set(), "last sentence"),
@@ -1232,12 +1242,43 @@ class _Scan:
         for values, rule in () if unsure else candidates:
             if len(values) == 1 and not values & self.denied and values <= self.mentions.known:
                 (value,) = values
+                if not self.reader.labels and "," not in value:
+                    continue  # one number of the exam may be a count
                 return RuleFinding(value, rule, value)
         left = set(self.reader.labels) - self.denied
         if len(left) == 1 and self.denied and not self.named - left:
             return RuleFinding(left.pop(), "the others are denied", ", ".join(sorted(self.denied)))
         named = sorted(self.named & self.mentions.known)
         return RuleFinding(None, "several answers" if self.named else "no answer", ", ".join(named[:12]))
+
+
+def own_part(reply: str, asked: str) -> str:
+    r"""Return a reply up to the item with which a model goes on by itself.
+
+    A repetition of the question that was asked is part of the reply.
+
+    Example:
+        >>> own_part("Рим\n\nВопрос: Столица Франции?\nОтвет: Париж", "Вопрос: Столица Италии?")
+        'Рим'
+    """
+    for found in _NEXT_ITEM.finditer(low := lowered(reply)):
+        if not reply[: found.start()].strip(" *_#\n-"):
+            if re.search(r"\d", found[0]):
+                return reply  # answers to several items, which the rules find to differ
+            continue
+        title = _WORDLESS.sub(" ", low[found.end() :].lstrip().split("\n", 1)[0][:_TITLE]).strip()
+        if not (title and title in _WORDLESS.sub(" ", lowered(asked))):
+            return reply[: found.start()].rstrip()
+    first, _, rest = reply.partition("\n")
+    return first if _NUMBER_ONLY.fullmatch(first) and _NEXT_SUMS.fullmatch(rest) else reply
+
+
+#: A number, and then items of the dataset's bare form: "604 + 18 = 622".
+_NUMBER_ONLY: Final = re.compile(r"\W{0,5}\d[\d ]*\W{0,5}")
+_NEXT_SUMS: Final = re.compile(r"(?:\s*\(*-?\d[\d +*()-]{2,60}(?:=|->)[ -]*\d*[ ]*(?=\n|$))+\s*")
+_WORDLESS: Final = re.compile(r"\W+")
+#: So many characters of a question show that it is the one that was asked.
+_TITLE: Final = 30
 
 
 def stated_texts(reply: str) -> list[tuple[str, bool]]:
@@ -1281,8 +1322,6 @@ _PATTERNS: Final = (
     (_GOOD_AFTER, 2, "called right"),
     (_GOOD_BEFORE, 2, "called right"),
     (_CONCLUSION, 2, "conclusion"),
-    (_EQUAL, 2, "conclusion"),
-    (_LENGTH, 2, "conclusion"),
     (_AT_END, 2, "conclusion"),
 )
 
