@@ -143,7 +143,7 @@ def extract(declared: Dataset, item: Item, request: Request, reply: ModelReply) 
         >>> item, declared = Item(1, "{inputs}", "( )", "1"), dataset("bps")
         >>> request = Request("bps", 1, 1, (), "( )")
         >>> extract(declared, item, request, ModelReply(text="<think>Pairs.</think>Answer: **1**."))
-        ExtractedAnswer(answer='1', outcome='answered', rule='whole reply', found='Answer: 1.')
+        ExtractedAnswer(answer='1', outcome='answered', rule='answer statement', found='Answer: 1.')
     """
     if (outcome := _REPORTED.get(reply.finish)) is not None:
         return ExtractedAnswer(None, outcome, "reported by the backend", _reported_text(reply))
