@@ -15,6 +15,7 @@ from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned, people_scores
 from merilo.errors import DataError
 from merilo.people.quality.model_echo import NAMED, model_echo
+from merilo.people.uncertainty.two_way import Ballots
 from merilo.people.votes import MOST_CLOSED_LABELS, Votes
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import Interval
@@ -157,11 +158,6 @@ def _level(
 
 def _majority(votes: Votes, points: FloatArray) -> float:
     """Return the mean points of the labels with most votes; equal labels share an item."""
-    top = np.zeros(votes.items, np.int64)
-    agreeing = votes.agreeing()
-    np.maximum.at(top, votes.item, agreeing)
-    best = agreeing == top[votes.item]
-    weight = best / agreeing
-    tied = np.bincount(votes.item, weights=weight, minlength=votes.items)
-    earned_by = np.bincount(votes.item, weights=weight * points, minlength=votes.items)
-    return float((earned_by[tied > 0] / tied[tied > 0]).mean())
+    ballots = Ballots.of(votes, points, np.ones(len(votes)), np.zeros(votes.items))
+    scores, _ = ballots.outcome(ballots.totals, ballots.worth, None)
+    return float(scores.mean())

@@ -20,11 +20,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from merilo.people.quality import BoolArray
 from merilo.people.votes import IntArray
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import Interval
-
-BoolArray = NDArray[np.bool_]
 
 #: The shares of an annotator's answers that are tried; 0 is an annotator who answers alone.
 _SHARES: Final = np.array([0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1])
@@ -164,36 +163,48 @@ def _fitted(answers: _Answers, missed: BoolArray) -> tuple[FloatArray, FloatArra
         np.full(answers.item.size, 1 / (answers.labels - 1)), np.full(_SHARES.size, 0.1 / (_SHARES.size - 1)),
     )  # fmt: skip
     state.shares[0] = 0.9
-    for step in range(_STEPS + 1):
-        found = _expected(answers, state)
-        if step < _STEPS:
-            _maximise(answers, state, found, missed)
-    return found.likelihood, found.echoes, found.variance, found.posterior
+    for _ in range(_STEPS):
+        _maximise(answers, state, _expected(answers, state), missed)
+    grid = (answers.annotators, _SHARES.size)
+    likelihood, echoes, variance, posterior = (np.zeros(grid) for _ in range(4))
+    for piece in _pieces(answers, state):
+        people = piece.people
+        likelihood[people], posterior[people] = piece.likelihood, piece.posterior
+        echo = (piece.weight[piece.place] * (piece.by_model / piece.either)).sum(2)
+        echoes[people] = np.add.reduceat(echo, piece.first)
+        variance[people] = np.add.reduceat(echo * (1 - echo), piece.first)
+    return likelihood, echoes, variance, posterior
 
 
 @dataclass(frozen=True, slots=True)
-class _Expected:
-    """What one step expects, given the parameters.
+class _Piece:
+    """The probabilities of the answers of some annotators, given the parameters.
 
     Attributes:
-        likelihood, echoes, variance, posterior: shape (annotators, shares), see `_fitted`.
-        abilities: shape (annotators, abilities), the posterior probabilities of abilities.
-        own: shape (n, abilities), the probabilities that an answer is the annotator's own, with each ability.
+        rows: the answers.
+        people: shape (people,), the annotators.
+        first: shape (people,), where their answers begin in `rows`.
+        place: shape (rows,), the place of each answer's annotator in `people`.
+        by_model: shape (rows, shares, 1), the probability of the answer as the model's.
+        by_person: shape (rows, shares, abilities), that as the annotator's own.
+        either: shape (rows, shares, abilities), their sum.
+        likelihood, posterior: shape (people, shares), see `_fitted`.
+        weight: shape (people, shares, abilities), the probabilities of abilities given the share.
     """
 
+    rows: slice
+    people: IntArray
+    first: NDArray[np.intp]
+    place: IntArray
+    by_model: FloatArray
+    by_person: FloatArray
+    either: FloatArray
     likelihood: FloatArray
-    echoes: FloatArray
-    variance: FloatArray
     posterior: FloatArray
-    abilities: FloatArray
-    own: FloatArray
+    weight: FloatArray
 
 
-def _expected(answers: _Answers, state: _State) -> _Expected:
-    grid = (answers.annotators, _SHARES.size)
-    likelihood, echoes, variance, posterior = (np.zeros(grid) for _ in range(4))
-    abilities = np.zeros((answers.annotators, _ABILITIES.size))
-    own = np.zeros((answers.item.size, _ABILITIES.size))
+def _pieces(answers: _Answers, state: _State) -> Iterator[_Piece]:
     prior = np.exp(-(_ABILITIES**2) / 2)
     log_prior = np.log(prior / prior.sum())
     mean, spread = state.ability
@@ -205,7 +216,6 @@ def _expected(answers: _Answers, state: _State) -> _Expected:
     share = _SHARES[None, :, None]
     for rows in answers.chunks():
         people, first = np.unique(answers.annotator[rows], return_index=True)
-        place = answers.annotator[rows] - people[0]
         right = scipy.special.expit(
             mean + spread * _ABILITIES - state.difficulty[answers.item[rows]][:, None]
         )
@@ -216,19 +226,40 @@ def _expected(answers: _Answers, state: _State) -> _Expected:
         joint = np.add.reduceat(np.log(either), first) + log_prior
         top = joint.max(2, keepdims=True)
         weight = np.exp(joint - top)
-        likelihood[people] = np.log(weight.sum(2)) + top[:, :, 0]
-        weight /= weight.sum(2, keepdims=True)
-        log_share = likelihood[people] + np.log(state.shares)
-        chosen = np.exp(log_share - log_share.max(1, keepdims=True))
-        chosen /= chosen.sum(1, keepdims=True)
-        posterior[people] = chosen
-        both = chosen[:, :, None] * weight
-        abilities[people] = both.sum(1)
-        own[rows] = (both[place] * (by_person / either)).sum(1)
-        echo = (weight[place] * (by_model / either)).sum(2)
-        echoes[people] = np.add.reduceat(echo, first)
-        variance[people] = np.add.reduceat(echo * (1 - echo), first)
-    return _Expected(likelihood, echoes, variance, posterior, abilities, own)
+        likelihood = np.log(weight.sum(2)) + top[:, :, 0]
+        log_share = likelihood + np.log(state.shares)
+        posterior = np.exp(log_share - log_share.max(1, keepdims=True))
+        yield _Piece(
+            rows, people, first, answers.annotator[rows] - people[0], by_model, by_person, either,
+            likelihood, posterior / posterior.sum(1, keepdims=True), weight / weight.sum(2, keepdims=True),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What one step expects, given the parameters.
+
+    Attributes:
+        shares: shape (shares,), the expected number of annotators with each share.
+        abilities: shape (annotators, abilities), the posterior probabilities of abilities.
+        own: shape (n, abilities), the probabilities that an answer is the annotator's own, with each ability.
+    """
+
+    shares: FloatArray
+    abilities: FloatArray
+    own: FloatArray
+
+
+def _expected(answers: _Answers, state: _State) -> _Expected:
+    posterior = np.zeros((answers.annotators, _SHARES.size))
+    abilities = np.zeros((answers.annotators, _ABILITIES.size))
+    own = np.zeros((answers.item.size, _ABILITIES.size))
+    for piece in _pieces(answers, state):
+        posterior[piece.people] = piece.posterior
+        both = piece.posterior[:, :, None] * piece.weight
+        abilities[piece.people] = both.sum(1)
+        own[piece.rows] = (both[piece.place] * (piece.by_person / piece.either)).sum(1)
+    return _Expected(posterior.sum(0), abilities, own)
 
 
 def _maximise(answers: _Answers, state: _State, found: _Expected, missed: BoolArray) -> None:
@@ -260,7 +291,7 @@ def _maximise(answers: _Answers, state: _State, found: _Expected, missed: BoolAr
     wrong = np.bincount(answers.item, weights=own, minlength=answers.items)[answers.item] - own
     hits = np.bincount(answers.item, weights=lured, minlength=answers.items)[answers.item] - lured
     state.lured = (hits + _LENT * share) / (wrong + _LENT)
-    counts = found.posterior.sum(0) + np.where(_SHARES == 0, 0.5, 0.05)
+    counts = found.shares + np.where(_SHARES == 0, 0.5, 0.05)
     state.shares = counts / counts.sum()
 
 
