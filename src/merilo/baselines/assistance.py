@@ -15,11 +15,11 @@ from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned, people_scores
 from merilo.errors import DataError
 from merilo.people.quality.model_echo import NAMED, model_echo
+from merilo.people.quality.peers import holm_of_tested
 from merilo.people.uncertainty.two_way import Ballots
 from merilo.people.votes import MOST_CLOSED_LABELS, Votes
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import Interval
-from merilo.statistics.paired_tests import holm
 from merilo.text import Text
 
 #: The shares of answers for which it is told what people would reach without them.
@@ -95,8 +95,8 @@ def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assis
     """
     crowd = crowd.on([place for place, name in enumerate(crowd.names) if name in model.answers])
     votes = crowd.votes
-    codes = np.unique(votes.annotator)
-    if codes.size < _FEWEST:
+    people = int(np.unique(votes.annotator).size)
+    if people < _FEWEST:
         raise DataError(f"fewer than {_FEWEST} annotators answered the model's items")
     given = [Counter(model.answers[name]).most_common(1)[0][0] for name in crowd.names]
     own = people_scores(crowd)
@@ -118,8 +118,9 @@ def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assis
         labels=min(len(crowd.declaration.answer.labels) or len(crowd.labels), MOST_CLOSED_LABELS),
         seed=seed,
     )
-    corrected = np.array(holm(found.p[codes].tolist()))
-    named = tuple(crowd.annotators[code] for code in codes[corrected <= NAMED].tolist())
+    named = tuple(
+        crowd.annotators[code] for code in np.flatnonzero(holm_of_tested(found.p) <= NAMED).tolist()
+    )
     accuracy = float(reached[votes.item].mean())
     groups = ((np.flatnonzero(echoes & right), accuracy), (np.flatnonzero(echoes & ~right), 1 - accuracy))
     # The model's answers are right as often as the model is, so neither group can hold more of them than it has.
@@ -127,7 +128,7 @@ def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assis
     levels = [
         _level(votes, own, groups, share, np.random.default_rng(seed)) for share in TRIED if share <= most
     ]
-    return Assistance(model.model, found.share, found.interval, named, codes.size, most, tuple(levels))
+    return Assistance(model.model, found.share, found.interval, named, people, most, tuple(levels))
 
 
 def _level(
