@@ -17,7 +17,7 @@ ENGINE  := docker.io dockerd 'the jail in containers (as root only)'
 export PYTHONDONTWRITEBYTECODE :=
 
 # Benchmarks that benchmarks/coverage.py calls.
-WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py planned_widths.py populations.py)
+WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py planned_widths.py populations.py appendix.py laboratories.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint bench docs reference catalogue lock format clean
@@ -44,7 +44,7 @@ lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types
 format: $(VENV)/lint  ## format and fix what can be fixed, break long lines of the docs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/python scripts/wrap_docs.py $(filter-out docs/commands.md,$(wildcard *.md docs/*.md docs/*/*.md))
+	$(BIN)/python scripts/wrap_docs.py $(filter-out docs/commands.md,$(wildcard *.md docs/*.md docs/*/*.md docs/*/*/*.md))
 
 bench: $(VENV)/test  ## run the benchmarks, which compare with other libraries on this machine
 	@scripts/system-packages $(JAIL)

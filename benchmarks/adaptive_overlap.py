@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from appendix import heading, line, percent
 from numpy.typing import NDArray
 from populations import Population, answered
 
@@ -191,7 +192,7 @@ def measured(crowd: Population, design: AdaptiveOverlap, studies: int, seed: int
 
 def told(errors: FloatArray) -> str:
     """Return the bias and the root mean square error, in points."""
-    return f"{100 * np.nanmean(errors):+5.1f} ({100 * sqrt(np.nanmean(errors**2)):4.1f})"
+    return f"{100 * np.nanmean(errors):+.1f} ({100 * sqrt(np.nanmean(errors**2)):.1f})"
 
 
 def biased(errors: FloatArray) -> bool:
@@ -210,35 +211,30 @@ def table(studies: int, seed: int, designs: Sequence[AdaptiveOverlap] = DESIGNS)
         for crowd in CROWDS
         for design in designs
     }
-    print(
-        f"\nAdaptive overlap: bias (root mean square error) in points; {ITEMS} items, {PEOPLE} people, {studies} studies a row"
-    )
-    print(
-        f"{'crowd':>16} {'overlap':>8} {'answers':>7} {'consensus':>20} {'single':>7} {'all':>12} {'slice':>12} {'design':>12} "
-        f"{'alpha':>6} {'all':>12} {'slice':>12} {'design':>12}"
-    )
+    heading(
+        "Adaptive overlap", f"{studies} studies a row", "crowd", "overlap", "answers per item", "consensus", "single: all", "slice",
+        "design", "alpha: all", "slice", "design",
+    )  # fmt: skip
     held = True
     for (crowd, overlap), (design, row) in rows.items():
-        print(
-            f"{crowd:>16} {overlap:>8} {row.answers:>7.2f} {row.truth.consensus:>7.3f} {told(row.consensus)} {row.truth.single:>7.3f} "
-            f"{' '.join(map(told, row.single.T))} {row.truth.alpha:>6.3f} {' '.join(map(told, row.alpha.T))}"
-        )
+        told_each = [told(errors) for errors in (row.consensus, *row.single.T, *row.alpha.T)]
+        line(crowd, overlap, f"{row.answers:.2f}", *told_each)
         if design.decides_early:
             held = held and not biased(row.consensus)
         held = held and not biased(row.single[:, 2]) and not biased(row.alpha[:, 2])
-    print(f"\nAdaptive overlap: coverage (mean width); {studies} studies a row")
-    print(f"{'crowd':>16} {'overlap':>8} {'consensus':>17} {'majority':>17} {'single person':>17}")
+    heading(
+        "Coverage with adaptive overlap", f"{studies} studies a row", "crowd", "overlap", "consensus", "majority alone", "single person"
+    )  # fmt: skip
     error, marked, cells_told = sqrt(0.95 * 0.05 / studies), 0, 0
     for (crowd, overlap), (design, row) in rows.items():
         low = row.held < 0.93 - 2 * error
-        cells = " ".join(
-            f"{share:>8.1%} ({width:.3f}){'!' if bad else ' '}"
-            for share, width, bad in zip(row.held, row.widths, low, strict=True)
-        )
-        print(f"{crowd:>16} {overlap:>8} {cells}", flush=True)
+        cells = [
+            f"{percent(share, marked=bad)} ({width:.3f})" for share, width, bad in zip(row.held, row.widths, low, strict=True)
+        ]  # fmt: skip
+        line(crowd, overlap, *cells)
         judged = low if design.decides_early else low[2:]
         marked, cells_told = marked + int(judged.sum()), cells_told + judged.size
-    print(f"{marked} of {cells_told} coverages below 93 % by more than chance")
+    print(f"\n{marked} of {cells_told} coverages below 93 % by more than chance")
     return held and marked <= cells_told / 20
 
 

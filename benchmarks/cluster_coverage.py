@@ -22,6 +22,7 @@ import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
+from appendix import heading, line, percent
 from numpy.typing import NDArray
 
 from merilo.people.agreement import jackknife_intervals, krippendorff_alpha
@@ -161,25 +162,19 @@ def row(case: Case, studies: int, seed: int) -> tuple[FloatArray, tuple[float, f
 
 def table(studies: int, seed: int) -> bool:
     """Print the table; whether nothing was missed beyond chance in more than a twentieth of the cells."""
-    print(f"\nItems in clusters; {studies} studies a row; clusters given (not given)")
-    print(
-        f"{'people answer':>20} {'texts':>6} {'each':>5} {'people':>6} {'truth':>6} "
-        + " ".join(f"{name:>16}" for name in COLUMNS)
-    )
+    heading(
+        "Items in clusters", f"{studies} studies a row", "people answer", "texts", "questions each", "people", "true consensus", *COLUMNS
+    )  # fmt: skip
     off = 2 * np.sqrt(0.05 * 0.95 / studies)
     missed = cells = 0
     for case in CASES:
         share, (consensus, _, _) = row(case, studies, seed)
         bad = [*(share[0, :4] < 0.93 - off), share[0, 4] > 0.07 + off]
         missed, cells = missed + sum(bad), cells + len(bad)
-        shown = " ".join(
-            f"{one:>7.1%}{'!' if wrong else ' '}({other:.1%})"
-            for one, other, wrong in zip(*share, bad, strict=True)
-        )
-        print(
-            f"{case.name:>20} {case.texts:>6} {case.questions:>5} {case.people:>6} {consensus:>6.3f} {shown}",
-            flush=True,
-        )
+        shown = [
+            f"{percent(one, marked=wrong)} ({percent(other)})" for one, other, wrong in zip(*share, bad, strict=True)
+        ]  # fmt: skip
+        line(case.name, case.texts, case.questions, case.people, f"{consensus:.3f}", *shown)
     return missed <= cells / 20
 
 

@@ -25,6 +25,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from appendix import heading, line, percent
 from numpy.typing import NDArray
 
 from merilo.people.uncertainty.annotator_accuracy import answer_difference
@@ -216,10 +217,10 @@ def group(
 
 def one_population(studies: int, seed: int) -> bool:
     """Print how often experts "differ" from people of the same population; whether at most 7 % do in every row."""
-    print(f"\nExperts beside people, both from one population; {studies} studies a row")
-    print(
-        f"{'experts':>9} {'people':>9} {'items':>6} {'ability':>8} {'mean gain':>10} {'items only, p':>14} {'both, p':>8}"
-    )
+    heading(
+        "Experts beside people", f"{studies} studies a row", "experts", "people", "items", "mean gain of the experts, points",
+        "over items alone, %", "over both groups' annotators, %",
+    )  # fmt: skip
     good = True
     for number, case in enumerate(GROUPS):
         rng = np.random.default_rng([seed, 77, number])
@@ -233,11 +234,10 @@ def one_population(studies: int, seed: int) -> bool:
             both += found.p <= 0.05
         bad = both / studies > 0.07 + 2 * np.sqrt(0.05 * 0.95 / studies)
         good &= not bad
-        print(
-            f"{case.experts[0]:>4} of {case.experts[1]:<2} {case.people[0]:>4} of {case.people[1]:<2} {case.items:>6} "
-            f"{case.ability:>8.1f} {100 * np.mean(gains):>+10.1f} {alone / studies:>14.1%} {both / studies:>7.1%}{'!' if bad else ' '}",
-            flush=True,
-        )
+        line(
+            "{} answers of {}".format(*case.experts), "{} of {}".format(*case.people), case.items,
+            f"{100 * np.mean(gains):+.1f}", percent(alone / studies), percent(both / studies, marked=bad),
+        )  # fmt: skip
     return good
 
 
@@ -287,8 +287,10 @@ def two_models(
 
 def pairs(studies: int, seed: int) -> bool:
     """Print how often two models of equal score "differ"; whether 4 to 6 % do on average, and no row is far off."""
-    print(f"\nTwo models of equal true score, without people; {studies} studies a row")
-    print(f"{'items':>6} {'cluster':>8} {'samples':>8} {'score':>6} {'coverage':>9} {'p':>7} {'exact p':>8}")
+    heading(
+        "Two models without people", f"{studies} studies a row", "items", "items of a cluster", "answers", "score", "interval covers, %",
+        "p at most 0.05, %", "exact p, %",
+    )  # fmt: skip
     rates, good = [], True
     for number, case in enumerate(PAIRS):
         rng = np.random.default_rng([seed, 78, number])
@@ -303,13 +305,11 @@ def pairs(studies: int, seed: int) -> bool:
         bad = covered < 0.93 - 2 * np.sqrt(0.05 * 0.95 / studies)
         good &= not bad
         rates.append(rate)
-        alone = f"{exact_rate:.1%}" if case.cluster == case.samples == 1 else "-"
-        print(
-            f"{case.items:>6} {case.cluster:>8} {case.samples:>8} {score:>6.3f} {covered:>8.1%}{'!' if bad else ' '} "
-            f"{rate:>7.1%} {alone:>8}",
-            flush=True,
-        )
-    print(f"mean: {np.mean(rates):.1%}")
+        alone = percent(exact_rate) if case.cluster == case.samples == 1 else ""
+        line(
+            case.items, case.cluster, case.samples, f"{score:.2f}", percent(covered, marked=bad), percent(rate), alone
+        )  # fmt: skip
+    print(f"\nOn average {np.mean(rates):.1%} of the studies have p at most 0.05.")
     return good and 0.04 <= float(np.mean(rates)) <= 0.06
 
 
@@ -317,11 +317,10 @@ def table(studies: int, seed: int) -> bool:
     """Print the tables; whether nothing was missed beyond chance in more than a twentieth of the cells."""
     good = pairs(PAIR_STUDIES * studies, seed)
     good &= one_population(studies, seed)
-    print(f"\nDifference between people and a model; {studies} studies a cell")
-    print(
-        f"{'people are':>12} {'items':>6} {'overlap':>7} {'people':>6} {'compared':>10} {'truth':>6} {'items only':>11} "
-        f"{'both':>7} {'p, these':>9} {'p, both':>8} {'margin':>7} {'false equal':>12}"
-    )
+    heading(
+        "The difference from a model", f"{studies} studies a cell", "people", "items", "annotators", "compared", "people's score",
+        "interval covers, %", "p at most 0.05, %", 'false "human level", %',
+    )  # fmt: skip
     off = 2 * np.sqrt(0.05 * 0.95 / studies)
     missed = cells = 0
     for case in CASES:
@@ -329,12 +328,11 @@ def table(studies: int, seed: int) -> bool:
             share, true, margin = row(case, kind, studies, seed)
             bad = [share[1] < 0.93 - off, share[3] > 0.05 + off, share[4] > 0.05 + off]
             missed, cells = missed + sum(bad), cells + len(bad)
-            marks = ["!" if one else " " for one in bad]
-            print(
-                f"{case.name:>12} {case.items:>6} {case.overlap:>7} {case.people:>6} {kind:>10} {true:>6.3f} {share[0]:>11.1%} "
-                f"{share[1]:>6.1%}{marks[0]} {share[2]:>9.1%} {share[3]:>7.1%}{marks[1]} {margin:>7g} {share[4]:>11.1%}{marks[2]}",
-                flush=True,
-            )
+            alone, both, p_alone, p_both, equal = share
+            line(
+                case.name, case.items, case.people, kind, f"{true:.3f}", f"{percent(both, marked=bad[0])} ({percent(alone)})",
+                f"{percent(p_both, marked=bad[1])} ({percent(p_alone)})", f"{percent(equal, marked=bad[2])} at ±{margin:g}",
+            )  # fmt: skip
     return good and missed <= cells / 20
 
 

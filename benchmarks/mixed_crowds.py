@@ -18,6 +18,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from appendix import heading, line, percent
 from numpy.typing import NDArray
 
 from merilo.people.agreement import measure
@@ -133,28 +134,26 @@ def agreement_row(
 
 def agreement_table(studies: int, seed: int) -> tuple[int, list[float]]:
     """Print the coverage of the coefficients' intervals; how many miss by more than chance, and all coverages."""
-    print(f"\nAgreement; {studies} studies a row; truth, coverage ± standard error (mean width)")
-    print(
-        f"{'items':>6} {'overlap':>7} {'people':>6} {'people are':>10} "
-        + " ".join(f"{name:>30}" for name in COEFFICIENTS)
-    )
+    heading(
+        "Agreement", f"{studies} studies a row", "coefficient", "items", "overlap", "annotators", *(world.name for world in WORLDS)
+    )  # fmt: skip
     outside, coverages = 0, []
     for layout in LAYOUTS:
-        for world in WORLDS:
-            true, share, width = agreement_row(world, layout, studies, seed)
+        found = [agreement_row(world, layout, studies, seed) for world in WORLDS]
+        for place, name in enumerate(COEFFICIENTS):
             cells = []
-            for value, got, wide in zip(true, share, width, strict=True):
-                error = np.sqrt(max(got * (1 - got), 0.95 * 0.05) / studies)
-                bad = got < 0.93 - 2 * error
+            for true, share, width in found:
+                bad = missed(share[place], studies)
                 outside += bad
-                coverages.append(float(got))
-                cells.append(f"{value:>8.3f} {got:>6.1%} ± {error:.1%} ({wide:.2f}){'!' if bad else ' '}")
-            print(
-                f"{layout.items:>6} {layout.overlap:>7} {layout.people:>6} {world.name:>10} "
-                + " ".join(cells),
-                flush=True,
-            )
+                coverages.append(float(share[place]))
+                cells.append(f"{percent(share[place], marked=bad)} ({true[place]:.2f}, {width[place]:.2f})")
+            line(name, layout.items, layout.overlap, layout.people, *cells)
     return outside, coverages
+
+
+def missed(share: float, studies: int) -> bool:
+    """Whether a coverage is below 93 % by more than two standard errors."""
+    return bool(share < 0.93 - 2 * np.sqrt(max(share * (1 - share), 0.95 * 0.05) / studies))
 
 
 #: People of one kind, and the mixture; the true share of people below the model.
@@ -186,8 +185,8 @@ def people_of(
 
 def rank_row(
     world: World, layout: Layout, rank: float, mixed: bool, studies: int, seed: int
-) -> tuple[float, float, float, float]:
-    """The true rank of the model, the mean estimate, the coverage and the mean width of the interval."""
+) -> tuple[float, float, float]:
+    """The mean estimate of the model's rank, and the coverage and the mean width of its interval."""
     rng = np.random.default_rng([seed, layout.people, round(100 * rank), mixed, *world.name.encode()])
     ability, kind = people_of(world, 50_000, mixed, rng)
     true_accuracy = accuracy(world, ability, kind)
@@ -212,44 +211,36 @@ def rank_row(
         held += interval.low <= rank <= interval.high
         width += (interval.high - interval.low) / studies
         mean += share / studies
-    return rank, mean, held / studies, width
+    return mean, held / studies, width
 
 
 def rank_table(studies: int, seed: int) -> tuple[int, list[float]]:
     """Print the coverage of the model's rank; how many rows miss by more than chance, and all coverages."""
-    print(f"\nRank of a model among people; {studies} studies a row")
-    print(
-        f"{'people are':>16} {'items':>6} {'people':>6} {'truth':>6} {'mean':>6} {'coverage':>15} {'width':>6}"
-    )
+    heading(
+        "The rank of a model", f"{studies} studies a row", "abilities", "items", "people", *(f"truth {rank:.2f}" for rank in RANKS)
+    )  # fmt: skip
     outside, coverages = 0, []
     for mixed in (False, True):
         for world in RANK_WORLDS:
             for layout in RANK_LAYOUTS:
+                cells = []
                 for rank in RANKS:
-                    true, mean, got, width = rank_row(world, layout, rank, mixed, studies, seed)
-                    error = np.sqrt(max(got * (1 - got), 0.95 * 0.05) / studies)
-                    bad = got < 0.93 - 2 * error
+                    mean, got, width = rank_row(world, layout, rank, mixed, studies, seed)
+                    bad = missed(got, studies)
                     outside += bad
                     coverages.append(got)
-                    name = f"{'mixed' if mixed else 'normal'} {world.name}"
-                    print(
-                        f"{name:>16} {layout.items:>6} {layout.people:>6} {true:>6.2f} {mean:>6.3f} "
-                        f"{got:>6.1%} ± {error:.1%}{'!' if bad else ' '} {width:>6.2f}",
-                        flush=True,
-                    )
+                    cells.append(f"{percent(got, marked=bad)} ({mean:.3f}, {width:.2f})")
+                line(f"{'mixed' if mixed else 'normal'} {world.name}", layout.items, layout.people, *cells)
     return outside, coverages
 
 
-def mixed_crowds(studies: int, seed: int) -> bool:
-    """Print the tables; whether the averages are within 93 to 99 % and at most a twentieth of cells miss by more than chance."""
-    held = True
-    for table in (agreement_table, rank_table):
-        outside, coverages = table(studies, seed)
-        print(
-            f"{np.mean(coverages):.1%} on average; {outside} of {len(coverages)} below 93 % by more than chance"
-        )
-        held = held and bool(0.93 <= np.mean(coverages) <= 0.99) and outside <= len(coverages) / 20
-    return held
+def judged(found: tuple[int, list[float]]) -> bool:
+    """Whether the average of a table is within 93 to 99 % and at most a twentieth of its cells miss by more than chance."""
+    outside, coverages = found
+    print(
+        f"\n{np.mean(coverages):.1%} on average; {outside} of {len(coverages)} below 93 % by more than chance"
+    )
+    return bool(0.93 <= np.mean(coverages) <= 0.99) and outside <= len(coverages) / 20
 
 
 def main() -> int:
@@ -257,7 +248,8 @@ def main() -> int:
     parser.add_argument("--studies", type=int, default=100, help="simulated studies a row")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    return 0 if mixed_crowds(arguments.studies, arguments.seed) else 1
+    made = [judged(table(arguments.studies, arguments.seed)) for table in (agreement_table, rank_table)]
+    return 0 if all(made) else 1
 
 
 if __name__ == "__main__":

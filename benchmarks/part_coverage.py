@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import mixed_crowds
 import numpy as np
 import polars as pl
+from appendix import heading, line, percent
 from numpy.typing import NDArray
 from populations import POPULATIONS, Population, answered
 
@@ -56,16 +57,18 @@ class Design:
     """A row of the table.
 
     Attributes:
-        name: what the interval is of.
+        name: what the interval is of; empty for the consensus of a whole study.
         items: the number of items of the study.
         overlap: the answers an item.
         people: the number of annotators.
+        controls: whether annotators answer control items.
     """
 
     name: str
     items: int
     overlap: int
     people: int
+    controls: bool = True
 
 
 DESIGNS = (
@@ -81,10 +84,7 @@ DESIGNS = (
     Design("5 answer all", 300, 5, 5),
     Design("5 answer all", 1000, 5, 5),
 )
-CROWDS: tuple[tuple[str, Crowd], ...] = (
-    *((f"normal {one.name}", one) for one in POPULATIONS),
-    *((f"mixed {one.name}", one) for one in mixed_crowds.WORLDS),
-)
+CROWDS: dict[str, tuple[Crowd, ...]] = {"normal": POPULATIONS, "mixed": mixed_crowds.WORLDS}
 
 
 @dataclass(frozen=True)
@@ -96,22 +96,24 @@ class Study:
     controls: FloatArray
 
 
-def drawn(crowd: Crowd, design: Design, rng: np.random.Generator) -> Study:
-    """Draw a study; the right label differs from item to item."""
+def drawn(crowd: Crowd, design: Design, rng: np.random.Generator, shift: float = 0.0) -> Study:
+    """Draw a study; the right label differs from item to item, `shift` is added to the abilities of a population."""
     busy = 0.7 * rng.standard_normal(design.people) + rng.gumbel(size=(design.items, design.people))
     person = np.argpartition(-busy, design.overlap - 1, axis=1)[:, : design.overlap].ravel()
     item = np.repeat(np.arange(design.items), design.overlap)
+    controls = CONTROLS if design.controls else 0
     # The control items are answered by everybody.
-    control = np.repeat(np.arange(CONTROLS), design.people) + design.items
+    control = np.repeat(np.arange(controls), design.people) + design.items
     every = np.concatenate([item, control])
-    who = np.concatenate([person, np.tile(np.arange(design.people), CONTROLS)])
-    right_label = rng.integers(0, crowd.labels, design.items + CONTROLS)
+    who = np.concatenate([person, np.tile(np.arange(design.people), controls)])
+    right_label = rng.integers(0, crowd.labels, design.items + controls)
     if isinstance(crowd, Population):
-        label = (answered(crowd, every, who, rng, 0.0) + right_label[every]) % crowd.labels
+        label = (answered(crowd, every, who, rng, shift) + right_label[every]) % crowd.labels
     else:
         label = mixed_crowds.answers(crowd, every, who, rng, right_label)
     is_right = label == right_label[every]
-    share = np.bincount(who[item.size :], weights=is_right[item.size :], minlength=design.people) / CONTROLS
+    rights = np.bincount(who[item.size :], weights=is_right[item.size :], minlength=design.people)
+    share = rights / controls if controls else np.full(design.people, np.nan)
     columns = (column.astype(np.int32) for column in (item, person, label[: item.size]))
     votes = Votes(*columns, design.items, design.people, crowd.labels)
     return Study(votes, right_label[: design.items].astype(np.int32), share)
@@ -129,25 +131,31 @@ def of_pool(
     """Score some items of a study, with annotators below an accuracy on control items excluded."""
     votes = study.votes
     every = np.ones(len(votes), dtype=np.bool_)
-    kept = study.controls[votes.annotator] >= least
+    kept = ~(study.controls[votes.annotator] < least)
     labels = pl.Series([str(label) for label in range(votes.labels)])
     encoding = Encoding(votes, pl.Series(range(votes.items)), pl.Series(range(votes.annotators)), labels, 0)
     unknown = np.full(votes.items, NO_LABEL, np.int32)
-    pool = PoolVotes(encoding, every, kept, kept, unknown, np.full(votes.annotators, np.nan))
+    skill = study.controls if least else np.full(votes.annotators, np.nan)
+    pool = PoolVotes(encoding, every, kept, kept, unknown, skill)
     decided = decide(
         pool,
         aggregator=settings.aggregator,
         resolve=settings.resolve,
         open_answers=False,
-        min_votes="majority",
+        min_votes=settings.min_votes,
     )
     quality = decided.fit.quality if decided.fit else np.full(votes.annotators, np.nan)
+    unfitted = np.full(votes.annotators, np.nan)
+    by_glad = settings.aggregator == "majority"
     people = pl.DataFrame(
-        {"annotator": encoding.annotators.cast(pl.String), "skill": study.controls}
-    ).with_columns(
-        pl.lit(None, pl.Float64).alias("control_accuracy"),
-        pl.lit(None, pl.Float64).alias("ability"),
-        pl.Series("expected_accuracy", quality).fill_nan(None),
+        {
+            "annotator": encoding.annotators.cast(pl.String),
+            "skill": skill,
+            "control_accuracy": skill,
+            "ability": quality if by_glad else unfitted,
+            "expected_accuracy": unfitted if by_glad else quality,
+        },
+        nan_to_null=True,
     )
     scorer = scorer_of(study, encoding, items or range(votes.items))
     scores = scorer.main_scores(decided)
@@ -194,14 +202,13 @@ def estimate(design: Design, study: Study, *, intervals: bool = True) -> tuple[S
     """Estimate the accuracy of a study as the row of the table says."""
     if design.name.startswith("experts"):
         return of_experts(study) if intervals else (experts_score(study), None)
-    plurality = Settings(resolve="skill")
     if design.name.startswith("--by"):
-        return of_pool(study, plurality, intervals=intervals, items=range(design.items // 3))
+        return of_pool(study, Settings(), intervals=intervals, items=range(design.items // 3))
     if design.name.startswith("sensitivity"):
-        return of_pool(study, plurality, intervals=intervals, least=THRESHOLD)
+        return of_pool(study, Settings(), intervals=intervals, least=THRESHOLD)
     if design.name == "Dawid-Skene":
         return of_pool(study, Settings(aggregator="dawid-skene", resolve="none"), intervals=intervals)
-    return of_pool(study, plurality, intervals=intervals)
+    return of_pool(study, Settings(), intervals=intervals)
 
 
 def row(crowd: Crowd, design: Design, studies: int, seed: int) -> tuple[float, FloatArray, FloatArray, int]:
@@ -225,28 +232,24 @@ def row(crowd: Crowd, design: Design, studies: int, seed: int) -> tuple[float, F
 
 def table(studies: int, seed: int, only: str = "") -> bool:
     """Print the table; whether at most a twentieth of the rows miss 93 % by more than chance."""
-    print(f"\nExperts, groups, sensitivity rows, Dawid-Skene and a few people; {studies} studies a row")
-    print(
-        f"{'interval of':>22} {'items':>6} {'overlap':>7} {'people':>6} {'people are':>16} {'truth':>6} "
-        f"{'items only':>24} {'items and people':>25}"
-    )
-    missed = rows = 0
+    heading(
+        "Experts, groups, models that decide", f"{studies} studies a cell", "people are", "interval of", "items", "answers", "annotators",
+        *(crowd.name for crowd in POPULATIONS),
+    )  # fmt: skip
+    missed = cells = 0
     for design in DESIGNS:
-        for name, crowd in CROWDS:
+        for people, crowds in CROWDS.items():
             if not design.name.startswith(only):
                 continue
-            true, share, width, counted = row(crowd, design, studies, seed)
-            error = np.sqrt(np.maximum(share * (1 - share), 0.95 * 0.05) / counted)
-            bad = bool(share[1] < 0.93 - 2 * error[1] or counted < 0.9 * studies)
-            missed, rows = missed + bad, rows + 1
-            print(
-                f"{design.name:>22} {design.items:>6} {design.overlap:>7} {design.people:>6} {name:>16} {true:>6.3f} "
-                f"{share[0]:>8.1%} ± {error[0]:.1%} ({width[0]:.2f}) {share[1]:>9.1%} ± {error[1]:.1%} ({width[1]:.2f})"
-                f"{'!' if bad else ' '}",
-                flush=True,
-            )
-    print(f"{missed} of {rows} rows below 93 % by more than chance")
-    return missed <= rows / 20
+            told = []
+            for crowd in crowds:
+                _, share, width, counted = row(crowd, design, studies, seed)
+                bad = mixed_crowds.missed(share[1], studies) or counted < 0.9 * studies
+                missed, cells = missed + bad, cells + 1
+                told.append(f"{percent(share[1], marked=bad)} ({percent(share[0])}, {width[1]:.2f})")
+            line(people, design.name, design.items, design.overlap, design.people, *told)
+    print(f"\n{missed} of {cells} cells below 93 % by more than chance")
+    return missed <= cells / 20
 
 
 def main() -> int:

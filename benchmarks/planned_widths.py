@@ -17,6 +17,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from appendix import heading, line, percent
 from numpy.typing import NDArray
 
 from merilo.people.agreement import measure
@@ -90,8 +91,9 @@ def observed(world: World, studies: int, seed: int) -> dict[str, FloatArray]:
 
 def table(studies: int, seed: int) -> bool:
     """Print the table; return whether no cell is marked."""
-    print(f"\nPlanned half-widths; {studies} studies a cell")
-    print(f"{'world':<24} {'estimate':<14} {'planned':>8} {'mean':>8} {'at most the assured':>20}")
+    heading(
+        "Planned half-widths", f"{studies} studies a cell", "world", "estimate", "planned", "mean", "at most the assured, %"
+    )  # fmt: skip
     held = True
     error = 2 * np.sqrt(ASSURANCE * (1 - ASSURANCE) / studies)
     for world in WORLDS:
@@ -100,11 +102,9 @@ def table(studies: int, seed: int) -> bool:
             share = float((found[name] <= np.quantile(widths, ASSURANCE)).mean())
             good = abs(widths.mean() / found[name].mean() - 1) <= 0.15 and abs(share - 0.8) <= 0.05 + error
             held = held and bool(good)
-            print(
-                f"{world.name:<24} {name:<14} {widths.mean():>8.4f} {found[name].mean():>8.4f} {share:>19.1%}"
-                f"{' ' if good else '!'}",
-                flush=True,
-            )
+            line(
+                world.name, name, f"{widths.mean():.4f}", f"{found[name].mean():.4f}", percent(share, marked=not good)
+            )  # fmt: skip
     return held
 
 

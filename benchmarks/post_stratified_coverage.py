@@ -22,6 +22,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from appendix import heading, line, percent
 from numpy.typing import NDArray
 
 from merilo.people.uncertainty.dataset_estimate import consensus_of_dataset, person_of_dataset
@@ -162,11 +163,11 @@ def study(case: Case, rng: np.random.Generator) -> FloatArray:
 
 def table(studies: int, seed: int) -> bool:
     """Print the table; whether nothing was missed beyond chance in more than a twentieth of the cells."""
-    print(f"\nThe whole dataset from a sample of its items; {studies} studies a row")
-    print(
-        f"{'dataset':>24} {'items':>6} {'drawn':>6} {'people':>6} {'sample off by':>13} {'weighted off by':>15} "
-        f"{'items only':>11} {'both':>7} {'single':>7} {'width':>6} {'in SE':>7}"
-    )
+    heading(
+        "The whole dataset", f"{studies} studies a row", "dataset", "items", "drawn", "annotators", "bias of the sample",
+        "bias, post-stratified", "over items covers, %", "over both covers, %", "single person covers, %",
+        "mean width over both", "of its standard error, %",
+    )  # fmt: skip
     off = 2 * np.sqrt(0.05 * 0.95 / studies)
     missed = cells = 0
     unbiased = True
@@ -180,13 +181,11 @@ def table(studies: int, seed: int) -> bool:
         missed, cells = missed + sum(bad), cells + len(bad)
         biased = abs(mean[4]) > max(error, 0.005)
         unbiased &= not biased
-        marks = ["!" if one else " " for one in bad]
-        print(
-            f"{case.name:>24} {case.items:>6} {case.drawn:>6} {case.people:>6} {100 * mean[3]:>+13.1f} {100 * mean[4]:>+14.1f}"
-            f"{'!' if biased else ' '} {mean[0]:>10.1%}{marks[0]} {mean[1]:>6.1%}{marks[1]} {mean[2]:>6.1%}{marks[2]} {mean[5]:>6.3f} "
-            f"{mean[6]:>6.0%}{marks[3]}",
-            flush=True,
-        )
+        covers = [percent(mean[place], marked=bad[place]) for place in range(3)]
+        line(
+            case.name, case.items, case.drawn, case.people, f"{100 * mean[3]:+.1f}", f"{100 * mean[4]:+.1f}{'!' if biased else ''}",
+            *covers, f"{mean[5]:.3f}", f"{100 * mean[6]:.0f}{'!' if bad[3] else ''}",
+        )  # fmt: skip
     return unbiased and missed <= cells / 20
 
 

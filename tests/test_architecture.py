@@ -31,6 +31,7 @@ LEVELS = {
     "responses": 3,
     "items": 3,
     "records": 3,
+    "participation": 2,
     "strict_json": 2,
     "files": 1,
     "atomic_write": 1,

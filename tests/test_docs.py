@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.support.documented import blocks, twins
 
 from merilo import errors
 from merilo.cli import COMMANDS
 from merilo.cli.reference import reference
 from merilo.datasets import dataset, names
+from merilo.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -46,15 +48,48 @@ def test_every_error_stands_in_the_tree_at_the_head_of_its_module() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*PAGES, ROOT / "README.md", ROOT / "README.ru.md"], ids=lambda path: path.name
+    "path",
+    [*PAGES, ROOT / "README.md", ROOT / "README.ru.md"],
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_links_between_pages_lead_somewhere(path: Path) -> None:
-    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-        if not target.startswith(("http:", "https:", "mailto:")):
-            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", without_code(path)):
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        page = path.parent / target if target else path
+        assert page.exists(), f"{path.name} links to {target}"
+        if anchor and page.suffix == ".md":
+            assert anchor in anchors(page), f"{path.name} links to {target}#{anchor}"
+
+
+def without_code(path: Path) -> str:
+    fence = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+    return fence.sub("", path.read_text(encoding="utf-8"))
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as mkdocs and GitHub make them."""
+    titles = re.findall(r"^#+ (.+)$", without_code(path), re.MULTILINE)
+    return {re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+
+
+@pytest.mark.parametrize("path", twins(ROOT), ids=lambda path: str(path.relative_to(DOCS)))
+def test_a_russian_page_has_the_sections_and_the_code_of_the_english_one(path: Path) -> None:
+    """Only the comments behind commands are translated."""
+    assert shape(path) == shape(twins(ROOT)[path]), "change both pages"
+
+
+def shape(path: Path) -> tuple[int, list[str]]:
+    """The number of sections and the code of a page without comments behind commands."""
+    sections = re.findall(r"^## ", without_code(path), re.MULTILINE)
+    code = [re.sub(r" +# .*", "", block.text) for block in blocks(path.read_text(encoding="utf-8"))]
+    return len(sections), code
+
+
+def test_the_citation_names_the_version() -> None:
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    named = re.findall(r"([\w-]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    assert sorted(named) == sorted(path.name for path in PAGES)
+    named = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(str(path.relative_to(DOCS)) for path in PAGES)

@@ -19,7 +19,18 @@ import pytest
 from made_for_all import made_demo
 from simulated_pool import simulated_pool
 from tests.support.command import merilo, printed
-from tests.support.documented import ANYTHING, Block, blocks, commands, is_part, pages, shows, stories, tidy
+from tests.support.documented import (
+    ANYTHING,
+    Block,
+    blocks,
+    commands,
+    is_part,
+    pages,
+    shows,
+    stories,
+    tidy,
+    twins,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -126,10 +137,11 @@ def furnish(folder: Path, block: Block) -> None:
 
 
 def rewrite(path: Path, told: str, screen: str) -> None:
-    """Update an output on a page if UPDATE_DOCS is set."""
+    """Update an output on a page and its Russian twin if UPDATE_DOCS is set."""
     if os.environ.get("UPDATE_DOCS") and ANYTHING not in told.splitlines():
-        page = path.read_text(encoding="utf-8")
-        path.write_text(page.replace(f"\n{tidy(told)}\n", f"\n{screen}\n", 1), encoding="utf-8")
+        for page in (path, *(russian for russian, english in twins(ROOT).items() if english == path)):
+            text = page.read_text(encoding="utf-8")
+            page.write_text(text.replace(f"\n{tidy(told)}\n", f"\n{screen}\n", 1), encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmark_shapes import SHAPES, write
 from command import merilo
 from programming import need_a_jail
 from small_media import png
@@ -434,6 +435,16 @@ def test_an_own_dataset_with_texts_as_ids_is_walked_to_its_end(where: str, tmp_p
         compared = done("compare", tmp_path / "study" / "baseline", tmp_path / model, "--json", "-").json
         assert compared["models"][0]["comparisons"]["consensus"]["model"] == 1.0
         assert compared["models"][0]["comparisons"]["consensus"]["n"] == 24
+
+
+def test_english_questions_in_their_own_file_are_walked_to_their_end(tmp_path: Path) -> None:
+    shape = SHAPES["arc"]
+    solved = [{**row, "id": f"s{row['id']}", "question": f"Solved: {row['question']}"} for row in shape.rows]
+    file, shots = write(tmp_path / "arc.jsonl", shape.rows), write(tmp_path / "solved.jsonl", solved)
+    done("datasets", "new", file, "--shots", shots)
+    walked = walk(tmp_path, tmp_path / "arc.yaml", label)
+    check(walked, Road(label, ACC))
+    assert {len(one.item["inputs"]) for one in walked.items} == {4, 5}
 
 
 def test_pictures_are_shown_to_people_and_their_answers_compared(tmp_path: Path) -> None:

@@ -8,7 +8,10 @@ from every import every
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [
     path
-    for pattern in ("src/merilo/**/*.py", "src/merilo/**/*.j2", "src/merilo/**/*.yaml", "README.ru.md")
+    for pattern in (
+        *("src/merilo/**/*.py", "src/merilo/**/*.j2", "src/merilo/**/*.yaml"),
+        *("README.ru.md", "docs/ru/**/*.md"),
+    )
     for path in sorted(ROOT.glob(pattern))
 ]
 

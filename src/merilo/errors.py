@@ -149,7 +149,7 @@ class MissingPartError(MeriloError):
 
 
 class BackendError(MeriloError):
-    """A model's server or library that cannot answer at all: a wrong key, an unknown model, nothing at the address."""
+    """A server or library that cannot answer at all: a wrong key, an unknown model, nothing at the address."""
 
 
 class DataError(MeriloError):

@@ -215,6 +215,24 @@ def _json_splits(content: Json, path: Path) -> list[RawSplit]:
     return [RawSplit(name, entries, f"data.{name}") for name, entries in data.items()]
 
 
+def list_of_records(content: Json, path: Path) -> list[Json]:
+    """Return the records of `[...]`, `{"data": [...]}` or `{"data": {"test": [...]}}`; dialogues are concatenated.
+
+    Raises:
+        InputError: the content has no such list.
+    """
+    while isinstance(content, dict):
+        inner = content.get("data", content.get("test"))
+        if inner is None and len(content) == 1:
+            inner = next(iter(content.values()))
+        if inner is None:
+            raise InputError("has no list of items", file=path)
+        content = inner
+    if not isinstance(content, list):
+        raise InputError("has no list of items", file=path)
+    return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
+
+
 def _parquet_rows(path: Path) -> list[Json]:
     return [_without_nulls(row) for row in read_parquet(path).to_dicts()]
 

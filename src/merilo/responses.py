@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from merilo.participation import Participation
+
 #: The columns of a response table.
 #:
 #: ==============  ==========================================================================================
@@ -27,6 +29,8 @@ from numpy.typing import NDArray
 #: file            the file that the response was read from
 #: row             its row in that file; the header is row 1
 #: ==============  ==========================================================================================
+#:
+#: If the annotation site recorded signals of help by AI, there is a last column `signals`: a JSON text, or null.
 SCHEMA: Final[dict[str, pl.DataType]] = {
     "item": pl.UInt32(),
     "respondent": pl.String(),
@@ -42,6 +46,9 @@ SCHEMA: Final[dict[str, pl.DataType]] = {
     "file": pl.String(),
     "row": pl.UInt32(),
 }
+
+#: The column of signals; see `people.signals`.
+SIGNALS: Final = "signals"
 
 #: The prefix of an input field whose name is that of a column above.
 INPUT_MARK: Final = "input_"
@@ -100,6 +107,8 @@ class Responses:
         absent: kinds of data that the platform usually exports but these files lack: `time`, `reward`, `page`,
             `control`.
         recoded: the answers that `recoding.recode` replaced.
+        scored: whether the answers were scored elsewhere: each is `passed` or `failed`.
+        participation: how many people came and stayed, if the study counted them.
     """
 
     table: pl.DataFrame
@@ -113,6 +122,8 @@ class Responses:
     lost_pages: pl.DataFrame | None = None
     absent: tuple[str, ...] = ()
     recoded: tuple[Recoded, ...] = ()
+    scored: bool = False
+    participation: Participation | None = None
 
     @property
     def fields(self) -> list[str]:

@@ -390,6 +390,9 @@ class Settings(AnalysisSettings):
     currency: Annotated[
         str | None, Help("The currency of rewards, if the platform does not state it.", INPUT)
     ] = None
+    minimum_hourly: Annotated[
+        Amount | None, Help("Warn if annotators earned less for an hour of work.", INPUT)
+    ] = None
     dataset: str | None = None
     labels: tuple[str, ...] = ()
     open_answers: bool | None = None
@@ -699,6 +702,29 @@ class InputSettings(CheckedSettings):
     control: Annotated[
         str | None, Help("The column of known answers to control items.", COLUMNS, "COLUMN")
     ] = None
+    score: Annotated[
+        str | None,
+        Help(
+            "The column that says whether the answer is right (1, 0, true, false), if answers were scored elsewhere; "
+            "no gold answers are needed.",
+            COLUMNS,
+            "COLUMN",
+        ),
+    ] = None
+    attempt: Annotated[
+        str | None, Help("With --score: the column of the number of the attempt.", COLUMNS, "COLUMN")
+    ] = None
+    attempts: Annotated[
+        Count | None,
+        Help("With --score: how many attempts count; the best of them is taken. Default: all.", COLUMNS),
+    ] = None
+    wide: Annotated[
+        Flag,
+        Help(
+            "Every row is a person and the columns are the items: those of --item, or all with 1 and 0.",
+            COLUMNS,
+        ),
+    ] = False
     page: Annotated[
         str | None,
         Help("The column of pages. Items of one page were answered and paid together.", COLUMNS, "COLUMN"),

@@ -10,12 +10,13 @@ import pytest
 from command import merilo
 from exports import row, toloka, written
 
-from merilo.baselines.decision_rule import tie_weights
+from merilo.baselines.decision_rule import exclusion_variance, tie_weights
 from merilo.baselines.expert_scores import LabelScores, score_experts
+from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.out_of_bag import OutOfBagDesign, out_of_bag
 from merilo.people.uncertainty.two_way import TwoWay, two_way
-from merilo.people.votes import Votes, encode
+from merilo.people.votes import Encoding, Votes, encode
 from merilo.responses import SCHEMA, Responses
 
 
@@ -294,3 +295,45 @@ def test_a_domain_of_experts_has_the_interval_of_its_own_items() -> None:
     assert (found.interval.low, found.interval.high) == pytest.approx(
         (expected.interval.low, expected.interval.high)
     )
+
+
+def test_the_variance_of_experts_contains_that_of_the_skills_that_break_ties() -> None:
+    """On hard items with two labels and four answers, a quarter of the items tie; other experts have other skills."""
+    rng = np.random.default_rng(2)
+    values, variances = [], []
+    for _ in range(100):
+        ability, difficulty = 0.5 + 0.5 * rng.standard_normal(5), rng.standard_normal(150)
+        answered = rng.random((150, 5)) < 1 / (1 + np.exp(difficulty[:, None] - ability))
+        rows = [
+            (item, who, "may be mine" if item % 5 == expert else "BA"[int(answered[item, expert])])
+            for item in range(150)
+            for expert, who in enumerate(FIVE)
+        ]
+        responses = responses_of(rows)
+        found = score_experts(out_of_bag(responses, OutOfBagDesign()), responses, right(150), None)
+        both = found.two_ways["acc"]
+        values.append(both.value)
+        variances.append(both.item_error**2 + both.annotator_error**2)
+    assert 0.85 < np.mean(variances) / np.var(values) < 1.5
+
+
+def test_the_number_of_excluded_annotators_is_a_matter_of_chance() -> None:
+    """A consensus of fewer answers is worse, and another study excludes another number of annotators."""
+    rng = np.random.default_rng(1)
+    values, variances = [], []
+    for _ in range(300):
+        person = np.argsort(rng.random((150, 20)), axis=1)[:, :5].ravel().astype(np.int32)
+        item = np.repeat(np.arange(150, dtype=np.int32), 5)
+        # Most people are alike, so that only their number makes a difference.
+        label = np.where(rng.random(750) < 0.65, 0, rng.integers(1, 4, 750)).astype(np.int32)
+        everyone = Votes(item, person, label, 150, 20, 4)
+        kept = (rng.random(20) < 0.6)[person]
+        names = (pl.Series(range(150)), pl.Series(range(20)), pl.Series(["A", "B", "C", "D"]))
+        tests = np.ones(750, np.bool_)
+        anchors, skill = np.full(150, -1, np.int32), np.full(20, np.nan)
+        pool = PoolVotes(Encoding(everyone, *names, 0), tests, kept, kept, anchors, skill)
+        worth = (pool.votes.label == 0).astype(float)
+        both = two_way(pool.votes, worth, exclusion=exclusion_variance(pool), resamples=0)
+        values.append(both.value)
+        variances.append(both.item_error**2 + both.annotator_error**2)
+    assert 0.85 < np.mean(variances) / np.var(values) < 1.5

@@ -52,12 +52,12 @@ def test_busy_people_who_guess_are_found_and_busy_people_who_do_not_are_not() ->
 
 @pytest.mark.parametrize("world", ["4 % guess, 6 x work", "10 % guess, 6 x work", "10 % guess, 6 x, 60"])
 def test_studies_with_busy_people_who_guess_are_warned(monkeypatch: pytest.MonkeyPatch, world: str) -> None:
-    """The crowds of docs/coverage.md that intervals cover in less than 92 % of studies."""
+    """The crowds of docs/coverage.md that intervals cover in less than 92 % of studies, and that have such people or not."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     bad_crowds = pytest.importorskip("bad_crowds")
     (crowd,) = (one for one in bad_crowds.CROWDS if one.name == world)
     rng = np.random.default_rng(1)
-    warned = []
+    warned, causes = [], []
     while len(warned) < 10:
         rows, right_label = bad_crowds.study(crowd, rng)
         label, item = (
@@ -68,10 +68,28 @@ def test_studies_with_busy_people_who_guess_are_warned(monkeypatch: pytest.Monke
             .group_by("annotator")
             .agg(pl.all().mean(), n=pl.len())
         )
+        codes = {one.code for one in bad_crowds.computed(rows, right_label, crowd).warnings}
+        causes.append(bool(codes & {"busy_annotator", "unseen_annotators"}))
         if people.filter((pl.col("right") < 0.4) & (pl.col("n") > 3 * len(rows) / crowd.people)).height:
-            codes = {one.code for one in bad_crowds.computed(rows, right_label, crowd).warnings}
             warned.append("busy_annotator" in codes)
     assert sum(warned) >= 8
+    assert sum(causes) >= 0.9 * len(causes)
+
+
+def test_missing_kinds_of_people_are_named_only_in_small_samples_with_uneven_work() -> None:
+    rng = np.random.default_rng(0)
+
+    def codes(people: int, *, uneven: bool) -> set[str]:
+        """The answers of people who are all right, to 200 items with five answers each."""
+        eager = 0.7 * rng.standard_normal(people) * uneven
+        chosen = np.argsort(-(eager + rng.gumbel(size=(ITEMS, people))), axis=1)[:, :5]
+        item = np.repeat(np.arange(ITEMS, dtype=np.int32), 5)
+        votes = Votes(item, chosen.ravel().astype(np.int32), np.zeros(item.size, np.int32), ITEMS, people, 1)
+        names = [f"p{code}" for code in range(people)]
+        return {one.code for one in warnings_on_dependence(votes, np.zeros(ITEMS, np.int32), names)}
+
+    assert sum("unseen_annotators" in codes(24, uneven=True) for _ in range(10)) >= 8
+    assert not any(codes(24, uneven=False) or codes(80, uneven=True) for _ in range(10))
 
 
 def test_studies_whose_ties_are_decided_by_estimated_abilities_are_warned(

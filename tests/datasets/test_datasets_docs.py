@@ -1,6 +1,5 @@
 """The pages about datasets agree with the code: every dataset, result, rule and field; the walk-through works."""
 
-import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -9,10 +8,8 @@ import pytest
 from every import every
 
 from merilo.cli import main
-from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.declaration import METRICS
-from merilo.datasets.rendering import render
-from merilo.items import read_split
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATASETS = (DOCS / "datasets.md").read_text(encoding="utf-8")
@@ -40,34 +37,15 @@ def test_every_field_of_a_declaration_is_explained() -> None:
     assert all(re.search(rf"\b{metric}\b", OWN) for metric in METRICS)
 
 
-def blocks() -> dict[str, str]:
-    return dict(re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', OWN, flags=re.DOTALL))
-
-
-def test_the_walk_through_works(
+def test_the_page_shows_the_declaration_that_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, text in blocks().items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert main(["datasets", "validate", "capitals/", "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["problems"] == []
-    assert main(["datasets", "show", "capitals/"]) == 0
-    assert "Which of two cities" in capsys.readouterr().out
-    declared = dataset("capitals")
-    items = read_split(Path("capitals/test.json")).items
-    assert render(items[1], declared).startswith("Какой из городов — столица? Страна: Австралия.")
-    assert declared.group(items[0]) == "acc.Европа"
-    words = ["score", "answers.csv", "--dataset", "capitals/", "--data", "capitals/test.json"]
-    assert " ".join(words) in OWN
-    assert main([*words, "--json", "-"]) == 0
-    metrics = json.loads(capsys.readouterr().out)["metrics"]
-    assert {name: metric["value"] for name, metric in metrics.items()} == {
-        "acc": 0.5,
-        "acc.Европа": 1.0,
-        "acc.Австралия": 0.0,
-    }
+    questions, declaration = (OWN.split(f"```{kind}\n")[1].split("```")[0] for kind in ("json", "yaml"))
+    (tmp_path / "questions.jsonl").write_text(questions, encoding="utf-8")
+    assert main(["datasets", "new", "questions.jsonl"]) == 0
+    assert (tmp_path / "questions.yaml").read_text("utf-8") == declaration
+    assert "Canberra" in capsys.readouterr().out
 
 
 def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

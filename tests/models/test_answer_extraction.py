@@ -79,7 +79,7 @@ def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
         ("1 ✅, скобки вложены", "ticked"),
         ("Пары верно вложены.\n1", "last line"),
         ("Пары верны, значит, 1", "conclusion"),
-        ("Пары вложены, это\nпоследовательность с меткой 1.", "last sentence"),
+        ("Метка 0 для других строк.\nПары вложены, это последовательность с меткой 1.", "last sentence"),
         ("Скобки сбалансированы, последовательность сбалансирована", "only one"),
         ("Ответ 0 неверен.", "the others are denied"),
         ("0 и 1", "the stated answer has none or several"),

@@ -62,11 +62,14 @@ def outcome(row: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("part", "most_false", "most_missed"), [("tuned", 0.01, 0.06), ("unseen", 0.03, 0.15)]
+    ("part", "least", "most_false", "most_missed"),
+    [("seen", 1200, 0.005, 0.05), ("later", 1400, 0.005, 0.09), ("unseen", 300, 0.04, 0.1)],
 )
-def test_few_replies_are_read_falsely_or_missed(part: str, most_false: float, most_missed: float) -> None:
+def test_few_replies_are_read_falsely_or_missed(
+    part: str, least: int, most_false: float, most_missed: float
+) -> None:
     rows = [json.loads(line) for line in (FOLDER / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()]
     counts = Counter(map(outcome, rows))
-    assert len(rows) >= 600
+    assert len(rows) >= least
     assert counts["false"] / len(rows) <= most_false, counts
     assert counts["missed"] / len(rows) <= most_missed, counts

@@ -121,6 +121,30 @@ def test_samples_of_a_model_are_counted_only_where_a_model_ran() -> None:
     assert reporting_checklist(record(asked), PLAN, frozen=FROZEN)["0.10"].answer == "5"
 
 
+def test_help_by_ai_is_answered_from_the_rules_the_echoes_and_the_signals() -> None:
+    echo = {"model": "robot", "share": 0.021, "ci95": [0.004, 0.06], "annotators": 40, "named": []}
+    signals = {
+        "annotators": 40,
+        "answers": 900,
+        "measured": 890,
+        "watched": 40,
+        "pastes": 3,
+        "copies": 1,
+        "returns": 2,
+    }
+    checklist = reporting_checklist(
+        record({**FULL, "assistance": [echo], "signals": signals}), PLAN, frozen=FROZEN
+    )
+    own = checklist["5.1.4"]
+    assert own.answer == "forbidden, measured"
+    assert own.detail == (
+        "the instruction forbids them; 2.1% [0.4%, 6%] of the answers echo robot; 3 of 40 annotators pasted into an "
+        "answer, 1 copied text of a page, 2 left the window and then answered; 10 answers have no signals, because "
+        "JavaScript was off or failed"
+    )
+    assert checklist["3.5.1"].answer.endswith("and by signals of help by AI, without consequences")
+
+
 def test_pay_by_the_answer_at_the_rate_of_a_page_is_the_planned_pay() -> None:
     plan = {**PLAN, "arms": {"people": {**PLAN["arms"]["people"], "pay": {"per_page": 0.5}}}}
     by_answer = {**FULL, "cost": {"total": 5.0, "pages": 200, "answers": 200}}

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -23,7 +24,8 @@ from merilo.site.assignment import Allocation, StudyRules
 from merilo.site.author_actions import AuthorActions
 from merilo.site.database import ServerClock, writing
 from merilo.site.people_access import NewPeople
-from merilo.site.schema import ANSWERED, RESPONSE, TASK
+from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
+from merilo.site.served_study import STOP_AFTER
 from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
 from merilo.studies.study_tasks import study_tasks
 
@@ -160,12 +162,12 @@ def numbered(item: Item, number: int) -> Item:
     return replace(item, id=number, meta={**item.meta, "id": number})
 
 
-def panel_study(folder: StudyFolder) -> StudyFolder:
+def panel_study(folder: Path, count: int, overlap: int) -> StudyFolder:
     """A study in which one task in 5 is a control item and nobody gets more than 10 items."""
     bundled = examples(dataset("bps"))
-    items = [numbered(one, n) for n, one in enumerate(bundled["test"].items * 8)][:60]
+    items = [numbered(one, n) for n, one in enumerate(bundled["test"].items * count)][:count]
     solved = [numbered(one, 1000 + n) for n, one in enumerate(bundled["shots"].items * 3)]
-    study = study_of(folder, items, solved, overlap=3)
+    study = study_of(folder, items, solved, overlap=overlap)
     plan = study.path / "study.yaml"
     text = plan.read_text("utf-8").replace("items_per_page: 1", "items_per_page: 1\n    items_per_person: 10")
     plan.write_text(text, encoding="utf-8")
@@ -176,21 +178,31 @@ def panel_study(folder: StudyFolder) -> StudyFolder:
     return study
 
 
-def test_guessers_who_are_never_stopped_do_not_hold_the_places_of_a_panel(tmp_path, database: str) -> None:
-    folder, clock, random = panel_study(tmp_path / "study"), SetClock(), Random(5)
+@pytest.mark.parametrize(
+    ("people", "items", "overlap"),
+    [(40, 24, 2), pytest.param(200, 150, 4, marks=[pytest.mark.slow, pytest.mark.thorough])],
+)
+def test_guessers_who_are_never_stopped_do_not_hold_the_places_of_a_panel(
+    people: int, items: int, overlap: int, tmp_path: Path, database: str
+) -> None:
+    folder, clock, random = panel_study(tmp_path / "study", items, overlap), SetClock(), Random(5)
     known = {task.id: str(task.known) for task in study_tasks(folder).controls}
     wrong = opposite(known)
     with opened_site(folder, clock, database) as site, visiting(site) as first:
         (study,) = site.by_key.values()
         path = f"/s/{study.key}/"
-        for number in range(100):
+        for number in range(people):
             person = from_elsewhere(first, "127.0.0.1")
             # One person in three guesses at control items; some people leave in the middle.
-            answers = wrong if number % 3 == 0 and number < 70 else known
+            answers = wrong if number % 3 == 0 and number < 0.7 * people else known
             page = to_first_task(person, path, f"w{number}")
             answer_on(person, path, page, answers, most=random.choice([6, 8, 100]))
             overdue(site, clock, 31 if number % 10 == 0 else 1)
-        assert sorted(counted_answers(site).values()) == [3] * 60
+        assert sorted(counted_answers(site).values()) == [overlap] * items
+        with site.engine.connect() as connection:
+            controls = connection.scalars(select(PERSON.c.controls)).all()
+        assert len(controls) == people
+        assert max(controls) < STOP_AFTER, "the rule of the site alone stops nobody"
 
 
 def test_somebody_who_comes_back_gets_the_places_back_that_are_free(frozen: Frozen, database: str) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from merilo.items import Item
 from merilo.site.database import database_url, open_database
+from merilo.site.item_form import asked_prompt
 from merilo.site.schema import PERSON, RESPONSE
 from merilo.site.served_study import load_study
 from merilo.studies.study_folder import StudyFolder
@@ -79,8 +80,7 @@ def test_the_whole_way_by_mouse_shows_no_gold_and_no_mark_of_control_items(froze
         assert not problems
     assert process.returncode == 0
     assert len(code) == 10
-    tests = [study.tasks[number].prompt for number in range(study.rules.tests)]
-    assert set(shown) >= {" ".join(prompt.split(" ")).strip() for prompt in tests}
+    assert set(shown) >= {asked_prompt(study.tasks[number]).text for number in range(study.rules.tests)}
     engine = open_database(database_url(folder.path, None))
     with engine.connect() as connection:
         person = connection.execute(select(PERSON)).one()

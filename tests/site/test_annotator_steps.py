@@ -40,7 +40,7 @@ def come_in(connection: Connection, study: ServedStudy, name: str = "a") -> Part
     admitted = admit_from_platform(connection, study, "platform", name, "ru", now=2)
     person = person_of(connection, study, admitted.person)
     assert person is not None
-    consent(connection, person)
+    consent(connection, study, person)
     read_instruction(connection, study, person)
     return again(connection, study, person)
 

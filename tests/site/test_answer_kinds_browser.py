@@ -16,6 +16,7 @@ from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
+from merilo.site.item_form import asked_prompt
 from merilo.site.schema import RESPONSE
 from merilo.site.served_study import load_study
 from merilo.site.serving import invite_to_site
@@ -43,10 +44,14 @@ def test_a_dialogue_goes_turn_by_turn_with_ones_own_answers_also_after_a_break_o
                 "the earlier turns have the person's own answers, right or wrong"
             )
             prompts = person.page.locator(".turns .prompt").all_inner_texts()
-            assert prompts == [prompt for prompt, _ in given]
+            assert prompts == [prompt for prompt, _ in given], "there the options stand in the text"
             task = study.tasks[study.numbers[person.task]]
+            assert person.page.locator(".options label").all_inner_texts() == [
+                f"{option.sign}\n{option.text}" for option in task.options
+            ]
+            assert not any(option.text in person.prompt for option in task.options if task.listed)
             assert task.turn == len(given) + 1, "the turns come in order"
-            given.append((person.prompt, answer))
+            given.append((asked_prompt(task, with_options=True).text, answer))
             person.choose(answer)
             person.send("pause" if len(given) == 3 else "next")
         assert person.heading == "Перерыв"
@@ -294,7 +299,9 @@ def test_a_program_is_kept_as_typed_and_the_tab_key_leaves_the_field(frozen: Fro
         check = AccessibilityCheck()
         check(page, "program")
         check.passed(1)
-        assert "monospace" in page.evaluate("getComputedStyle(document.querySelector('.prompt')).fontFamily")
+        assert "monospace" in page.evaluate(
+            "getComputedStyle(document.querySelector('.prompt pre')).fontFamily"
+        )
         assert "\n    " in page.locator(".prompt").text_content(), "the prompt keeps its indentation"
         person.tab_to("textarea#answer")
         page.keyboard.insert_text(PROGRAM)

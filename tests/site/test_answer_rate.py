@@ -27,6 +27,12 @@ def test_since_the_first_answer_if_that_is_less_than_an_hour_ago() -> None:
     assert (rate.minutes, rate.per_hour) == (30.0, 58.0)
 
 
+def test_after_a_night_without_answers_all_of_them_give_the_rate() -> None:
+    rate = answer_rate(np.arange(NOW - 10 * HOUR, NOW - 5 * HOUR, 60_000), NOW)
+    assert rate is not None
+    assert (rate.minutes, rate.per_hour) == (600.0, 29.9)
+
+
 def test_uneven_answers_give_a_wider_interval_than_even_ones() -> None:
     even = answer_rate(np.linspace(NOW - HOUR, NOW, 121).astype(np.int64), NOW)
     burst = answer_rate(np.append(np.linspace(NOW - 300_000, NOW, 120), NOW - HOUR).astype(np.int64), NOW)
@@ -39,8 +45,7 @@ def test_uneven_answers_give_a_wider_interval_than_even_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "times", [[], [NOW - HOUR], [NOW - 60_000] * 50, list(range(NOW - 9 * HOUR, NOW - 2 * HOUR, 60_000))],
-    ids=["none", "one", "within ten minutes", "nobody in the last hour"],
+    "times", [[], [NOW - HOUR], [NOW - 60_000] * 50], ids=["none", "one", "within ten minutes"],
 )  # fmt: skip
 def test_there_is_no_rate_from_too_few_answers(times: list[int]) -> None:
     assert answer_rate(np.array(times, dtype=np.int64), NOW) is None

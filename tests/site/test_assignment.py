@@ -63,12 +63,15 @@ class Orders(RuleBasedStateMachine):
         limited=st.booleans(),
         adaptive=st.booleans(),
         dialogues=st.booleans(),
+        on_screen=st.integers(1, 3),
     )
-    def start(self, overlap: int, controls: int, limited: bool, adaptive: bool, dialogues: bool) -> None:
+    def start(
+        self, overlap: int, controls: int, limited: bool, adaptive: bool, dialogues: bool, on_screen: int
+    ) -> None:
         turns = [(1 + at // 2, at % 2 + 1) for at in range(6)] if dialogues else None
         self.rules = StudyRules(
             study=1, seed=3, overlap=overlap, tests=6, controls=controls, every=3 if controls else 0,
-            time_limit=5 if limited else None, lease=10, dialogues=dialogues,
+            time_limit=5 if limited else None, lease=10, dialogues=dialogues, on_screen=1 if dialogues else on_screen,
             adaptive=AdaptiveOverlap(2, 4) if adaptive and not dialogues else None, fixed=frozenset({0, 3}), vote_key=vote_key,
         )  # fmt: skip
         self.connection = self.engine.connect()
@@ -77,7 +80,7 @@ class Orders(RuleBasedStateMachine):
         begin(self.connection, self.rules, 5, turns)
         self.now = 1_000_000
         self.seen: dict[int, list[int]] = {}
-        self.before: dict[int, int] = {}
+        self.before: dict[int, list[int]] = {}
 
     @property
     def allocation(self) -> Allocation:
@@ -88,20 +91,25 @@ class Orders(RuleBasedStateMachine):
         given = self.allocation.give(person, person)
         if isinstance(given, GivenTask):
             again = self.allocation.give(person, person)
-            assert again == given, "two tabs show the same task"
-            self.before[person] = given.task
+            assert again == given, "two tabs show the same page"
+            page = [given.task, *(one.task for one in given.beside)]
+            assert len(page) <= self.rules.on_screen
             mine = self.seen.setdefault(person, [])
-            if not mine or mine[-1] != given.task:
-                assert given.task not in mine, "a task comes twice"
-                mine.append(given.task)
+            new = [task for task in page if task not in self.before.get(person, [])]
+            assert not set(new) & set(mine), "a task comes twice"
+            mine += new
+            self.before[person] = page
 
     @rule(
-        person=st.integers(1, 5), answer=st.sampled_from(["A", "a", "B", "skip"]), repeats=st.integers(1, 3)
+        person=st.integers(1, 5),
+        answer=st.sampled_from(["A", "a", "B", "skip"]),
+        repeats=st.integers(1, 3),
+        place=st.integers(0, 2),
     )
-    def answers(self, person: int, answer: str, repeats: int) -> None:
-        task = self.before.get(person)
-        if task is None:
+    def answers(self, person: int, answer: str, repeats: int, place: int) -> None:
+        if person not in self.before:
             return
+        task = self.before[person][place % len(self.before[person])]
         first = self.allocation.save(person, task, answer, right=True)
         for _ in range(repeats):
             assert self.allocation.save(person, task, "C") != "saved"

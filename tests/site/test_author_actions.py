@@ -65,7 +65,7 @@ def come_in(connection: Connection, study: ServedStudy, name: str = "worker-77")
     assert admitted is not None
     person = person_of(connection, study, admitted.person)
     assert person is not None
-    consent(connection, person)
+    consent(connection, study, person)
     read_instruction(connection, study, person)
     return again(connection, study, person)
 

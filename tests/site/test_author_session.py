@@ -12,6 +12,7 @@ import httpx
 import pytest
 from author_session import signed_in
 from command import merilo
+from earlier_database import take_back
 from ended_process import ended_process
 from fastapi.testclient import TestClient
 from site_in_process import hidden, opened_site, to_first_task
@@ -191,11 +192,9 @@ def test_the_password_of_an_earlier_database_opens_the_account_author(database: 
     url = database_url(Path(), database)
     engine = open_database(url)
     with writing(engine) as opened:
-        for table in ("session", "author"):
-            opened.exec_driver_sql(f"DROP TABLE {table}")
+        take_back(opened, "0005")
         for name, value in (("author password", hashed(PASSWORD)), ("author session", "x")):
             keep_setting(opened, name, value)
-        opened.exec_driver_sql("UPDATE alembic_version SET version_num = '0005'")
     engine.dispose()
     engine = open_database(url)
     with writing(engine) as opened:

@@ -308,11 +308,13 @@ def test_a_real_full_disk_loses_nothing_that_was_acknowledged(frozen: Frozen, tm
                     acknowledged.append(form["task"])
                 else:
                     assert got.status_code == 503
+                    refused = client, form
                     refusals += 1
             assert refusals, "the disk was full"
             assert acknowledged
             subprocess.run(["mount", "-o", "remount,size=64m", str(small)], check=True)
-            retried = people[-1].post(f"{path}task", data=form, follow_redirects=False)
+            client, form = refused
+            retried = client.post(f"{path}task", data=form, follow_redirects=False)
             assert retried.status_code == 303, "it works again when there is space"
         engine = open_database(database_url(folder.path, database))
         with engine.connect() as connection:

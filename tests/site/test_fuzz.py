@@ -26,7 +26,7 @@ PASSWORD = "a long password"
 
 #: Requests of one operation in one role, and steps of the random walk.
 EXAMPLES = 12
-STEPS = 250
+STEPS = 500
 
 #: The stream of events has no end; `test_the_stream_of_events...` asks for it.
 ENDLESS = "/author/{key}/live"
@@ -180,8 +180,11 @@ def test_no_order_of_a_persons_steps_fails_the_server(site: AttackedSite) -> Non
     ):
         for _ in range(STEPS):
             client = chance.choice([one, one, other])
-            place = chance.choice(["", "?worker_id=a", "?worker_id=b", "instruction", "training", "task", "task", "task", "pause", "pause?note=late", "language", "consent"])  # fmt: skip
-            if place in {"consent", "instruction", "language", "training", "task"} and chance.random() < 0.7:
+            place = chance.choice(["", "?worker_id=a", "?worker_id=b", "instruction", "training", "task", "task", "task", "pause", "pause?note=late", "language", "consent", "decline"])  # fmt: skip
+            if (
+                place in {"consent", "decline", "instruction", "language", "training", "task"}
+                and chance.random() < 0.7
+            ):
                 fields = {
                     "token": chance.choice(seen["token"][-3:]), "task": chance.choice(seen["task"][-4:]), "answer": chance.choice(["0", "1", "", "\ud7ff"]),
                     "then": chance.choice(["next", "pause", "mine", ""]), "language": chance.choice(["ru", "en", "fr"]), "comment": chance.choice(["", "x" * 2001]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 from allocation_study import begin, held
@@ -103,6 +104,42 @@ def test_one_person_who_asks_two_servers_gets_one_task(processes: Processes) -> 
     assert every_order(run) > 5
 
 
+def test_pages_of_several_tasks_take_each_place_once_and_are_the_same_on_two_servers(
+    processes: Processes,
+) -> None:
+    rules = StudyRules(study=1, seed=1, overlap=1, tests=3, on_screen=2)
+
+    def tasks(given: object) -> list[int]:
+        return [one.task for one in (given, *given.beside)] if isinstance(given, GivenTask) else []
+
+    def one_person(choose: Callable[[int], int]) -> None:
+        first, second = processes.at_once(rules, [], [[asks(1)], [asks(1)]], choose)
+        assert len(tasks(first)) == 2
+        assert tasks(first) == tasks(second)
+
+    def two_people(choose: Callable[[int], int]) -> None:
+        pages = processes.at_once(rules, [], [[asks(1)], [asks(2)]], choose)
+        given = [task for one in pages for task in tasks(one)]
+        assert len(given) == len(set(given)) >= 2
+
+    def answers_at_once(choose: Callable[[int], int]) -> None:
+        every = StudyRules(study=1, seed=1, overlap=2, tests=2, on_screen=2)
+
+        def answers_page(person: int) -> Step:
+            def step(connection: Connection, rules: StudyRules) -> object:
+                allocation = Allocation(connection, rules, 2000)
+                return [allocation.save(person, task, str(person), among=2) for task in (0, 1)]
+
+            return step
+
+        taken = processes.at_once(every, [asks(1), asks(2)], [[answers_page(1)], [answers_page(2)]], choose)
+        assert taken == [["saved", "saved"]] * 2
+
+    for seed in range(20):  # there are too many orders to try all
+        for run in (one_person, two_people, answers_at_once):
+            run(Random(seed).randrange)
+
+
 def test_the_last_place_goes_to_one_of_two_people_and_the_other_one_waits(processes: Processes) -> None:
     rules = StudyRules(study=1, seed=1, overlap=1, tests=1)
 
@@ -195,6 +232,7 @@ STEPS = st.one_of(
 @given(
     dialogues=st.booleans(),
     overlap=st.integers(1, 2),
+    on_screen=st.integers(1, 2),
     before=st.lists(STEPS, max_size=4),
     groups=st.lists(st.lists(STEPS, min_size=1, max_size=4), min_size=2, max_size=3),
     order=st.lists(st.integers(0, 2), max_size=40),
@@ -203,10 +241,14 @@ def test_groups_of_steps_in_any_order_keep_the_invariant_and_wait_for_each_other
     processes: Processes,
     dialogues: bool,
     overlap: int,
+    on_screen: int,
     before: list[Step],
     groups: list[list[Step]],
     order: list[int],
 ) -> None:
-    rules = StudyRules(study=1, seed=1, overlap=overlap, tests=4, lease=10, dialogues=dialogues)
+    rules = StudyRules(
+        study=1, seed=1, overlap=overlap, tests=4, lease=10, dialogues=dialogues,
+        on_screen=1 if dialogues else on_screen,
+    )  # fmt: skip
     following = iter(order)
     processes.at_once(rules, before, groups, lambda of: next(following, 0) % of)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from merilo.datasets.rendering import Media
-from merilo.site.item_form import ItemField, answer_in, field_of, prompt_html
+from merilo.datasets import dataset
+from merilo.datasets.rendering import Media, render
+from merilo.items import Item
+from merilo.site.item_form import ItemField, answer_in, asked_prompt, field_of, prompt_html
 from merilo.site.served_study import load_study
-from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import AnswerForm, StudyTask
+from merilo.studies.study_folder import StudyFolder, StudyItem
+from merilo.studies.study_tasks import AnswerForm, StudyTask, TaskIds, tasks_of
 
 Frozen = Callable[..., StudyFolder]
 
@@ -100,3 +102,32 @@ def test_media_come_only_from_samples_and_text_stays_text(frozen: Frozen) -> Non
 def test_every_kind_of_line_end_in_an_answer_becomes_one() -> None:
     program = ItemField("program")
     assert answer_in(program, {"answer": ["a\r\nb\rc\nd"]}) == ("a\nb\nc\nd", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "signs", "asked"),
+    [
+        ("rummlu", "{text}\nВарианты:\nA. {option_a}\nB) {option_b}\nC = {option_c};\n[D] {option_d}.\nБуква:", "ABCD", ("?", "Буква", "Варианты")),
+        ("rummlu", "{text}\nОтветы: A) {option_a}; B) {option_b}; C) {option_c}; D) {option_d}.\nКакой?", "ABCD", ("?\nКакой?", "", "Ответы")),
+        ("rummlu", "{text} «{option_a}» (A) или «{option_b}» (B), {option_c} (C), {option_d} (D)?", "ABCD", ("? «один» (A) или «два» (B), A. три\nB. четыре (C), пять (D)?", "", "")),
+        ("rcb", "{premise}\n1 — следует;\n2 — нет;\n3 — неясно.\nОтвет:", "123", ("A. x\n1. y", "Ответ", "")),
+        ("rcb", "{premise}: 1 — следует, 2 — нет, 3 — неясно", "", ("A. x\n1. y: 1 — следует, 2 — нет, 3 — неясно", "", "")),
+    ],
+    ids=["lines", "one line", "a sentence", "options without fields", "labels in a sentence"],
+)  # fmt: skip
+def test_options_are_in_the_buttons_and_the_rest_of_the_prompt_stands_once(
+    name: str, template: str, signs: str, asked: tuple[str, str, str]
+) -> None:
+    texts = {"text": "?", "premise": "A. x\n1. y", "hypothesis": "z", "subject": "s"}
+    options = {"option_a": "один", "option_b": "два", "option_c": "A. три\nB. четыре", "option_d": "пять"}
+    declared = dataset(name)
+    item = Item(
+        1, template, {field: {**texts, **options}[field] for field in declared.fields}, "A", {"id": 1}
+    )
+    study = StudyItem(item, render(item, declared))
+    (task,) = tasks_of([study], "test", declared, TaskIds("x", 0, (item,)))
+    shown = asked_prompt(task)
+    assert (shown.text, shown.cue, shown.heading) == asked
+    assert "".join(option.sign for option in task.options) == signs
+    if name == "rummlu":
+        assert [option.text for option in task.options] == list(options.values())

@@ -189,8 +189,8 @@ def test_no_answer_that_a_browser_receives_has_gold_or_marks_of_control_items(
 
 
 def shape(text: str) -> str:
-    """An answer without what differs between all tasks: ids, tokens, numbers, times, and the prompt."""
-    text = re.sub(r'<div class="prompt.*?</div>', "", text, flags=re.DOTALL)
+    """An answer without what differs between all tasks: ids, tokens, numbers, times, and the prompt with its last line."""
+    text = re.sub(r'<div class="prompt.*?</div>|<label for="answer".*?</label>', "", text, flags=re.DOTALL)
     text = re.sub(r"[0-9a-f]{12}", "ID", text)
     return re.sub(r"\d+", "N", text)
 

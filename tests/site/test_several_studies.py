@@ -3,6 +3,7 @@
 import shutil
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -115,3 +116,28 @@ def test_a_public_address_is_one_of_the_web(frozen: Frozen) -> None:
     for wrong in ("study.example.org", "ftp://a", "https://", "https://[x"):
         with pytest.raises(UsageError, match="takes an address such as"):
             serve_study(frozen().path, address=wrong)
+
+
+@pytest.mark.thorough
+def test_the_author_takes_part_in_a_preview_before_the_freeze_and_nothing_is_stored(
+    frozen: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = frozen("bps", experts=True).path
+    (study / "frozen.json").unlink()
+    before = {one: one.read_bytes() for one in study.iterdir()}
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with running_site(study, command="preview") as (address, paths, process):
+        for arm in ("people", "experts"):
+            with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as client:
+                path = paths[arm]
+                page = start(client, client.get(path).text, path)
+                assert "ничего не сохраняется" in page
+                page = client.get(f"{path}task").text
+                sent = {"token": hidden(page, "token"), "task": hidden(page, "task"), "answer": "1"}
+                page = client.post(f"{path}task", data=sent).text
+                assert hidden(page, "task") != sent["task"]
+                assert "2" in page[page.index("<h1") : page.index("</h1>")]
+        assert [one.name for one in tmp_path.glob("merilo-preview-*/*.db")] == ["preview.db"]
+    assert process.returncode == 0
+    assert not list(tmp_path.glob("merilo-preview-*"))
+    assert {one: one.read_bytes() for one in study.iterdir()} == before

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from earlier_database import take_back
 from sqlalchemy import inspect
 
 from merilo.people.quality import Work
@@ -94,9 +95,7 @@ def test_a_database_that_kept_flags_is_opened_and_keeps_them_no_more(database: s
     engine = open_database(url)
     with writing(engine) as connection:
         connection.exec_driver_sql("ALTER TABLE person ADD COLUMN flagged TEXT")
-        for table in ("session", "author"):
-            connection.exec_driver_sql(f"DROP TABLE {table}")
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
+        take_back(connection, "0004")
     engine.dispose()
     engine = open_database(url)
     assert "flagged" not in {column["name"] for column in inspect(engine).get_columns("person")}

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from collected_answers import START, Given, put_answers, simulate
 from every import every
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, select, update
 
 from merilo.errors import DataError
 from merilo.reports.study_status import study_status
 from merilo.settings import AdaptiveOverlap
-from merilo.site.annotator_steps import next_task, person_of
+from merilo.site.annotator_steps import ShownTask, next_task, person_of
+from merilo.site.author_actions import AuthorActions
 from merilo.site.collected_figures import collected_figures, estimate_so_far
 from merilo.site.database import database_url, open_database, snapshot, writing
 from merilo.site.overview_texts import people_columns, sorted_people
@@ -77,6 +78,25 @@ def test_the_figures_of_a_small_study_are_those_computed_by_hand(
     assert (figures.remaining.answers, figures.remaining.controls) == (missing, controls)
     assert figures.remaining.pay == pytest.approx(0.05 * (missing + controls))
     assert figures.remaining.hours == pytest.approx(missing * 5.0 / 3600)
+    whole = 0.05 * (needed + -(-needed // 4))
+    assert (figures.final_pay, figures.planned_pay) == pytest.approx((0.4 + figures.remaining.pay, whole))
+
+
+def test_people_are_finished_while_there_is_no_task_for_them(connection: Connection, frozen: Frozen) -> None:
+    study = registered(connection, frozen(), overlap=1, every=0)
+    simulate(connection, study, {"a": 1.0}, most=2)
+    simulate(connection, study, {"b": 1.0})
+
+    def stages() -> dict[str, int]:
+        return dict(read_counts(connection, study).stages)
+
+    assert stages() == {"working": 1, "finished": 1}
+    name = connection.scalar(select(PERSON.c.pseudonym).where(PERSON.c.stage == "working"))
+    AuthorActions(connection, study, START, "author").exclude(str(name), "guesses")
+    person = person_of(connection, study, 2)
+    assert person is not None
+    assert isinstance(next_task(connection, study, person, START), ShownTask)
+    assert stages() == {"excluded": 1, "working": 1}
 
 
 def test_a_task_that_somebody_has_is_counted_as_being_answered_and_its_item_is_not_complete(

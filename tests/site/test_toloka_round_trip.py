@@ -96,6 +96,7 @@ SHAPES = {
 
 #: Texts of a published folder that say on which platform people answered, and the hashes of these files.
 NAMING_THE_PLATFORM = {
+    "croissant.json",
     "manifest.json", "checklist/checklist.md", "checklist/checklist.tex", "checklist/checklist.json", "paper/markdown/methods.md",
     "paper/latex/methods.tex", "paper/csv/methods.txt", "cards/human_baseline_ru.md", "cards/human_baseline_en.md",
     "cost/message_en.txt", "cost/message_ru.txt",

@@ -226,7 +226,7 @@ def test_label_studio_gets_the_tag_that_fits_the_form_of_the_answer(
     (answer,) = [one for one in view if one.get("name") == "answer"]
     assert answer.tag == tag
     if tag == "Choices":
-        assert [one.get("value") for one in answer] == ["0", "1"]
+        assert [(one.get("value"), one.get("hotkey")) for one in answer] == [("0", "0"), ("1", "1")]
 
 
 def _programs() -> list[Item]:

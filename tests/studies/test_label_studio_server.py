@@ -1,9 +1,10 @@
-"""A running Label Studio imports the tasks of a study, and Merilo reads what it exports."""
+"""A study goes to a running Label Studio through its SDK, people annotate it there, and their answers make a baseline."""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -15,21 +16,28 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from command import Outcome, merilo
 from ended_process import ended_process
-from study_people import bundled_study, study_of, visits
+from study_people import bundled_study, frozen, study_of, visits
 
 from merilo.items import Item
 from merilo.reports.study_baseline import study_baseline
 from merilo.strict_json import Json
 from merilo.studies.collected import answers_file, import_files
 from merilo.studies.platform_rows import MAY_BE_MINE
-from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.study_tasks import study_tasks
 
-pytestmark = pytest.mark.slow
+pytest.importorskip("label_studio_sdk", reason="the extra 'label-studio' is not installed")
+
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(autouse=True)
+def _token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABEL_STUDIO_API_KEY", TOKEN)
 
 
 class Server:
@@ -120,29 +128,26 @@ def _users(server: Server, count: int) -> list[int]:
     return [int(one) for one in ids[:count]]  # type: ignore[arg-type]
 
 
-def _project(
-    server: Server, folder: StudyFolder, out: Path, arm: str = "people"
-) -> tuple[int, dict[str, int]]:
-    """Export a study and import its tasks into the server; return the project, and task's id -> the server's number of it."""
-    export_study(folder, "label-studio", out, arm=arm)
-    made = server.ask(
-        "/api/projects",
-        {
-            "title": folder.plan.study,
-            "label_config": (out / "labels.xml").read_text("utf-8"),
-            "maximum_annotations": folder.plan.arms[arm].overlap,
-        },
+def _project(server: Server, folder: StudyFolder, arm: str = "people") -> tuple[int, dict[str, int]]:
+    """Push a study to the server; return the project, and task's id -> the server's number of it."""
+    made = merilo(
+        "study", "label-studio", "push", folder.path, "--url", server.url, "--arm", arm, "--json", "-"
     )
-    assert isinstance(made, dict)
-    project = made["id"]
-    assert isinstance(project, int)
-    tasks = json.loads((out / "tasks.json").read_text("utf-8"))
-    told = server.ask(f"/api/projects/{project}/import", tasks)
-    assert isinstance(told, dict)
-    assert told["task_count"] == len(tasks)
-    listed = server.ask(f"/api/tasks?project={project}&page_size=1000&fields=all")
+    assert made.status == 0, made.err
+    listed = server.ask(f"/api/tasks?project={made.json['project']}&page_size=1000&fields=all")
     assert isinstance(listed, dict)
-    return project, {task["data"]["task"]: task["id"] for task in listed["tasks"]}  # type: ignore[index,call-overload,misc,union-attr]
+    return made.json["project"], {task["data"]["task"]: task["id"] for task in listed["tasks"]}  # type: ignore[index,call-overload,misc,union-attr]
+
+
+def _pull(server: Server, folder: StudyFolder, arm: str = "people") -> Outcome:
+    return merilo(
+        "study", "label-studio", "pull", folder.path, "--url", server.url, "--arm", arm, "--json", "-"
+    )
+
+
+def _name() -> str:
+    """A name of its own for a study: a server that runs already may know those of earlier tests."""
+    return f"trial-{secrets.token_hex(4)}"
 
 
 def _annotate(server: Server, task: int, person: int, *results: tuple[str, str, Json]) -> None:
@@ -171,8 +176,10 @@ def _collected(folder: StudyFolder, arm: str = "people") -> set[tuple[str, str, 
 def test_label_studio_imports_the_tasks_and_its_exports_are_read(
     name: str, kind: str, server: Server, tmp_path: Path
 ) -> None:
-    folder = bundled_study(tmp_path / "study", name)
-    project, numbers = _project(server, folder, tmp_path / "out")
+    called = _name()
+    folder = frozen(bundled_study(tmp_path / "study", name, name=called))
+    assert "push it first" in _pull(server, folder).complaint
+    project, numbers = _project(server, folder)
     users = dict(enumerate(_users(server, 3), start=101))
     tasks = {task.id: task for task in (*study_tasks(folder).tests, *study_tasks(folder).controls)}
     wanted = set()
@@ -182,35 +189,55 @@ def test_label_studio_imports_the_tasks_and_its_exports_are_read(
             _annotate(server, numbers[task], users[visit.person], ("answer", kind, value))
             wanted.add((str(tasks[task].item), str(users[visit.person]), answer))
     assert len(wanted) == 3 * len(tasks)
-    for form, file in (("JSON", "export.json"), ("JSON_MIN", "min.json"), ("CSV", "export.csv")):
-        own = bundled_study(tmp_path / form / "study", name)
+    assert _project(server, folder) == (project, numbers)
+    pulled = _pull(server, folder)
+    assert pulled.status == 0, pulled.err
+    assert _collected(folder) == wanted
+    rows = [json.loads(line) for line in answers_file(folder, "people").read_text("utf-8").splitlines()]
+    assert {row["seconds"] for row in rows} == {12.5}
+    assert all(row["submitted"] > row["started"] for row in rows)
+    assert _pull(server, folder).json["added"] == []
+    assert study_baseline(folder).details.items == len(folder.items())
+    for form, file in (("JSON_MIN", "min.json"), ("CSV", "export.csv")):
+        own = bundled_study(tmp_path / form / "study", name, name=called)
         path = tmp_path / form / file
         path.write_bytes(server.file(f"/api/projects/{project}/export?exportType={form}"))
         (made,) = import_files(own, [path]).added
         assert made.platform == "label-studio"
         assert _collected(own) == wanted, form
-        assert study_baseline(own).details.items == len(folder.items())
 
 
 def test_the_mark_beside_an_open_answer_comes_back_as_the_option(server: Server, tmp_path: Path) -> None:
     items = [Item(n, "{text}{topic}", {"text": f"q{n}", "topic": ""}, "a", {"id": n}) for n in (1, 2)]
-    folder = study_of(tmp_path / "study", items, [], dataset_name="chegeka", experts=True)
-    project, numbers = _project(server, folder, tmp_path / "out", "experts")
+    folder = frozen(
+        study_of(tmp_path / "study", items, [], name=_name(), dataset_name="chegeka", experts=True)
+    )
+    _, numbers = _project(server, folder, "experts")
     first, second = (task.id for task in study_tasks(folder).tests)
     (person,) = _users(server, 1)
     _annotate(server, numbers[first], person, ("mine", "choices", [MAY_BE_MINE]))
     _annotate(server, numbers[second], person, ("answer", "textarea", ["да"]))
-    path = tmp_path / "export.json"
-    path.write_bytes(server.file(f"/api/projects/{project}/export?exportType=JSON"))
-    import_files(folder, [path])
+    assert _pull(server, folder, "experts").status == 0
     assert _collected(folder, "experts") == {("1", str(person), MAY_BE_MINE), ("2", str(person), "да")}
 
 
 def test_label_studio_keeps_a_hostile_prompt_as_the_text_that_it_is(server: Server, tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script> ${x} &amp; \"'"
-    folder = study_of(tmp_path / "study", [Item(1, "{inputs}", hostile, "1", {"id": 1})], [])
-    project, _ = _project(server, folder, tmp_path / "out")
+    item = Item(1, "{inputs}", hostile, "1", {"id": 1})
+    project, _ = _project(server, frozen(study_of(tmp_path / "study", [item], [], name=_name())))
     exported = json.loads(
         server.file(f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true")
     )
     assert exported[0]["data"]["prompt"] == hostile
+
+
+def test_a_server_that_refuses_or_is_not_there_is_named(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = frozen(bundled_study(tmp_path / "study"))
+    push = ("study", "label-studio", "push", folder.path, "--url")
+    assert "http://127.0.0.1:9: " in merilo(*push, "http://127.0.0.1:9").complaint
+    monkeypatch.setenv("LABEL_STUDIO_API_KEY", "0" * 40)
+    assert merilo(*push, server.url).complaint.endswith("refused the request (status 401): Invalid token.")
+    monkeypatch.delenv("LABEL_STUDIO_API_KEY")
+    assert "LABEL_STUDIO_API_KEY must hold the access token" in merilo(*push, server.url).complaint

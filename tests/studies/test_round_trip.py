@@ -1,11 +1,13 @@
 """A study leaves for a platform, people answer it there, and their answers come back."""
 
+import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from every import every
+from platform_files import delimited
 from study_people import NAMES, Visit, answered, bundled_study, study_of, visits
 
 from merilo.items import Item
@@ -48,6 +50,13 @@ def result_of(
     assert not made.known
     assert sum(sum(one.left_out.values()) for one in made.added) == 0
     return answers_file(folder, "people").read_text("utf-8"), indented(study_baseline("study").to_dict())
+
+
+def study_baseline_of(folder: StudyFolder, path: Path) -> object:
+    """The metrics and agreement of a study after the import of one file."""
+    import_files(folder, [path])
+    made = study_baseline(folder).to_dict()
+    return made["items"], made["metrics"], made["agreement"], made["annotators"]
 
 
 @every("name", ["bps", "chegeka", "simplear"])
@@ -106,3 +115,19 @@ def test_free_text_comes_back_as_it_was_typed(tmp_path: Path) -> None:
         )
         import_files(bundle, [came_back(bundle, platform, [visit], own)])
         assert json.loads(answers_file(bundle, "people").read_text("utf-8"))["answer"] == typed, platform
+
+
+def test_four_columns_of_results_are_enough_as_tagme_has_them(tmp_path: Path) -> None:
+    folder = bundled_study(tmp_path / "study")
+    people = visits(folder)
+    whole = came_back(folder, "csv", people, tmp_path)
+    wanted = study_baseline_of(folder, whole)
+    with whole.open(encoding="utf-8-sig", newline="") as stream:
+        rows = [
+            [row[name] for name in ("study", "task", "respondent", "answer")]
+            for row in csv.DictReader(stream)
+        ]
+    results = tmp_path / "results.csv"
+    results.write_text(delimited(("study", "task", "respondent", "answer"), rows), "utf-8")
+    own = bundled_study(tmp_path / "own")
+    assert study_baseline_of(own, results) == wanted

@@ -90,6 +90,17 @@ def test_a_later_export_of_a_page_replaces_an_earlier_one(tmp_path: Path) -> Non
     assert [row["answer"] for row in rows if row["page"] == "1"] == [other.answers[task]]
 
 
+def test_a_page_that_is_rejected_later_is_taken_back(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    import_files(room.folder, [room.file()])
+    text = answered("toloka", tmp_path / "out", room.people[:2]).replace("APPROVED", "REJECTED", 1)
+    later = tmp_path / "later.tsv"
+    later.write_text(text, "utf-8", newline="")
+    assert import_files(room.folder, [later]).added[0].left_out == {"rejected": 1}
+    rows = [json.loads(line) for line in room.answers.splitlines()]
+    assert sorted(int(row["page"]) for row in rows) == [visit.number for visit in room.people[1:]]
+
+
 @every("platform", PLATFORMS)
 def test_rows_of_another_study_are_refused_and_leave_the_study_as_it_was(
     platform: str, tmp_path: Path

@@ -103,7 +103,7 @@ def simulate(
         )
         person = person_of(connection, study, admitted.person)
         assert person is not None
-        consent(connection, person)
+        consent(connection, study, person)
         read_instruction(connection, study, person)
         for _ in range(most):
             person = person_of(connection, study, admitted.person)

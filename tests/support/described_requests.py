@@ -29,6 +29,9 @@ FORMS: Final[Mapping[str, Mapping[str, object]]] = {
     "/s/{key}/language": {"language": _LANGUAGE, "page": _TEXT},
     "/s/{key}/leave": {},
     "/s/{key}/consent": {},
+    "/s/{key}/decline": {},
+    "/s/{key}/questions": {"age": _TEXT},
+    "/s/{key}/declaration": {"declared": _TEXT},
     "/s/{key}/instruction": {},
     "/s/{key}/training": _ANSWER,
     "/s/{key}/task": _ANSWER,
@@ -49,7 +52,7 @@ FORMS: Final[Mapping[str, Mapping[str, object]]] = {
 #: Path of a page -> the parameters of its address.
 PARAMETERS: Final[Mapping[str, Mapping[str, object]]] = {
     "/s/{key}/": {
-        **{name: {"type": "string", "maxLength": LONGEST_ID} for name in PLATFORM_IDS},
+        **{name: {"type": "string", "maxLength": LONGEST_ID} for name in (*PLATFORM_IDS, "SESSION_ID", "STUDY_ID")},
         "assignmentId": {"type": "string", "examples": [PREVIEW]},
     },
     "/s/{key}/pause": {"note": _TEXT},

@@ -6,7 +6,8 @@ An HTML comment before a fenced block says how the block is run; a reader of the
     <!-- run: pools/lcs -->       in a new folder with the files of a published pool; its export is called assignments.tsv
     <!-- run: empty folder -->    in a new folder
     <!-- run: same folder -->     where the block before it ran
-    <!-- file: answers.csv -->    the block is written to this file, where the block before it ran
+    <!-- file: answers.csv -->    the block is written to this file, where the block before it ran; or, with
+                                  `, empty folder` after the name, in a new folder
 
 After the place may stand `exit status 1` (0 is expected otherwise) and, for files of a pool, `NAME = PATTERN`. A block of
 `console` holds commands after `$ ` and may hold what they print; a block of `python` is run as it is. A `text` block that
@@ -68,7 +69,8 @@ def blocks(page: str) -> list[Block]:
         directive = _DIRECTIVE.search(page, 0, match.start())
         block = Block(match[1], match[2], line)
         if directive and directive[1] == "file":
-            block = Block(match[1], match[2], line, file=directive[2])
+            file, _, place = directive[2].partition(", ")
+            block = Block(match[1], match[2], line, place, file=file)
         elif directive:
             block = _run(match, line, directive[2])
         found.append(block)
@@ -158,5 +160,12 @@ def is_part(documented: object, printed: object, path: str = "") -> str:
 
 
 def pages(root: Path) -> list[Path]:
-    """The pages whose commands are run."""
-    return [*sorted((root / "docs").rglob("*.md")), *sorted(root.glob("README*.md"))]
+    """The pages whose commands are run: not the Russian ones, which repeat the blocks of the English ones."""
+    own = [page for page in sorted((root / "docs").rglob("*.md")) if page not in twins(root)]
+    return [*own, *sorted(root.glob("README*.md"))]
+
+
+def twins(root: Path) -> dict[Path, Path]:
+    """The English page of each Russian page of the documentation."""
+    russian = root / "docs" / "ru"
+    return {page: root / "docs" / page.relative_to(russian) for page in sorted(russian.rglob("*.md"))}

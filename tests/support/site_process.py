@@ -21,11 +21,12 @@ from merilo.site.serving import opened_studies
 
 
 @contextmanager
-def running_site(study: Path, *options: str) -> Iterator[tuple[str, dict[str, str], subprocess.Popen]]:
+def running_site(
+    study: Path, *options: str, command: str = "serve"
+) -> Iterator[tuple[str, dict[str, str], subprocess.Popen]]:
     """The site's address, the path of each group's pages, and the process; it is ended by SIGINT as by Ctrl-C."""
-    command = [sys.executable, "-m", "merilo", "study", "serve", str(study), "--port", "0", *options]
     with ended_process(
-        command,
+        [sys.executable, "-m", "merilo", "study", command, str(study), "--port", "0", *options],
         stopped_by=signal.SIGINT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -35,7 +36,7 @@ def running_site(study: Path, *options: str) -> Iterator[tuple[str, dict[str, st
         said, address = [], ""
         for line in process.stdout:
             said.append(line)
-            if line.startswith("The site is running at "):
+            if line.startswith(("The site is running at ", "The preview is running at ")):
                 address = line.split()[5].rstrip(";")
                 break
         assert address, "".join(said)

@@ -65,7 +65,7 @@ def people_at_work(study: Path, count: int, database: str | None = None) -> list
             assert admitted is not None
             person = person_of(connection, served, admitted.person)
             assert person is not None
-            consent(connection, person)
+            consent(connection, served, person)
             read_instruction(connection, served, person)
             shown = next_task(connection, served, replace(person, stage="working"), now)
             assert isinstance(shown, ShownTask)

@@ -47,7 +47,7 @@ class Visitor:
     @property
     def prompt(self) -> str:
         """The prompt of the current task, not of the earlier turns."""
-        return self.page.inner_text("main > .prompt")
+        return self.page.inner_text("form .prompt")
 
     def send(self, button: str = "next") -> None:
         """Press a button of the form and wait for the next page."""

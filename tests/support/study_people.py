@@ -18,7 +18,7 @@ from random import Random
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
-from merilo.studies.study_folder import StudyFolder, item_lines, open_study, study_items
+from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study, study_items
 from merilo.studies.study_tasks import interleaved, pages, study_tasks
 
 REWARD = 0.05
@@ -85,11 +85,19 @@ def study_of(
     return open_study(folder)
 
 
-def bundled_study(folder: Path, name: str = "bps", **more: object) -> StudyFolder:
+def bundled_study(folder: Path, of: str = "bps", /, **more: object) -> StudyFolder:
     """A study of a bundled dataset, whose shots are the control items."""
-    splits = examples(dataset(name))
+    splits = examples(dataset(of))
     given = {"controls": splits["shots"].items, **more}
-    return study_of(folder, splits["test"].items, dataset_name=name, **given)  # type: ignore[arg-type]
+    return study_of(folder, splits["test"].items, dataset_name=of, **given)  # type: ignore[arg-type]
+
+
+def frozen(folder: StudyFolder) -> StudyFolder:
+    """The study with its plan frozen."""
+    (folder.path / "weights.csv").write_text("id,stratum,weight\n", "utf-8")
+    study = open_study(folder.path)
+    freeze_plan(study, day="2026-01-12")
+    return study
 
 
 @dataclass(frozen=True)

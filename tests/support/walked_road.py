@@ -253,12 +253,13 @@ def _answer_on_site(
     study: Path, path: str, answers: Mapping[str, Sequence[str]], training: Sequence[Entry]
 ) -> None:
     """People come one after the other and answer until the site thanks them. First comes one who is always wrong."""
+    english = open_study(study).plan.languages == ("en",)
     with opened_site(open_study(study)) as site, visiting(site) as client:
         for person in (PEOPLE, *range(PEOPLE)) if _stops(study) else range(PEOPLE):
             client.cookies.clear()
             page = to_first_task(client, path, f"w{person}")
             for _ in training:
-                solved = next(one for one in training if one["prompt"] == _prompt(page))
+                solved = next(one for one in training if _shows(page, one["prompt"]))
                 page = _sent(client, f"{path}training", page, solved["outputs"])
                 assert 'class="verdict right"' in page
                 page = client.get(path).text
@@ -268,8 +269,10 @@ def _answer_on_site(
                 for picture in re.findall(r'<img src="([^"]+)"', page):
                     assert client.get(picture).headers["content-type"] == "image/png"
                 page = _sent(client, f"{path}task", page, answers[hidden(page, "task")][person])
-            end = "Участие завершено" if person == PEOPLE else "Спасибо!"
+            stopped = ("Участие завершено", "Your part is finished")[english]
+            end = stopped if person == PEOPLE else ("Спасибо!", "Thank you!")[english]
             assert f"<h1>{end}</h1>" in page, page
+            assert not english or not re.search("[а-яё]", page), "an English study speaks Russian"
 
 
 def _stops(study: Path) -> bool:
@@ -294,6 +297,11 @@ def _typed(page: str, answer: str) -> str | list[str]:
 def _prompt(page: str) -> str:
     found = re.search(r'<div class="prompt[^"]*">(.*?)</div>', page, re.DOTALL)
     return html.unescape(found[1]) if found else page
+
+
+def _shows(page: str, prompt: str) -> bool:
+    """Whether a page shows a prompt; options that are buttons are not repeated in the text."""
+    return set(_prompt(page).splitlines()) <= {*prompt.splitlines(), ""}
 
 
 def _visits(
@@ -336,7 +344,8 @@ def experts_answer(root: Path, items: Sequence[AnsweredItem]) -> None:
             for step in ("consent", "instruction"):
                 text = client.post(f"{path}{step}", data={"token": hidden(text, "token")}).text
             while 'name="task"' in text:
-                text = _sent(client, f"{path}task", text, known[_prompt(text)][person])
+                (prompt,) = (one for one in known if _shows(text, one))
+                text = _sent(client, f"{path}task", text, known[prompt][person])
             assert "<h1>Спасибо!</h1>" in text, text
     done("study", "collect", study, "--arm", "experts", "--out", root / "experts.csv")
     done("study", "import", study, root / "experts.csv")

@@ -15,7 +15,6 @@ from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned, people_scores
 from merilo.errors import DataError
 from merilo.people.quality.model_echo import NAMED, model_echo
-from merilo.people.quality.peers import holm_of_tested
 from merilo.people.uncertainty.two_way import Ballots
 from merilo.people.votes import MOST_CLOSED_LABELS, Votes
 from merilo.statistics import FloatArray
@@ -26,8 +25,10 @@ from merilo.text import Text
 TRIED: Final = (0.0, 0.1, 0.2)
 #: Random choices of the answers that are left out.
 _DRAWS: Final = 50
-#: With fewer annotators nobody stands out.
+#: With fewer annotators nobody stands out, and with fewer errors of the model an echo looks like skill.
 _FEWEST: Final = 3
+#: An interval from at most the first to at least the second share does not tell whether there are echoes.
+_DOUBT: Final = (0.005, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Assistance:
         interval: its interval.
         named: the annotators who agree with the model more than skill and shared errors explain.
         people: how many annotators were tested.
+        missed: on how many of the people's items the model is wrong.
         most: the largest share that the answers allow: the others differ from the model's.
         levels: what people reach if a share of the answers was the model's; shares above `most` are left out.
     """
@@ -64,6 +66,7 @@ class Assistance:
     interval: Interval
     named: tuple[str, ...]
     people: int
+    missed: int
     most: float
     levels: tuple[Level, ...]
 
@@ -80,6 +83,16 @@ class Assistance:
             people=self.people,
         )
 
+    def doubt(self) -> Text | None:
+        """Return a sentence if the answers do not tell whether there are echoes."""
+        if self.interval.low > _DOUBT[0] or self.interval.high < _DOUBT[1]:
+            return None
+        return Text(
+            "the answers do not tell whether people copied from {model}: it is wrong on only {n:# item|# items}",
+            model=self.model,
+            n=self.missed,
+        )
+
 
 def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assistance:
     """Estimate how many of people's answers a model gave.
@@ -91,7 +104,7 @@ def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assis
 
     Raises:
         DataError: it cannot be estimated: answers are neither right nor wrong, there are fewer than three annotators,
-            or the model answered too few items or is wrong on none.
+            or the model answered too few items or is wrong on fewer than three.
     """
     crowd = crowd.on([place for place, name in enumerate(crowd.names) if name in model.answers])
     votes = crowd.votes
@@ -104,8 +117,11 @@ def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assis
     if not np.isin(np.concatenate((own, reached)), (0.0, 1.0)).all():
         raise DataError("an answer earns a part of the points, so it is neither right nor wrong")
     right, model_right = own == 1, reached == 1
-    if model_right.all():
-        raise DataError("the model is wrong on no item, so an echo of it looks like skill")
+    missed = int((~model_right)[np.unique(votes.item)].sum())
+    if missed < _FEWEST:
+        raise DataError(
+            f"the model is wrong on fewer than {_FEWEST} items, so an echo of it looks like skill"
+        )
     code_of = {label: code for code, label in enumerate(crowd.labels)}
     label = np.array([code_of.get(answer, -1) for answer in given])
     echoes = (votes.label == label[votes.item]) | (right & model_right[votes.item])
@@ -118,9 +134,7 @@ def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assis
         labels=min(len(crowd.declaration.answer.labels) or len(crowd.labels), MOST_CLOSED_LABELS),
         seed=seed,
     )
-    named = tuple(
-        crowd.annotators[code] for code in np.flatnonzero(holm_of_tested(found.p) <= NAMED).tolist()
-    )
+    named = tuple(crowd.annotators[code] for code in np.flatnonzero(found.alone <= NAMED).tolist())
     accuracy = float(reached[votes.item].mean())
     groups = ((np.flatnonzero(echoes & right), accuracy), (np.flatnonzero(echoes & ~right), 1 - accuracy))
     # The model's answers are right as often as the model is, so neither group can hold more of them than it has.
@@ -128,7 +142,7 @@ def assistance(crowd: StoredBaseline, model: Samples, *, seed: int = 0) -> Assis
     levels = [
         _level(votes, own, groups, share, np.random.default_rng(seed)) for share in TRIED if share <= most
     ]
-    return Assistance(model.model, found.share, found.interval, named, people, most, tuple(levels))
+    return Assistance(model.model, found.share, found.interval, named, people, missed, most, tuple(levels))
 
 
 def _level(

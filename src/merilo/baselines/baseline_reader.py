@@ -325,6 +325,11 @@ def _crowd(
 ) -> StoredBaseline:
     """Build the baseline on the items with gold, given by number."""
     folder = tables.source
+    if declaration.answer.kind == "verdict":
+        raise DataError(
+            "the answers of people were scored elsewhere: the right answers are not known, so no model can be scored",
+            file=folder,
+        )
     known = tables.consensus.filter(pl.col("gold").is_not_null() & pl.col("item").is_in(list(items)))
     if not known.height:
         raise DataError(

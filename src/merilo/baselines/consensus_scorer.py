@@ -16,7 +16,7 @@ from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, score
-from merilo.metrics.worth import TASK, NamedPart, Worth, parts, points, worth
+from merilo.metrics.worth import NamedPart, Worth, item_points, parts, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
@@ -118,7 +118,7 @@ class ConsensusScorer:
 
     def share_earned(self, consensus: Consensus) -> dict[int | str, float]:
         """Return the points of the consensus on each item, from 0 to 1; empty if no metric scores single items."""
-        if self.dataset.answer.kind in {"criteria", "program"}:
+        if self.dataset.answer.kind == "criteria" or self.dataset.judged:
             return {}
         given = self.answers(consensus)
         answered = [item for item in self.items if item.id in given]
@@ -126,15 +126,8 @@ class ConsensusScorer:
         return {item.id: share for item, share in zip(answered, earned.tolist(), strict=True)}
 
     def points(self, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
-        """Return the points of answers from 0 to 1, shape (n,), by the first metric that scores single items.
-
-        Args:
-            items: shape (n,), the item that each answer belongs to; items may repeat.
-            answers: shape (n,).
-        """
-        kind = self.dataset.answer.kind
-        metric = TASK if "grade_norm" in self.dataset.metrics else "em" if kind == "text" else "acc"
-        return points(self.dataset, NamedPart(metric, metric, ()), items, answers)
+        """Return the points of answers from 0 to 1; see `item_points`."""
+        return item_points(self.dataset, items, answers)
 
     def with_blanks(self, part: NamedPart, consensus: Consensus) -> float:
         """Compute a main metric with undecided items counted as unanswered."""

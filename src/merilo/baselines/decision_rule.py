@@ -9,7 +9,7 @@ study of experts is computed by the same function, `over_annotators`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -65,12 +65,14 @@ class DecisionRule:
         weight: shape (n,), the weight of each answer; `None` if votes count equally.
         refits: shape (groups, items), the labels by the model without each group of annotators; `None` if no
             model decides.
+        exclusion: the variance of the logarithm of the number of answers because of excluded annotators.
     """
 
     votes: Votes
     needed: int | NDArray[np.int64] = 0
     weight: FloatArray | None = None
     refits: IntArray | None = None
+    exclusion: float = 0.0
 
 
 def by_majority_alone(settings: Settings) -> bool:
@@ -87,9 +89,24 @@ def decision_rule(pool: PoolVotes, annotators: pl.DataFrame, settings: Settings)
         settings: how the consensus is reached.
     """
     if by_majority_alone(settings):
-        return DecisionRule(pool.votes, needed=pool.needed(settings.min_votes))
+        return DecisionRule(
+            pool.votes, needed=pool.needed(settings.min_votes), exclusion=exclusion_variance(pool)
+        )
     weight = vote_weights(pool.votes, pool.everyone.annotators, annotators, settings)
-    return DecisionRule(pool.votes, weight=weight, refits=_refits(pool, settings))
+    return DecisionRule(
+        pool.votes, weight=weight, refits=_refits(pool, settings), exclusion=exclusion_variance(pool)
+    )
+
+
+def exclusion_variance(pool: PoolVotes) -> float:
+    """Compute the variance of the logarithm of the number of answers that count, by the share of people excluded."""
+    votes = pool.everyone.votes
+    given, counted = (
+        np.bincount(votes.annotator[mask], minlength=votes.annotators).astype(np.float64)
+        for mask in (pool.tests, pool.counted)
+    )
+    excluded = float((counted[given > 0] == 0).mean()) if given.any() else 0.0
+    return excluded * (1 - excluded) * float(given @ given) / max(float(counted.sum()), 1.0) ** 2
 
 
 def _refits(pool: PoolVotes, settings: Settings) -> IntArray | None:
@@ -164,6 +181,7 @@ def over_annotators(
             refitted=_refitted(
                 rule.refits, scorer, part, consensus, pairs=pairs, worth=worth, annotators=annotators
             ),
+            exclusion=rule.exclusion,
             bounds=part.bounds,
             resamples=resamples,
         )
@@ -237,7 +255,7 @@ def _on_items(rule: DecisionRule, scorer: ConsensusScorer) -> DecisionRule:
     """Leave out the votes on items that the scorer does not score."""
     inside = np.isin(rule.votes.item, scorer.codes)
     weight = None if rule.weight is None else rule.weight[inside]
-    return DecisionRule(rule.votes.where(inside), rule.needed, weight, rule.refits)
+    return replace(rule, votes=rule.votes.where(inside), weight=weight)
 
 
 def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, settings: Settings) -> FloatArray:

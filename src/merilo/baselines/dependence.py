@@ -29,6 +29,10 @@ _BUSY: Final = 1 / 4
 _WORSE, _STANDARD_ERRORS = 0.1, 3.0
 #: A single annotator with a larger share of the answers is named.
 _MOST_BY_ONE: Final = 1 / 3
+#: Among fewer people, a kind of annotator that is 4 % of all is missing from more than 5 % of the samples.
+_PEOPLE_TO_MEET_EVERYBODY: Final = 75
+#: Work is uneven if an annotator gave so many times the mean number of answers.
+_UNEVEN: Final = 2.0
 #: A field is a candidate for clusters if it has at least so many values.
 _LEAST_CLUSTERS: Final = 10
 #: With a smaller design effect clusters hardly change an interval.
@@ -39,6 +43,9 @@ def warnings_on_dependence(
     votes: Votes, consensus: IntArray, names: Sequence[str]
 ) -> tuple[BaselineWarning, ...]:
     """Return the warnings about annotators whose answers are alike, and about those who do most of the work.
+
+    Nothing in a small sample shows whether annotators are missing who guess and do most of the work elsewhere: where
+    work is uneven, `unseen_annotators` says so, with the rule of three (J. Hanley, A. Lippman-Hand, 1983).
 
     Args:
         votes: the answers that count.
@@ -78,6 +85,18 @@ def warnings_on_dependence(
             others=others,
         )
         found.append(BaselineWarning("busy_annotator", text))
+    elif people > 2 and people < _PEOPLE_TO_MEET_EVERYBODY and share * people > _UNEVEN:
+        text = Text(
+            "one of the {people} annotators gave {times:.1f} times the mean number of answers: a kind of annotator "
+            "that is up to {missing:.0%} of all may be missing from this sample, and if such people guess and do most "
+            "of the work elsewhere, intervals are too short (limit the answers of each annotator, or ask at least "
+            "{least})",
+            people=people,
+            times=share * people,
+            missing=1 - 0.05 ** (1 / people),
+            least=_PEOPLE_TO_MEET_EVERYBODY,
+        )
+        found.append(BaselineWarning("unseen_annotators", text))
     return tuple(found)
 
 

@@ -174,7 +174,11 @@ class _Maker:
         self.pairs = scorer.pairs(self.votes, self.decided, self.majority)
         self.by_majority = by_majority_alone(settings)
         self.rule = decision_rule(screened.pool, screened.annotators, settings)
-        self.majority_rule = DecisionRule(self.votes, needed=screened.pool.needed(settings.min_votes))
+        self.majority_rule = DecisionRule(
+            self.votes,
+            needed=screened.pool.needed(settings.min_votes),
+            exclusion=self.rule.exclusion,
+        )
 
     def estimate(
         self, part: NamedPart, score: Score, published: Score | None = None, *, with_bounds: bool = False

@@ -15,6 +15,7 @@ from merilo.baselines.decision_rule import DecisionRule, decision_rule, tie_weig
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.steps import test_items
+from merilo.baselines.warnings import MANY_TIES
 from merilo.datasets import Dataset
 from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError
@@ -22,10 +23,10 @@ from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, score
-from merilo.people.aggregation import Consensus, Resolution
+from merilo.people.aggregation import NO_LABEL, Consensus, Resolution
 from merilo.people.gold import Gold
-from merilo.people.out_of_bag import OutOfBag
-from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.out_of_bag import OutOfBag, decided_without
+from merilo.people.uncertainty.two_way import TwoWay, annotator_groups
 from merilo.people.votes import IntArray, Votes, encode
 from merilo.responses import Responses
 from merilo.statistics import FloatArray
@@ -199,7 +200,8 @@ def _out_of_bag_rule(
 ) -> tuple[ConsensusScorer, DecisionRule, Consensus]:
     """Return the scorer, the rule and the consensus of experts who skip their own items.
 
-    In a resample the leading label decides an item, and the experts' skill breaks ties.
+    In a resample the leading label decides an item, and the experts' skill breaks ties. If skill decides many items,
+    they are also decided again without each expert.
     """
     label_of = {one.item: one.label or "" for one in result.items}
     rows = [(one.item, who, label) for one in result.items for who, label in one.deciding.items()]
@@ -212,6 +214,17 @@ def _out_of_bag_rule(
     label = [codes[label_of[number]] for number in numbers]
     skill = np.array([result.skill.get(str(who), np.nan) for who in encoding.annotators], dtype=np.float64)
     rule = DecisionRule(votes, weight=tie_weights(votes, skill, None))
+    tied = sum(one.fallback == "skill" for one in result.items)
+    group = annotator_groups(votes)
+    if tied > MANY_TIES * len(label) and group.max() > 0:
+        # With fixed skills, the variance lacks that of the skills, which other experts would have.
+        names = encoding.annotators.cast(pl.String).to_numpy()
+        again = [
+            decided_without(result, responses, set(names[group == left_out]))
+            for left_out in range(int(group.max()) + 1)
+        ]
+        codes_of = [[codes.get(one[number] or "", NO_LABEL) for number in numbers] for one in again]
+        rule = replace(rule, refits=np.array(codes_of, dtype=np.int32))
     consensus = Consensus(
         np.array(label, dtype=np.int32),
         np.full(len(label), Resolution.MAJORITY, dtype=np.int8),

@@ -49,6 +49,8 @@ _SUFFIXES: Final = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _INSPECT_MEMBERS: Final = re.compile(r"(?:header\.json|_journal/)")
 
 #: The form of the results of programs.
+_INTEGER: Final = re.compile(r"0|-?[1-9]\d*")
+
 _PROGRAM: Final = Answer(kind="program")
 
 
@@ -239,7 +241,8 @@ def _named_items(crowd: StoredBaseline) -> list[NamedItem]:
 def _declared(crowd: StoredBaseline) -> Dataset:
     """Return the declaration of the baseline's dataset.
 
-    Outside the catalogue, a dataset without labels of its own has its gold answers as labels if they are few.
+    Outside the catalogue, a dataset without labels of its own has its gold answers as labels if they are few, and
+    integers as answers if all gold answers are integers.
     """
     plain = crowd.declaration
     if plain.name in CATALOGUE:
@@ -247,7 +250,8 @@ def _declared(crowd: StoredBaseline) -> Dataset:
     labels = plain.answer.labels or tuple(sorted(set(crowd.gold)))
     kind: AnswerKind = "choice" if plain.answer.kind == "label" else plain.answer.kind
     if kind == "choice" and not 2 <= len(labels) <= MOST_CLOSED_LABELS:
-        kind = "text"
+        whole = plain.answer.kind == "label" and all(map(_INTEGER.fullmatch, labels))
+        kind = "integer" if whole else "text"
     answer = Answer(
         kind=kind,
         labels=labels if kind in {"choice", "criteria"} else (),

@@ -19,7 +19,7 @@ from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.population import Population
-from merilo.baselines.program_estimates import estimate_programs, refuse_programs
+from merilo.baselines.program_estimates import estimate_programs, refuse_programs, verdict_gold
 from merilo.baselines.steps import (
     Cleaned,
     ControlCheck,
@@ -37,7 +37,8 @@ from merilo.baselines.steps import (
     with_quality,
 )
 from merilo.baselines.warnings import BaselineWarning, Status, warnings_on_auto
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import Dataset, scored_elsewhere
+from merilo.errors import UsageError
 from merilo.metrics.score import Score
 from merilo.people import cost
 from merilo.people.aggregation import NO_LABEL, Fit, Resolution
@@ -107,8 +108,8 @@ class Baseline:
 
     @property
     def programs(self) -> bool:
-        """Return whether the answers are verdicts on programs, which have no consensus and no agreement."""
-        return self.declaration.answer.kind == "program"
+        """Return whether the answers are verdicts, on programs or by others, which have no consensus or agreement."""
+        return self.declaration.judged
 
     @property
     def reasons(self) -> tuple[BaselineWarning, ...]:
@@ -261,9 +262,14 @@ def baseline(
         DataError: there are no test items, an annotator gave two different answers to an item, or no
             annotator passes the control items, or no item for an estimate on the whole dataset is left.
     """
-    declaration = declared(dataset, settings)
-    programs = declaration.answer.kind == "program"
-    if programs:
+    if responses.scored:
+        if settings.metric not in {None, "acc"}:
+            raise UsageError(f"answers that were scored elsewhere have the metric acc, not {settings.metric}")
+        declaration, gold = scored_elsewhere(dataset), gold or verdict_gold(responses)
+    else:
+        declaration = declared(dataset, settings)
+    programs = declaration.judged
+    if declaration.answer.kind == "program":
         refuse_programs(responses, dataset.title if dataset else declaration.name)
     cleaned = clean(responses, gold, declaration, settings, dataset.cluster if dataset else None)
     screened = screen(cleaned, settings, skills)

@@ -8,17 +8,20 @@ the expected score of one program by one person.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.estimates import Estimate, Estimates
 from merilo.errors import UsageError
+from merilo.items import Item
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k, pass_score
 from merilo.people.decision import PoolVotes, counts_of, verdicts
+from merilo.people.gold import Gold
 from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer, individuals, mean_variance
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.people.votes import Votes
@@ -37,6 +40,20 @@ def refuse_programs(responses: Responses, title: str) -> None:
             f"answers to {title} are programs, which must be run: 'merilo study baseline' runs those of a study in the "
             "sandbox, and 'merilo code score' a JSONL file with task_id, completion and annotator"
         )
+
+
+def verdict_gold(responses: Responses) -> Gold:
+    """Return the gold answers of a study whose answers were scored elsewhere: a right answer is `PASSED`."""
+    numbers = responses.table.filter(~pl.col("is_control"))["item"].unique().sort()
+    items = responses.items.join(numbers.to_frame(), on="item", how="semi", maintain_order="left")
+    only = responses.fields[0] if len(responses.fields) == 1 else None
+    ids = items[only] if only else pl.Series([None] * items.height, dtype=pl.String)
+    answers = pl.DataFrame({"item": items["item"], "gold": [PASSED] * items.height, "id": ids})
+    found = {
+        int(row["item"]): Item(row["item"], "", {name: row[name] or "" for name in responses.fields}, PASSED)
+        for row in items.iter_rows(named=True)
+    }
+    return Gold(answers, "scores in the files", items=found)
 
 
 def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[str, ...]) -> Estimates:
@@ -60,15 +77,21 @@ def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[
     programs = _Programs(votes, right, *counts_of(votes, right))
     if not len(votes):
         return Estimates(missing=dict.fromkeys(declared, "no program counts"))
+    if scorer.dataset.answer.kind == "verdict":
+        names = [int(pool.everyone.items[int(code)]) for code in programs.codes]
+        found = programs.estimate(1, names)
+        return Estimates(
+            {"acc": replace(found, score=replace(found.score, name="acc"))}, {}, {}, pool.everyone.annotators
+        )
     fewest = int(programs.written[programs.codes].min())
     names = [int(pool.everyone.items[int(code)]) for code in programs.codes]
-    found = {f"pass@{k}": programs.estimate(k, names) for k in range(1, fewest + 1)}
+    estimates = {f"pass@{k}": programs.estimate(k, names) for k in range(1, fewest + 1)}
     missing = {
         name: f"needs {name.removeprefix('pass@')} programs for every problem; one has {fewest}"
         for name in declared
-        if name not in found
+        if name not in estimates
     }
-    return Estimates(found, {}, missing, pool.everyone.annotators)
+    return Estimates(estimates, {}, missing, pool.everyone.annotators)
 
 
 @dataclass(frozen=True, slots=True)

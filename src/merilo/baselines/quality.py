@@ -9,7 +9,13 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from merilo.baselines.decision_rule import DecisionRule, model_weights, tie_weights, two_ways
+from merilo.baselines.decision_rule import (
+    DecisionRule,
+    exclusion_variance,
+    model_weights,
+    tie_weights,
+    two_ways,
+)
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
 from merilo.people.aggregation import (
@@ -192,7 +198,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     study = study_work(baseline.responses, encoding=baseline.pool.everyone)
     settings = baseline.settings
     pool = baseline.pool
-    programs = baseline.declaration.answer.kind == "program"
+    programs = baseline.programs
     everyone: Mapping[str, Consensus] = {}
     left_out: Mapping[str, str] = {}
     if len(pool.everyone.votes) > MOST_ANSWERS and not programs:
@@ -314,12 +320,13 @@ def rule_of(
         ability: GLAD's fit to the answers of all annotators, for the cascade.
     """
     votes = pool.votes
+    rule = DecisionRule(votes, exclusion=exclusion_variance(pool))
     if name == "majority":
-        return DecisionRule(votes, needed=pool.needed(settings.min_votes))
+        return replace(rule, needed=pool.needed(settings.min_votes))
     if consensus.fit and name in MODELS:
         wrong = wrong_answers(votes, open_answers=settings.open_answers)
-        return DecisionRule(votes, weight=model_weights(votes, consensus.fit, wrong))
-    return DecisionRule(votes, weight=tie_weights(votes, pool.skill, ability.quality if ability else None))
+        return replace(rule, weight=model_weights(votes, consensus.fit, wrong))
+    return replace(rule, weight=tie_weights(votes, pool.skill, ability.quality if ability else None))
 
 
 def _no_gold(_: Consensus) -> Score | None:

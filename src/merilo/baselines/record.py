@@ -21,10 +21,12 @@ from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
+from merilo.baselines.signal_counts import SignalsRecord, count_signals
 from merilo.baselines.steps import SuspectControl
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
 from merilo.errors import InputError
 from merilo.metrics.score import Score
+from merilo.participation import Participation
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.collection_design import CollectedDesign
@@ -486,6 +488,7 @@ class AssistanceRecord(Record):
     ci95: Ends = None
     annotators: int | None = None
     named: tuple[str, ...] = ()
+    missed: int | None = None
     most: Number = None
     levels: tuple[LevelRecord, ...] = ()
     reason: str | None = None
@@ -541,6 +544,7 @@ class BaselineRecord(Record):
     agreement: AgreementRecord = AgreementRecord()
     by: dict[str, dict[str, GroupRecord]] = {}
     cost: CostRecord = CostRecord()
+    participation: Participation | None = None
     declaration: Object | None = None
     gold: GoldRecord | None = None
     normalisation: dict[str, str] = {}
@@ -552,6 +556,7 @@ class BaselineRecord(Record):
     models: Object | None = None
     scale: Object | None = None
     assistance: tuple[AssistanceRecord, ...] = ()
+    signals: SignalsRecord | None = None
 
     @property
     def main_metrics(self) -> dict[str, MetricRecord]:
@@ -566,8 +571,13 @@ class BaselineRecord(Record):
 
     @property
     def programs(self) -> bool:
-        """Return whether the answers are programs, which have no consensus."""
+        """Return whether every answer counts by itself, as programs and scored answers do: there is no consensus."""
         return self.resolved_by.each_answer > 0
+
+    @property
+    def scored(self) -> bool:
+        """Return whether the answers were scored elsewhere, so that each is right or wrong by itself."""
+        return self.programs and "acc" in self.metrics
 
     @property
     def sampled(self) -> tuple[int, int] | None:
@@ -695,6 +705,10 @@ def record_of(
         normalisation_rules=dict(baseline.cleaned.normalisation.changed),
         provenance=provenance.to_json(),
     )
+    if signals := count_signals(baseline.responses):
+        record = record.model_copy(update={"signals": signals})
+    if came := baseline.responses.participation:
+        record = record.model_copy(update={"participation": came})
     return record if quality is None else with_quality(record, quality)
 
 

@@ -23,6 +23,7 @@ from merilo.baselines.warnings import (
     warnings_on_adaptive_overlap,
     warnings_on_exclusion,
     warnings_on_model,
+    warnings_on_pay,
     warnings_on_variants,
 )
 from merilo.datasets.declaration import Dataset
@@ -227,7 +228,7 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
 def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, settings: Settings) -> Decided:
     """Decide every item by the settings, and also by majority only, as in the published procedure."""
     pool = screened.pool
-    if declaration.answer.kind == "program":
+    if declaration.judged:
         consensus = each_answer(pool)
         return Decided(consensus, consensus, _ways(cleaned, pool, consensus), 0, {})
     consensus = decide_by(settings, pool, free_text=declaration.answer.kind == "text")
@@ -256,7 +257,7 @@ def tabulate(
 ) -> pl.DataFrame:
     """Build the table of the consensus with the points of each label."""
     earned = scorer.share_earned(decided.consensus) if scorer else {}
-    if scorer and scorer.dataset.answer.kind == "program":
+    if scorer and scorer.dataset.judged:
         earned = passed_shares(screened.pool)
     return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
 
@@ -292,6 +293,7 @@ def diagnose(
     """Compute the status, warnings, agreement, groups and cost of the baseline; `table` is that of `tabulate`."""
     items, pool = cleaned.items, screened.pool
     adaptive = _adaptive(cleaned, screened, settings)
+    paid = cost.cost(cleaned.responses, settings.currency)
     reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
     return Diagnosis(
         status=status_of_baseline(reasons, health, scored=scorer is not None),
@@ -307,6 +309,7 @@ def diagnose(
             *warnings_on_model(pool, decided.consensus, settings),
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
+            *warnings_on_pay(paid, settings),
             *(warnings_on_adaptive_overlap(adaptive) if adaptive else ()),
             *(cleaned.clusters.warnings() if cleaned.clusters else ()),
             *_warnings_on_dependence(cleaned, pool, decided, table),
@@ -323,7 +326,7 @@ def diagnose(
             level=settings.level,
             order=settings.labels,
         ),
-        cost=cost.cost(cleaned.responses, settings.currency),
+        cost=paid,
         overlap_before=_overlap(items, cleaned.tests),
         overlap=_overlap(items, screened.used),
         adaptive=adaptive,

@@ -20,8 +20,10 @@ from merilo.baselines.population import (
     population_of_table,
     population_of_weights,
 )
+from merilo.baselines.program_estimates import verdict_gold
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
+from merilo.datasets.own_items import own_file
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import UsageError, argument
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
@@ -156,6 +158,11 @@ def study_input(
     read = given.of_dataset(declared) if isinstance(given, StudyResponses) else given
     origin = given.origin if isinstance(given, StudyResponses) else None
     encoding = origin.encoding if origin else None
+    if read.scored and (gold is not None or gold_column is not None):
+        raise UsageError(
+            f"{argument('score')} takes answers that are already scored: leave {argument('gold')} out"
+        )
+    gold = own_file(declared) if gold is None and not read.scored else gold
     gold_file, skills_file = _file(gold), _file(skills)
     files = [*(origin.files if origin else ()), *(one for one in (gold_file, skills_file) if one)]
     return StudyInput(
@@ -181,6 +188,8 @@ def find_gold(
     """Return the gold answers from any source; arguments as for `study_input`."""
     if isinstance(gold, Gold):
         return gold
+    if responses.scored:
+        return verdict_gold(responses)
     if gold is None or isinstance(gold, str | Path):
         return gold_of(responses, declared, _file(gold), column, encoding, alternatives=alternatives)
     return gold_in_memory(responses, declared, gold, column, alternatives=alternatives)
@@ -253,6 +262,7 @@ def _read(  # noqa: PLR0917 - one source
         labels=sorted(set(responses.table["answer"].unique())),
         encoding=encoding,
         form=declared.answer if declared else None,
+        dataset=declared,
         alternatives=alternatives,
     )
 

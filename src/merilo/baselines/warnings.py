@@ -14,6 +14,7 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import exam_items
 from merilo.people.aggregation import Consensus, Resolution, against_the_votes, is_open, lost_labels
 from merilo.people.collection_design import CollectedDesign
+from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.quality.controls import FEW_CONTROLS, ControlHealth
@@ -21,7 +22,7 @@ from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval
-from merilo.text import Text
+from merilo.text import Money, Text
 from merilo.wording import shortened
 
 if TYPE_CHECKING:
@@ -175,6 +176,19 @@ def warnings(
         *_warnings_on_skills(annotators, settings, skills),
         *(_warnings_on_gold(gold) if gold else ()),
     )
+
+
+def warnings_on_pay(paid: Cost, settings: Settings) -> Iterator[BaselineWarning]:
+    """Yield a warning if annotators earned less than the minimum for an hour of work."""
+    least = settings.minimum_hourly
+    if least is not None and paid.hourly is not None and paid.hourly < least:
+        earned, wanted = Money(paid.hourly, paid.currency), Money(least, paid.currency)
+        text = Text(
+            "annotators earned {earned} an hour, less than the minimum of {least}",
+            earned=earned,
+            least=wanted,
+        )
+        yield BaselineWarning("low_pay", text)
 
 
 def _warnings_on_controls(

@@ -26,16 +26,19 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "study": ("merilo.cli.study", "design a study, send it to a platform, and read the answers"),
     "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),
+    "merge": ("merilo.cli.merge", "make one baseline of the answers of several laboratories"),
     "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
     "run": ("merilo.cli.run", "ask a model the items of datasets, and score its answers"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
     "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
     "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
+    "replay": ("merilo.cli.replay", "recompute the published human scores from their raw answers"),
     "experts": ("merilo.cli.experts", "expert tests: sample questions, plan, compare experts with others"),
     "code": ("merilo.cli.code", "run generated programs in a sandbox and score them"),
     "score": ("merilo.cli.score", "score the answers of people or models to a dataset"),
     "submission": ("merilo.cli.submission", "pack and score submissions to the benchmark"),
+    "completion": ("merilo.cli.completion", "complete commands and options in bash, zsh or fish"),
 }
 
 INTERRUPTED: Final = 130
@@ -117,7 +120,7 @@ def _run(name: str, words: list[str]) -> int:
         sys.stdout.write(_help())
         return 0
     if name == "--version":
-        sys.stdout.write(f"merilo {__version__}\n")
+        sys.stdout.write(f"merilo {__version__} (what is stable: docs/stable.md)\n")
         return 0
     if name not in COMMANDS:
         from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped command

@@ -105,11 +105,14 @@ def finish(
     if json_to != "-":
         from rich.console import Console  # noqa: PLC0415 - the JSON needs no tables
 
+        from merilo.baselines.signal_counts import signal_sentences  # noqa: PLC0415
         from merilo.errors import for_command_line  # noqa: PLC0415
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
         shown = made.record if details else made.without_quality
         Console(highlight=False).print(table(shown, for_command_line, details=details))
+        for sentence in signal_sentences(shown.signals) if shown.signals else ():
+            show(sentence)
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
     if made.comparisons:
@@ -131,3 +134,5 @@ def _finish_models(made: BaselineResult, *, printed: bool) -> None:
             say(f"{comparison.model}: {sentence}")
     for echo in made.assistance if printed else ():
         show(echo.sentence())
+        if doubt := echo.doubt():
+            show(doubt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,16 +13,19 @@ import typer
 
 from merilo.atomic_write import refuse_existing
 from merilo.cli.options import ForceOption, JsonOption, takes_settings
-from merilo.cli.output import deliver, say, show
+from merilo.cli.output import check_places, deliver, say, show
 from merilo.datasets import CATALOGUE, dataset
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import Dataset, ItemColumns
+from merilo.datasets.guessing import Wishes
+from merilo.datasets.own_items import option_name
 from merilo.items import Split, write_splits
 from merilo.models.task_export import TaskFormat
-from merilo.settings import RunSettings
+from merilo.settings import INPUT, OUTPUT, RunSettings
 from merilo.strict_json import Json
 from merilo.text import Text
 
 if TYPE_CHECKING:
+    from merilo.datasets.new_declaration import NewDeclaration
     from merilo.datasets.validation.folder import ValidationReport
 
 
@@ -29,7 +33,7 @@ from collections.abc import Iterator, Sequence
 
 from merilo.cli.output import number, show_table
 from merilo.datasets.declaration import HumanFigure
-from merilo.datasets.rendering import prompts
+from merilo.datasets.rendering import prompts, render
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -160,6 +164,123 @@ def pull(
     splits = load(declared, source=source, revision=revision)
     _write(place, splits)
     return 0
+
+
+@app.command()
+@takes_settings(of=Wishes)
+def new(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|FOLDER|NAME",
+            help="Questions in JSON, JSONL, CSV, TSV or Parquet; a folder of the 'datasets' package; or a "
+            "dataset of the Hugging Face hub.",
+        ),
+    ],
+    *,
+    settings: Wishes,
+    shots: Annotated[
+        Path | None,
+        typer.Option(help="A file of solved items with the same columns.", rich_help_panel=INPUT),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="The split of a folder or of the hub. Default: test.", rich_help_panel=INPUT),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(help="The configuration on the hub.", rich_help_panel=INPUT)
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="A commit, branch or tag of the repository.", rich_help_panel=INPUT)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The declaration (.yaml), or a folder for dataset.yaml. Default: beside the file.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:
+    """Write the declaration of your own dataset: guess its columns from the data and show three items as asked.
+
+    A file of questions stays as it is.
+    """
+    from merilo.datasets.new_declaration import new_declaration  # noqa: PLC0415 - imports Pydantic and PyYAML
+
+    check_places([Path(source)], json_to, out, force=force)
+    made = new_declaration(
+        source, settings, out=out, shots=shots, split=split, config=config, revision=revision, force=force
+    )
+    deliver(
+        json_to,
+        lambda: {
+            "declaration": str(made.path),
+            "items": len(made.items),
+            "shots": made.solved,
+            "language": made.guess.language,
+            "notes": [note.en for note in made.guess.notes],
+            "dataset": _as_json(made.declared),
+        },
+        partial(_show_new, made),
+    )
+    return 0
+
+
+def _show_new(made: NewDeclaration) -> None:
+    """Print what was guessed, three items as they are asked, and the next commands."""
+    show_table(_guesses(made), dense=True)
+    for note in made.guess.notes:
+        say(note)
+    places = sorted({0, len(made.items) // 2, len(made.items) - 1})
+    for place in places:
+        item = made.items[place]
+        gold = Text("none") if item.outputs is None else item.outputs
+        show(
+            "",
+            Text("Item {id}, gold answer: {gold}", id=item.id, gold=gold),
+            textwrap.indent(render(item, made.declared), "  "),
+        )
+    name = made.path.parent if made.path.name == "dataset.yaml" else made.path
+    show(
+        "",
+        Text("{file} is written; edit it where a guess is wrong. Next:", file=made.path),
+        f"  merilo study create {name} --out study",
+        f"  merilo run --model random --datasets {name} --out run",
+        f"  merilo baseline ANSWERS.csv --dataset {name} --out baseline",
+    )
+
+
+def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
+    declared = made.declared
+    columns = declared.items or ItemColumns()
+    none = Text("none")
+    options = [option_name(label) for label in declared.answer.labels] if columns.options else []
+    names = [columns.fields.get(name, name) for name in declared.fields if name not in options]
+    yield Text("items", context="row"), len(made.items)
+    if made.solved:
+        yield Text("solved items"), made.solved
+    yield Text("id", context="row"), columns.id or Text("numbers of rows")
+    yield Text("question", context="row"), ", ".join(names)
+    yield Text("options", context="row"), ", ".join(columns.options) or none
+    gold = ", ".join(columns.gold)
+    yield (
+        Text("gold answers", context="row"),
+        Text("{column}, read as: {form}", column=gold, form=columns.gold_is)
+        if columns.gold_is
+        else Text("{column}, after {text}", column=gold, text=columns.gold_after)
+        if columns.gold_after
+        else gold or none,
+    )
+    yield Text("answer", context="row"), _answer(declared)
+    yield Text("metrics"), ", ".join(declared.metrics)
+    yield Text("metric by group"), declared.extra or none
+    yield (
+        Text("clusters"),
+        (Text("items with the same {field}", field=declared.cluster) if declared.cluster else none),
+    )
+    yield Text("language", context="row"), made.guess.language
 
 
 @app.command()

@@ -18,6 +18,7 @@ from merilo.baselines.study_input import gold_of
 from merilo.cli.options import Exports, JsonOption, takes_settings
 from merilo.cli.output import check_places, deliver, reading, show, show_table
 from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.datasets.own_items import own_file
 from merilo.errors import DataError, InputError, UsageError, for_command_line
 from merilo.people import platforms
 from merilo.people.gold import Gold
@@ -99,6 +100,7 @@ class Found:
 @app.command("inspect")
 @takes_settings(
     *("platform", "dataset", "gold", "gold_column", "answer", "item", "encoding", "annotator", "control"),
+    *("score", "attempt", "seconds", "wide"),
     of=InputSettings,
     into="given",
 )
@@ -110,15 +112,36 @@ def inspect_(files: Exports, *, given: InputSettings, json_to: JsonOption = None
     """
     check_places([*files, given.gold], json_to)
     declared = dataset(given.dataset) if given.dataset else None
-    columns = Columns(answer=given.answer, item=given.item, annotator=given.annotator, control=given.control)
+    columns = Columns(
+        answer=given.answer,
+        item=given.item,
+        annotator=given.annotator,
+        control=given.control,
+        score=given.score,
+        attempt=given.attempt,
+        seconds=given.seconds,
+        wide=given.wide,
+    )
     kind = given.platform or platforms.recognise(files[0], given.encoding)
     options: dict[str, tuple[str, ...]] = {"platform": (given.platform,)} if given.platform else {}
     if kind == "csv":
         table = plain.load(files[0], encoding=given.encoding).data
-        columns = plain.guess(table, columns)
-        options |= plain.unusual(table, columns)
-        guessed = {"item": columns.item, "annotator": columns.annotator, "answer": columns.answer}
-        options |= {what: (UNKNOWN,) for what, column in guessed.items() if not column}
+        if not (given.gold or given.dataset or given.answer):
+            columns = plain.guess_scores(table, columns)
+        if columns.wide:
+            options["wide"] = ()
+        elif columns.score:
+            options |= {
+                "score": (columns.score,),
+                **({"attempt": (columns.attempt,)} if columns.attempt else {}),
+            }
+        else:
+            columns = plain.guess(table, columns)
+        if not columns.wide:
+            options |= plain.unusual(table, columns)
+            answer = columns.score or columns.answer
+            guessed = {"item": columns.item, "annotator": columns.annotator, "answer": answer}
+            options |= {what: (UNKNOWN,) for what, column in guessed.items() if not column}
     elif columns.item:
         options["item"] = columns.item
     known = (UNKNOWN,) not in options.values()
@@ -204,13 +227,14 @@ def _match_of_dataset(
     known: Gold | None = None
     fits = 2 * outside <= answers
     try:
-        known = gold_of(responses, declared, None, None, encoding) if found.items else None
+        own = own_file(declared)
+        known = gold_of(responses, declared, own, None, encoding) if found.items else None
     except DataError as error:
         fits = False
         why.append(for_command_line(error.marked))
     if outside:
         why.append(f"{outside} of {answers} answers are not among its labels ({listed(labels)})")
-    if missing:
+    if missing and not (own_file(declared) and known):
         why.append(f"the files have no field {listed(missing)} ({choices(missing[0], responses.fields)})")
     matched = known.answers.height if known else None
     return GoldMatch(
@@ -294,6 +318,8 @@ def _command(files: list[Path], options: dict[str, tuple[str, ...]]) -> str:
     """Return the `merilo baseline` command line; placeholders are not quoted, because the user replaces them."""
     words = ["merilo", "baseline", *map(shown, files)]
     for name, values in options.items():
+        if not values and name == "wide":
+            words.append(f"--{name}")
         for value in values:
             words += [f"--{name}", value]
     return shlex.join(words)

@@ -43,6 +43,13 @@ JsonOption: TypeAlias = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+LanguageOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="ru|en", help="The language of the instruction. Default: the plan's first."),
+]
+MediaOption: TypeAlias = Annotated[
+    str, typer.Option(metavar="URL", help="The URL of the folder samples/, for images, audio and video.")
+]
 ForceOption: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Replace an existing --out.", rich_help_panel=OUTPUT)
 ]
@@ -148,7 +155,7 @@ def tell_calibration(rater: Rater | None) -> None:
 #: The settings with which exports are read; the others belong to gold answers and to the population.
 _READING: Final = (
     *("platform", "answer", "item", "recode", "encoding", "annotator", "control", "page", "started"),
-    *("submitted", "seconds", "reward"),
+    *("submitted", "seconds", "reward", "score", "attempt", "attempts", "wide"),
 )
 
 

@@ -50,11 +50,16 @@ def reference() -> str:
 
 
 def _commands(name: str, module: str) -> list[tuple[str, Any]]:
-    command = typer.main.get_command(import_module(module).app)
+    return [*_leaves(name, typer.main.get_command(import_module(module).app))]
+
+
+def _leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - Typer's classes are private
+    """Yield the commands below a group, sorted by name; of a command, itself."""
     subcommands = getattr(command, "commands", None)
     if not subcommands:
-        return [(name, command)]
-    return [(f"{name} {path}", one) for path, one in sorted(subcommands.items())]
+        yield name, command
+    for path, one in sorted((subcommands or {}).items()):
+        yield from _leaves(f"{name} {path}", one)
 
 
 def _section(name: str, command: Any, shared: set[str], *, nested: bool) -> Iterator[str]:  # noqa: ANN401 - Typer's classes are private

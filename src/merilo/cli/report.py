@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from merilo.cli.options import ForceOption, JsonOption
 from merilo.cli.output import check_places, deliver, emit_json, say, show, working
+from merilo.reports import ForeignFormat
 from merilo.text import Language, Text
 
 if TYPE_CHECKING:
@@ -70,6 +71,20 @@ def make(
             help="Include gold answers that the dataset declares closed, for a folder that is not published.",
         ),
     ] = False,
+    author: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An author of the baseline, for its citation; can be repeated.", show_default=False
+        ),
+    ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option("--license", help="The licence of the data, an identifier of SPDX such as CC-BY-4.0."),
+    ] = None,
+    repo: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="The repository on the Hugging Face hub, for links to it."),
+    ] = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:
@@ -81,7 +96,17 @@ def make(
 
     check_places([source, experts, cards], json_to)
     with working(Text("Computing the baseline again and writing the report")):
-        made = report(source, out, experts=experts, cards=cards, with_gold=with_gold, force=force)
+        made = report(
+            source,
+            out,
+            experts=experts,
+            cards=cards,
+            with_gold=with_gold,
+            authors=author or (),
+            licence=licence,
+            repo=repo,
+            force=force,
+        )
     for remark in made.remarks:
         say(remark)
     told = Text(
@@ -116,6 +141,53 @@ def check(
         found = verify(folder)
     deliver(json_to, found.to_dict, lambda: show(*_lines(found)))
     return 0 if found.ok else 1
+
+
+@app.command("export")
+def export(
+    source: Annotated[
+        Path,
+        typer.Argument(help="A baseline, a published folder or a run of merilo run.", show_default=False),
+    ],
+    *,
+    form: Annotated[
+        ForeignFormat,
+        typer.Option(
+            "--format",
+            help="Logs of inspect or lm-eval, records for every-eval-ever or (of a run) the hub's eval-results, or a "
+            "table of all answers.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The new folder.")],
+    data: Annotated[
+        Path | None, typer.Option(help="The folder of a run's items, if they are no longer where they were.")
+    ] = None,
+    organisation: Annotated[
+        str, typer.Option(help="Who provides the results, for every-eval-ever.", show_default=False)
+    ] = "",
+    repo: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="The dataset's repository on the hub, for eval-results."),
+    ] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:
+    """Write the answers and metrics of people or of a model in the format of another tool.
+
+    Gold answers that the dataset declares closed are left out.
+    """
+    from merilo.atomic_write import new_folder, refuse_existing, write_files  # noqa: PLC0415 - slow
+    from merilo.reports.foreign_records import foreign_files  # noqa: PLC0415
+    from merilo.reports.respondents import read_respondents  # noqa: PLC0415
+
+    check_places([source], json_to)
+    refuse_existing(out, force=force, needed=[source])
+    files = foreign_files(read_respondents(source, data), form, source=organisation, repo=repo)
+    with new_folder(out, force=force) as new:
+        write_files(new, files)
+    told = Text("{n:# file is|# files are} in {folder}", n=len(files), folder=out)
+    deliver(json_to, lambda: {"folder": str(out), "files": [*sorted(files)]}, partial(show, told))
+    return 0
 
 
 @app.command("table")

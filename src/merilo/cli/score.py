@@ -90,10 +90,8 @@ def score_responses(
         explained = [explain_item(responses, name, data=data, rater=rater) for name in explain_id or ()]
         deliver_run(run, explained, json_to)
         return 0
-    if dataset_name is None or data is None:
-        raise UsageError(
-            "answers need --dataset NAME and --data FILE; only the folder of a run names them itself"
-        )
+    if dataset_name is None:
+        raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
     with working(Text("Reading the items and the answers")):
         answers = match_answers(
             responses, dataset=dataset_name, data=data, split=split, cluster=cluster, replies=replies

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli import study_site
+from merilo.cli import study_panels, study_site
 from merilo.cli.options import (
     AnonymiseOption,
     ArmOption,
@@ -21,7 +21,9 @@ from merilo.cli.options import (
     DetailsOption,
     ForceOption,
     JsonOption,
+    LanguageOption,
     MarginOption,
+    MediaOption,
     StudyArgument,
     takes_settings,
 )
@@ -43,7 +45,12 @@ app = typer.Typer(
 @app.command()
 @takes_settings(of=StudyWishes)
 def create(
-    data: Annotated[Path, typer.Argument(help="The dataset's items (JSON, JSONL, Parquet), or its folder.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="The dataset's items (JSON, JSONL, Parquet), its declaration (YAML), or its folder."
+        ),
+    ],
     *,
     settings: StudyWishes,
     out: Annotated[Path, typer.Option(help="The new folder of the study.", rich_help_panel=OUTPUT)],
@@ -152,13 +159,8 @@ def export_(
     platform: Annotated[Platform, typer.Option(help="The platform.")],
     out: Annotated[Path, typer.Option(help="A new folder for the platform's files.")],
     arm: ArmOption = None,
-    language: Annotated[
-        str | None,
-        typer.Option(metavar="ru|en", help="The language of the instruction. Default: the plan's first."),
-    ] = None,
-    media_url: Annotated[
-        str, typer.Option(metavar="URL", help="The URL of the folder samples/, for images, audio and video.")
-    ] = "",
+    language: LanguageOption = None,
+    media_url: MediaOption = "",
     author_field: Annotated[
         str | None,
         typer.Option(
@@ -352,3 +354,6 @@ def _warn_unfrozen(folder: StudyFolder) -> None:
 
 # The commands of the annotation site: serve, invite, collect, backup.
 app.registered_commands += study_site.app.registered_commands
+app.add_typer(study_panels.label_studio, name="label-studio")
+app.add_typer(study_panels.mturk, name="mturk")
+app.add_typer(study_panels.prolific, name="prolific")

@@ -1,4 +1,4 @@
-"""`merilo study serve | password | invite | exclude | reinstate | erase | collect | backup`.
+"""`merilo study serve | preview | password | invite | exclude | reinstate | erase | collect | backup`.
 
 Collect answers on Merilo's own site.
 """
@@ -95,6 +95,18 @@ def serve(
         password_made=_show_password,
     )
     show(Text("the site has stopped; all answers that were acknowledged are in the database"))
+    return 0
+
+
+@app.command()
+def preview(
+    study: StudyArgument, *, port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0
+) -> int:
+    """Take part in a study yourself, before or after the freeze, until Ctrl-C; nothing is stored."""
+    from merilo.site.serving import preview_study  # noqa: PLC0415 - the help needs no server
+
+    preview_study(study, port=port, started=_show_preview)
+    show(Text("the preview has ended; its answers are deleted"))
     return 0
 
 
@@ -270,18 +282,26 @@ def collect(
     study: StudyArgument,
     *,
     out: Annotated[Path, typer.Option(help="The new table (CSV) for 'merilo study import'.")],
+    people: Annotated[
+        Path | None,
+        typer.Option(help="The new table (CSV) of counts of people, also for 'merilo study import'."),
+    ] = None,
     arm: ArmOption = None,
     database: DatabaseOption = None,
     force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
-    from merilo.site.serving import collect_site  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import collect_people, collect_site  # noqa: PLC0415 - the help needs no database
 
     check_places([study], json_to)
-    refuse_existing(out, force=force)
+    for path in (out, people):
+        if path is not None:
+            refuse_existing(path, force=force)
     made = collect_site(study, arm=arm, database=database)
     write_text(out, made.table, OWNER)
+    if people is not None:
+        write_text(people, collect_people(study, arm=arm, database=database), OWNER)
     for reason, why in (
         ("excluded", Text("of excluded people")),
         ("stopped", Text("of stopped people whom the baseline's rule would keep")),
@@ -319,6 +339,14 @@ def _show_password(made: str) -> None:
             password=made,
         )
     )
+
+
+def _show_preview(address: str, studies: list[ServedStudy]) -> None:
+    show(
+        *(Text("{name}: {page}", name=one.arm_name, page=f"{address}{one.path}") for one in studies),
+        Text("The preview is running at {address}; Ctrl-C ends it.", address=address),
+    )
+    sys.stdout.flush()
 
 
 def _show_addresses(public: str | None, address: str, studies: list[ServedStudy]) -> None:

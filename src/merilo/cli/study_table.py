@@ -137,6 +137,8 @@ def show_import(made: ImportedStudy) -> None:
                 repeated=repeated if table.repeated else "",
             )
         )
+    for arm, came in made.imports.people.items():
+        show(Text("The study knows what became of {n:# person|# people} of {arm}.", n=came.came, arm=arm))
     if not made.imports.tables:
         show(Text("The study has no answers yet."))
 

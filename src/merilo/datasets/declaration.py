@@ -16,9 +16,10 @@ from merilo.items import Item
 from merilo.strict_json import Json
 
 if TYPE_CHECKING:
-    AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria", "label"]
+    AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria", "label", "verdict"]
 else:
-    # Files cannot declare "label", the kind of answers to a dataset that has no declaration.
+    # Files cannot declare "label", the kind of answers to a dataset that has no declaration, and "verdict", that of
+    # answers that were scored elsewhere.
     AnswerKind = Literal["choice", "integer", "text", "program", "criteria"]
 
 
@@ -115,6 +116,7 @@ _COMPUTED: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
     "program": ("pass@k",),
     "criteria": ("mcc",),
     "label": LABEL_METRICS,
+    "verdict": ("acc",),
 }
 #: Kind of answer -> the metrics that fit a dataset which declares others.
 _FITTING: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
@@ -195,6 +197,43 @@ class HumanFigure:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
 
+#: How gold answers name one of an item's options: by its letter, number from 0 or from 1, text or own label.
+GoldForm: TypeAlias = Literal["letter", "from-0", "from-1", "text", "label"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemColumns:
+    """Which columns of a file hold what, so that the file can stay as it is.
+
+    A column inside an object is named with dots: `choices.text`.
+
+    Attributes:
+        file: the file of the items; in a YAML file, relative to its folder.
+        shots: the file of solved items, with the same columns.
+        id: the column of ids; `None`: the rows are numbered from 1.
+        fields: a field of the declaration -> its column, if the names differ.
+        options: the column of each option, or one column that holds lists. The options become the fields `option_a`,
+            `option_b` and so on. If the gold column is one of them, the options of every item are shuffled.
+        option_labels: the column with the options' own labels.
+        gold: the column of gold answers; the values of several columns are all right answers.
+        gold_is: how gold answers name an option.
+        gold_after: the text after which a gold answer starts, such as `####`.
+        meta: the columns that are kept as `meta`.
+    """
+
+    file: str | None = None
+    shots: str | None = None
+    id: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    option_labels: str | None = None
+    gold: tuple[str, ...] = ()
+    gold_is: GoldForm | None = None
+    gold_after: str | None = None
+    meta: tuple[str, ...] = ()
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     """The declaration of a dataset.
@@ -228,6 +267,7 @@ class Dataset:
             withholds closed ones.
         skills: the skills that the dataset tests; the knowledge skills determine the required annotators.
         human: published human results.
+        items: the columns of a file that is not in the benchmark's format; `None` if it is.
     """
 
     name: str
@@ -253,6 +293,7 @@ class Dataset:
     gold: Literal["open", "closed"] = "open"
     skills: tuple[str, ...] = ()
     human: tuple[HumanFigure, ...] = ()
+    items: ItemColumns | None = None
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     def __post_init__(self) -> None:
@@ -283,6 +324,11 @@ class Dataset:
     def answers_as_typed(self) -> bool:
         """Whether answers are free texts or lists of numbers, which must be read as typed."""
         return self.answer.kind == "text" or "grade_norm" in self.metrics
+
+    @property
+    def judged(self) -> bool:
+        """Whether every answer is right or wrong by itself and has no consensus: programs and scored answers."""
+        return self.answer.kind in {"program", "verdict"}
 
     def results(self, item: Item) -> list[str]:
         """Return the expected `str(result)` for each test of a programming problem.
@@ -335,6 +381,12 @@ def undeclared(metric: str = "acc", alternatives: str | None = None, *, name: st
     return Dataset(
         name=name, title=name, metrics=(metric,), answer=Answer(kind=kind, alternatives=alternatives)
     )
+
+
+def scored_elsewhere(dataset: Dataset | None) -> Dataset:
+    """Return the declaration of answers that were scored elsewhere: each is right or wrong."""
+    known = undeclared() if dataset is None else replace(dataset, cluster=None, items=None)
+    return replace(known, answer=Answer(kind="verdict"), metrics=("acc",))
 
 
 def with_metric(dataset: Dataset, metric: str) -> Dataset:

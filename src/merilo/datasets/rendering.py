@@ -26,7 +26,7 @@ from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.strict_json import Json
-from merilo.text import Language, Text
+from merilo.text import Text
 
 _CYRILLIC: Final = re.compile(r"[\u0400-\u04ff]")
 
@@ -323,11 +323,17 @@ def option_fields(declared: Dataset) -> Mapping[str, str]:
     return MappingProxyType({})
 
 
+def in_english(declared: Dataset, items: Sequence[Item]) -> bool:
+    """Return whether a dataset of one's own has no Cyrillic letter in the templates of some items."""
+    return declared.name not in CATALOGUE and not any(
+        _CYRILLIC.search(template(item, declared)) for item in items
+    )
+
+
 def _listed_fields(item: Item, declared: Dataset) -> str:
     """Make a form of a custom dataset: one line per field that prompts must name, options after their labels."""
     labels = {field: label for label, field in option_fields(declared).items()}
-    language: Language = "ru" if _CYRILLIC.search(template(item, declared)) else "en"
-    answer = Text("Answer:").in_language(language)
+    answer = Text("Answer:").in_language("en" if in_english(declared, [item]) else "ru")
     if not declared.fields:
         return f"{{{declared.placeholder}}}\n{answer}"
     lines = []

@@ -150,6 +150,18 @@ def points(dataset: Dataset, part: NamedPart, items: Sequence[Item], answers: Se
     return np.array(classification.hits(answers, gold, separator))
 
 
+def item_points(dataset: Dataset, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
+    """Return the points of answers from 0 to 1, shape (n,), by the first metric that scores single items.
+
+    Args:
+        dataset: the declaration.
+        items: shape (n,), the item that each answer belongs to; items may repeat.
+        answers: shape (n,).
+    """
+    metric = TASK if "grade_norm" in dataset.metrics else "em" if dataset.answer.kind == "text" else "acc"
+    return points(dataset, NamedPart(metric, metric, ()), items, answers)
+
+
 def worth(
     dataset: Dataset,
     part: NamedPart,

@@ -13,7 +13,14 @@ from merilo.datasets.rendering import option_fields
 from merilo.items import Item
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.scoring import RATED
-from merilo.models.answer_readers import IntegerReader, NumberListReader, criteria_in, read_text, reader_of
+from merilo.models.answer_readers import (
+    IntegerReader,
+    NumberListReader,
+    criteria_in,
+    read_text,
+    reader_of,
+    without_criteria,
+)
 from merilo.models.answer_rules import AnswerReader, find_answer, json_object, own_part, refusal
 from merilo.models.asking import ModelReply, Request
 from merilo.settings import Manner
@@ -244,7 +251,8 @@ def _closed(declared: Dataset, item: Item, text: str, *, cut: bool) -> Extracted
     """Find a label, an integer, or the numbers of an exam task."""
     if (judged := _all_criteria(declared, text)) is not None:
         return ExtractedAnswer(judged[0], "answered", judged[1], text[:_LONGEST_PIECE])
-    found = find_answer(text, _reader(declared, item), cut=cut)
+    single = without_criteria(text, declared.answer.criteria, declared.answer.labels)
+    found = find_answer(single, _reader(declared, item), cut=cut)
     piece = found.piece[:_LONGEST_PIECE]
     if found.value is not None:
         return ExtractedAnswer(_for_criteria(declared, found.value), "answered", found.rule, piece)
@@ -258,9 +266,12 @@ def _reader(declared: Dataset, item: Item) -> AnswerReader:
         return IntegerReader(item.inputs if isinstance(item.inputs, str) else "")
     if declared.answer.kind == "text":
         return NumberListReader(item)
-    texts = {label: inputs.get(name) for label, name in option_fields(declared).items()}
-    options = {label: text for label, text in texts.items() if isinstance(text, str)}
-    return reader_of(declared.name, declared.answer.labels, options)
+    fields = option_fields(declared)
+    texts = {label: inputs.get(name) for label, name in fields.items()}
+    options = tuple((label, text) for label, text in texts.items() if isinstance(text, str))
+    named = set(fields.values())
+    question = " ".join(text for name, text in inputs.items() if isinstance(text, str) and name not in named)
+    return reader_of(declared.name, declared.answer.labels, options, question)
 
 
 def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from merilo.items import Item
 from merilo.models.answer_rules import (
     OTHER,
+    TABLES,
+    WORDS,
     AnswerReader,
     Mentions,
     boxed,
@@ -21,6 +23,8 @@ from merilo.models.answer_rules import (
     lowered,
     plain,
     stated_texts,
+    stems,
+    takes_back,
 )
 
 #: Cyrillic letters and the Latin letters that look the same.
@@ -29,35 +33,17 @@ _BACK: Final = {latin: cyrillic for cyrillic, latin in _LOOK_ALIKES.items()}
 #: Letters of a list in Russian order: in such a reply a Cyrillic В is the third letter, not the Latin B.
 _RUSSIAN_LIST: Final = re.compile(r"(?<!\w)[БГД](?:\)|\.\s|\s[—–-]\s)")
 
-_ORDINALS: Final = (
-    r"перв(?:ый|ая|ое|ого|ому|ым|ом|ой|ую)|first",
-    r"втор(?:ой|ая|ое|ого|ому|ым|ом|ую)|second",
-    r"трет(?:ий|ья|ье|ьего|ьему|ьим|ьем|ьей|ью)|third",
-    r"четв[её]рт(?:ый|ая|ое|ого|ому|ым|ом|ой|ую)|fourth",
-    r"пят(?:ый|ая|ое|ого|ому|ым|ом|ой|ую)|fifth",
-)
-_UNITS: Final = (
-    "ноль нуль нулю zero|один одна одно единица единице единицу одному одной one|два две двойка двум двух two"
-    "|три тройка трем трём трех трёх three|четыре четырем четырём four|пять five|шесть six|семь seven|восемь восьми"
-    " eight|девять nine|десять ten|одиннадцать eleven|двенадцать twelve|тринадцать thirteen|четырнадцать fourteen"
-    "|пятнадцать fifteen|шестнадцать sixteen|семнадцать seventeen|восемнадцать eighteen|девятнадцать nineteen"
-)
-_TENS: Final = (
-    "двадцать twenty|тридцать thirty|сорок сорока forty|пятьдесят fifty|шестьдесят sixty|семьдесят seventy"
-    "|восемьдесят eighty|девяносто ninety"
-)
-_HUNDREDS: Final = "сто ста|двести|триста|четыреста|пятьсот|шестьсот|семьсот|восемьсот|девятьсот"
+#: The words of numbers, ordinals, labels and criteria, which `answer_words.toml` lists.
+_ORDINALS: Final = [WORDS[f"ordinal_{place}"] for place in range(1, 6)]
 _NUMERALS: Final = {
     form: number * size
-    for words, first, size in ((_UNITS, 0, 1), (_TENS, 2, 10), (_HUNDREDS, 1, 100))
-    for number, group in enumerate(words.split("|"), first)
+    for name, first, size in (("units", 0, 1), ("tens", 2, 10), ("hundreds", 1, 100))
+    for number, group in enumerate(TABLES["numerals"][name].split("|"), first)
     for word in group.split()
     for form in ({word, word[:-1] + "и"} if word.endswith("ь") and word != "ноль" else {word})
 }
 _SCALES: Final = {
-    **dict.fromkeys(("hundred",), 100),
-    **dict.fromkeys(("тысяча", "тысячи", "тысяч", "тысячу", "thousand"), 1000),
-    **dict.fromkeys(("миллион", "миллиона", "миллионов", "million"), 1_000_000),
+    word: 10 ** int(zeros) for zeros, words in TABLES["scales"].items() for word in words.split()
 }
 _NUMERAL: Final = "|".join(sorted((*_NUMERALS, *_SCALES), key=len, reverse=True))
 _IN_WORDS: Final = re.compile(
@@ -87,59 +73,20 @@ def number_in_words(text: str) -> int:
     return sign * (total + part)
 
 
-#: Words that name the labels of a dataset, whose options have no fields.
-_MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
-    "bps": {
-        "0": r"не\s*сбалансирован\w*|unbalanced|not\s+balanced|isn['’]t\s+balanced|нарушен\s+баланс",
-        "1": r"сбалансирован\w*|balanced",
-    },
-    "rwsd": {
-        "Нет": r"разные\s+(?:люди|лица|слова|предметы|вещи)|different\s+(?:people|things|persons)",
-        "Да": r"одно\s+и\s+то\s+же|один\s+и\s+тот\s+же|the\s+same\s+(?:person|thing)",
-    },
-    "rcb": {
-        "1": r"следовани[еяю]|логически\s+следует|entailment|entails",
-        "2": r"противоречи[ея]|contradiction|contradicts",
-        "3": r"нейтральн\w+|независим\w+|neutral|neutrality",
-    },
-}
-
 #: After a letter: what shows that it is a label, and not an article, a preposition or a conjunction.
-_IS_LABEL: Final = re.compile(
-    r"\s+(?:or|and|it|to|through|is|isn|was|seems|fits|matches|because|since|too|и|или|либо|верен|верн"
-    r"|правильн|неверн|подходит|не\s|является|потому|так\s+как)\b"
-)
-_NAMES_LABEL: Final = re.compile(
-    r"(?:вариант\w*|ответ\w*|букв\w+|пункт\w*|номер\w*|предположени\w+|причин\w+|следстви\w+|реплик\w+"
-    r"|гипотез\w+|утверждени\w+|предложени\w+"
-    r"|фрагмент\w*|класс\w*|option|choice|answer|letter|sentence|reply|response|statement|number"
-    r"|label)\s*[:№#]?\s*[«\"'(]*$",
-    re.IGNORECASE,
-)
+_IS_LABEL: Final = re.compile(rf"\s+{WORDS['after_label']}\b")
+_NAMES_LABEL: Final = re.compile(rf"\b{WORDS['noun']}\s*[:№#]?\s*[«\"'(]*$", re.IGNORECASE)
 #: After a word such as "нет": what shows that it belongs to a sentence.
-_WORD_INSIDE: Final = re.compile(
-    r"\s+(?!так\b|потому|поскольку|или\b|либо\b|и\b|or\b|and\b|because|since)[а-яёa-z]"
-)
+_WORD_INSIDE: Final = re.compile(rf"\s+(?!{WORDS['after_word']}\b)[а-яёa-z]")
 #: "Vitamin C", "25 °C", "точка A": a letter that is no label.
-_NAMED_LETTER: Final = re.compile(
-    r"(?:[°\d]\s?|(?:vitamin|hepatitis|витамин\w*|гепатит\w*|точк\w+|угол|угла|отрез\w+|город\w*|язык\w*"
-    r"|language|grade|plan)\s)$",
-    re.IGNORECASE,
-)
+_NAMED_LETTER: Final = re.compile(rf"(?:[°\d]\s?|{WORDS['before_name']}\s)$", re.IGNORECASE)
 #: A digit that numbers a step, or belongs to an index or an expression, is no label; nor is one that counts.
 _PART_BEFORE: Final = re.compile(
-    r"(?:[+*/^×·<>≤≥]\s?|\d\s?[−–-]\s?|\w[\[(]|\]\[|[,;]\s?\d\]|\b(?:шаг\w*|step|этап\w*|слов[оае]|строк[аеи]"
-    r"|пример\w*|скобк\w+|пар[аыу]|позици\w+|line|row|position|pair|глав\w+|балл\w*|плюс|минус|по)\s[№#]?)$",
+    rf"(?:[+*/^×·<>≤≥]\s?|\d\s?[−–-]\s?|\w[\[(]|\]\[|[,;]\s?\d\]|\b{WORDS['before_part']}\s[№#]?)$",
     re.IGNORECASE,
 )
-_PART_AFTER: Final = re.compile(r"[.,:/]\d|\s?[+*^×·<>=≤≥]|\s?[−–-]\s?\d|\s*[%°]|\]\[|\]\s?=")
-_COUNTED: Final = re.compile(
-    r"[^\S\n]+(?!(?:вариант\b|ответ\b|так\b|потому|поскольку|ведь|верн|верен|правильн|неверн|неправ|явля"
-    r"|подход|подой|годится|более|менее|тоже|также|слишком|мимо|отпад|исключ|не\b|нет\b|соответств"
-    r"|\w+ее\b|лучше|хуже|и\b|или\b|либо\b|а\b|но\b|как\b|ближе|до\b|to\b|or\b|and\b|is\b|was\b|would|because"
-    r"|since|but\b|as\b|fits|matches|option|cannot|can['’]t|isn|doesn|rather|instead|with\b|over\b"
-    r"|than\b))[^\W\d_]"
-)
+_PART_AFTER: Final = re.compile(r"\s(?:из|of)\s\d|[.,:/]\d|\s?[+*^×·<>=≤≥]|\s?[−–-]\s?\d|\s*[%°]|\]\[|\]\s?=")
+_COUNTED: Final = re.compile(rf"[^\S\n]+(?!{WORDS['after_digit']})[^\W\d_]")
 #: So many words in a row repeat an option.
 _ECHO: Final = 4
 #: How many characters around a mention are looked at.
@@ -156,6 +103,7 @@ class LabelReader(AnswerReader):
         labels: the labels.
         options: label -> the text of its option. Texts that two labels share are left out.
         meanings: label -> a pattern of words that mean it.
+        question: the text of the question.
 
     Example:
         >>> mentions = Mentions()
@@ -169,6 +117,7 @@ class LabelReader(AnswerReader):
         labels: Iterable[str],
         options: Mapping[str, str] | None = None,
         meanings: Mapping[str, str] | None = None,
+        question: str = "",
     ) -> None:
         self.labels = tuple(labels)
         self.digits = all(label.isdigit() for label in self.labels)
@@ -180,13 +129,30 @@ class LabelReader(AnswerReader):
             for label, text in texts.items()
             if text and list(texts.values()).count(text) == 1 and text.upper() not in self._tokens.spellings
         }
+        surnames = [_SURNAME.fullmatch(text or "") for text in (options or {}).values()]
+        last = [option_key(found[1] or found[2]) if found else "" for found in surnames]
+        for label, name in zip(options or {}, last, strict=True):
+            if name and last.count(name) == 1:
+                self._options.setdefault(name, label)
+        measured = {text: re.fullmatch(r"(-?[\d.,]+)\s*([^\d\s].*)", text) for text in self._options}
+        if len({found and found[2] for found in measured.values()}) == 1:  # "60 км/ч" is also "60"
+            self._options |= {found[1]: self._options[text] for text, found in measured.items() if found}
         self.bare_numbers = any(re.fullmatch(r"[\d\s.,/-]+", text) for text in self._options)
-        self._meanings = meanings or {}
+        self._meanings = {
+            label: re.compile(rf"(?<!\w){words}(?!\w)") for label, words in (meanings or {}).items()
+        }
+        self.by_meaning = bool(self._meanings) and not self._options
+        self.question = stems(question) - _ASKING
+        self.asked = stems(re.split(r"(?<=[.!])\s", question.strip())[-1]) - _ASKING
 
     def marked(self, text: str, mentions: Mentions) -> str:
         """Return the text with a character in place of each mention of a label."""
-        if self.digits and (unit := _UNIT.fullmatch(text)):
-            text = unit[1]
+        if self.digits:
+            unit = _UNIT.fullmatch(text)
+            text = unit[1] if unit else text
+            numbers = {number.strip(" .)") for number in _STEP_NUMBER.findall(text)}
+            if len(numbers) > 1 and not numbers <= {*self.labels}:
+                text = _STEP_NUMBER.sub("", text)  # a list, which is longer than that of the labels
         text = self._with_options(text, mentions)
         tokens = self._tokens
         letters = not self.digits and any(len(label) == 1 for label in self.labels)
@@ -216,25 +182,26 @@ class LabelReader(AnswerReader):
 
     def _with_options(self, text: str, mentions: Mentions) -> str:
         low = option_spelling(text)
-        present = [one for one in self._options if one in low]
+        present = tuple(one for one in self._options if all(stem in low for stem in _stems(one)))
         if present:
-            pattern = _option_pattern(tuple(sorted(present, key=len, reverse=True)))
 
             def option(found: re.Match[str]) -> str:
                 whole = text[found.start() : found.end()]
                 if len(whole) == 1 and whole != whole.upper():
                     return whole
-                return mentions.sign(self._options[found[0]], "option")
+                return mentions.sign(self._options[present[int(str(found.lastgroup)[1:])]], "option")
 
-            text = _replaced(pattern, low, text, option)
+            text = _replaced(_option_pattern(present), low, text, option)
+        if self.bare_numbers and _IN_WORDS.search(low := lowered(text)):
+            text = _replaced(_IN_WORDS, low, text, lambda found: self._number(found[0], mentions))
         for label, meaning in self._meanings.items():
-            text = _replaced(
-                re.compile(rf"(?<!\w)(?:{meaning})(?!\w)"),
-                lowered(text),
-                text,
-                lambda found, label=label: mentions.sign(label, "option"),  # type: ignore[misc]
-            )
+            sign = mentions.sign(label, "option") if meaning.search(low := lowered(text)) else ""
+            text = _replaced(meaning, low, text, lambda _, sign=sign: sign) if sign else text  # type: ignore[misc]
         return text
+
+    def _number(self, words: str, mentions: Mentions) -> str:
+        label = self._options.get(str(number_in_words(words)))
+        return words if label is None or words == "one" else mentions.sign(label, "option")
 
     def _token(self, found: re.Match[str], mentions: Mentions, *, russian: bool) -> str:
         """Return the character for what may be a label, or the text itself."""
@@ -248,12 +215,20 @@ class LabelReader(AnswerReader):
             return whole if inside else mentions.sign(self._tokens.folded[whole.casefold()])
         named = _NAMES_LABEL.search(before) is not None
         label = self._tokens.spellings.get(whole)
+        if whole in "БГД" and self.labels[0] == "A" and not russian:
+            label = None  # only a list in Russian order shows what it means
         if whole.islower():
             label = self._tokens.folded.get(whole.casefold())
-            alone = re.match(r"\s*\)|\W*(?:\n|$)", after) and not re.search(r"\w\s*$", before)
-            is_label = bool(label and (alone or (named and whole not in "авси")))
+            alone = re.match(r"\s*\)|[^\w\ue000-\uf8ff]*(?:\n|$)", after) and not re.search(r"\w\s*$", before)
+            is_label = bool(label and (alone or (named and (whole not in "авси" or not after.strip(" .!*")))))
         elif label is None:
             ends = re.match(r"\)|\.\s|[»\"*.]*\s*(?:\n|$)", after)
+            if (
+                "A" <= whole <= "Z"
+                and re.search(r"(?:[,/]|\b(?:или|и|or|and))\s*$", before)
+                and not re.match(r"\s+(?!(?:или|и|or|and)\b)\w", after)
+            ):
+                return OTHER  # "D, E или F"
             is_label = bool(ends) and bool(named or re.search(r"(?:^|\n|[:—–]\s)\W*$", before))
         else:
             sure = named or _IS_LABEL.match(after) or not _is_word(whole, after)
@@ -276,19 +251,15 @@ class LabelReader(AnswerReader):
         return found[0]
 
     def _cardinal(self, found: re.Match[str], mentions: Mentions) -> str:
-        if found[0] == "one" and _PRONOUN.search(
-            found.string[max(0, found.start() - _WINDOW) : found.start()]
-        ):
-            return found[0]
+        before, after = found.string[: found.start()], found.string[found.end() :]
         value = str(number_in_words(found[0]))
-        if not found.string[: found.start()].rpartition("\n")[2].strip(" *_") and value in self.labels:
-            return (
-                mentions.sign(value)
-                if re.match(r"\s*[.,:!—–]", found.string[found.end() :])
-                else mentions.sign(value, "word")
-            )
-        stated = re.match(r"\s*(?:[.,;:!)\n»\"]|—|–|-\s|$)", found.string[found.end() :])
-        return mentions.sign(value, "word") if stated and value in self.labels else found[0]
+        if value not in self.labels or (found[0] == "one" and _PRONOUN.search(before[-_WINDOW:])):
+            return found[0]
+        if not before.rpartition("\n")[2].strip(" *_"):
+            return mentions.sign(value, "sure" if re.match(r"\s*[.,:!]", after) else "word")
+        return (
+            mentions.sign(value, "word") if re.match(r"\s*(?:[.,;:!)\n»\"]|—|–|-\s|$)", after) else found[0]
+        )
 
 
 #: "The safer one": the word stands for a noun.
@@ -320,14 +291,39 @@ def option_key(text: str) -> str:
     return " ".join(_OUTER.sub("", option_spelling(text)).split())
 
 
+#: "И. А. Гончаров", "William Shakespeare": the last word is enough.
+_SURNAME: Final = re.compile(
+    r"(?:[^\W\d_]\.\s?)+([A-ZА-ЯЁ][\w-]{2,})|(?:[A-ZА-ЯЁ][\w-]+\s){1,2}([A-ZА-ЯЁ][\w-]{2,})"
+)
 _OUTER: Final = re.compile(r"^[\s\"'«»“”„.,;:!?]+|[\s\"'«»“”„.,;:!?]+$")
+#: Endings of Russian nouns and adjectives, and of English nouns, in which an option may be repeated.
+_INFLECTED: Final = re.compile(r"[а-я]*[а-я]{2}[бвгджзклмнпрстфхцчшщ](?=[аеийоуыьэюя]{0,2}$)")
+_MOST_INFLECTED: Final = 4
 
 
-@cache
+@lru_cache(4096)
+def _stems(option: str) -> tuple[str, ...]:
+    """Return the beginnings of the words of an option that stand in every form of it."""
+    words = option.split()
+    if len(words) > _MOST_INFLECTED:
+        return (option,)
+    return tuple(stem[0] if (stem := _INFLECTED.match(word)) else word for word in words)
+
+
+@lru_cache(4096)
 def _option_pattern(options: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(
-        "|".join(rf"(?<!\w)(?<!\d[.,]){re.escape(one)}(?!\w|[.,/]\d|\s?[%^])" for one in options)
-    )
+    """Return a pattern of options in a spelling without capitals, in the forms of their words; a group for each."""
+    patterns = []
+    for place, option in sorted(enumerate(options), key=lambda one: -len(one[1])):
+        form = r"\s+".join(re.escape(stem) + _ending(stem) for stem in _stems(option))
+        patterns.append(rf"(?<![\w-])(?<!\d[.,])(?P<o{place}>{form})(?!\w|-\w{{3}}|[.,/]\d|\s?[%^])")
+    return re.compile("|".join(patterns))
+
+
+def _ending(stem: str) -> str:
+    if _INFLECTED.match(stem):
+        return "[а-я]{0,3}"
+    return "(?:s|es|['’]s)?" if stem.isascii() and stem.isalpha() else ""
 
 
 @dataclass(frozen=True)
@@ -343,6 +339,12 @@ class _Tokens:
 @cache
 def _tokens(labels: tuple[str, ...]) -> _Tokens:
     spellings = {label: label for label in labels}
+    if labels[:1] == ("A",):
+        spellings |= {
+            "Б": "B",
+            **({"Г": "D"} if "D" in labels else {}),
+            **({"Д": "E"} if "E" in labels else {}),
+        }
     for label in labels:
         for table in (_LOOK_ALIKES, _BACK):
             if label in table:
@@ -372,23 +374,36 @@ def _tokens(labels: tuple[str, ...]) -> _Tokens:
 def _is_word(letter: str, after: str) -> bool:
     """Check whether a capital letter is an article, a preposition, a conjunction or an initial."""
     if "A" <= letter <= "Z":
-        return letter in {"A", "I"} and re.match(r"\s+[a-z]", after) is not None
+        return letter in {"A", "I"} and re.match(r"\s+[a-z\ue000-\uebff]", after) is not None
     return re.match(r"\s+[а-яё]|\.\s?[А-ЯЁ]\.|\s+[А-ЯЁ][а-яё]", after) is not None
 
 
-def reader_of(name: str, labels: Sequence[str], options: Mapping[str, str]) -> LabelReader:
-    """Return the reader of a dataset's labels."""
-    return LabelReader(labels, options, _MEANINGS.get(name))
+@lru_cache(16_384)
+def reader_of(
+    name: str, labels: Sequence[str], options: tuple[tuple[str, str], ...], question: str
+) -> LabelReader:
+    """Return the reader of a dataset's labels, whose options may have no fields, but words that mean them."""
+    meanings = {label: WORDS[key] for label in labels if (key := f"{name}_{label}") in WORDS}
+    return LabelReader(labels, dict(options), meanings, question)
 
 
-#: Criteria in Russian.
-_CRITERIA: Final = {
-    "virtue": "добродетел",
-    "law": "закон",
-    "moral": "морал",
-    "justice": "справедлив",
-    "utilitarianism": "утилитар|польз",
-}
+#: Beginnings of words that any question may have.
+_ASKING: Final = frozenset(TABLES["asking"]["stems"].split())
+
+
+def without_criteria(text: str, criteria: Sequence[str], labels: Sequence[str]) -> str:
+    """Return a text without the labels that it gives to single criteria."""
+    for name in criteria:
+        text = _given(name, tuple(labels)).sub(" ", text)
+    return text
+
+
+@cache
+def _given(name: str, labels: tuple[str, ...]) -> re.Pattern[str]:
+    words = "|".join(filter(None, (re.escape(name.lower()), TABLES["criteria"].get(name))))
+    given = "|".join(map(re.escape, labels))
+    gloss = r"\W{0,5}?(?:\([^()\n]{0,40}\))?\s*"
+    return re.compile(rf"(?<!\w)(?:{words})\w*{gloss}[:=—–|-]+\s*({given})(?!\w)", re.IGNORECASE)
 
 
 def criteria_in(text: str, criteria: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
@@ -399,12 +414,8 @@ def criteria_in(text: str, criteria: Sequence[str], labels: Sequence[str]) -> di
         {'virtue': '1', 'law': '0'}
     """
     low, found = plain(lowered(text)), {}
-    values = "|".join(map(re.escape, labels))
     for name in criteria:
-        words = "|".join(filter(None, (re.escape(name.lower()), _CRITERIA.get(name))))
-        given = re.findall(
-            rf"(?<!\w)(?:{words})\w*\W{{0,5}}?(?:\([^()\n]{{0,40}}\))?\s*[:=—–|-]+\s*({values})(?!\w)", low
-        )
+        given = _given(name, tuple(labels)).findall(low)
         if len(set(given)) == 1:
             found[name] = given[0]
     return found
@@ -418,8 +429,10 @@ _NUMBER: Final = re.compile(
     r"(?P<fraction>[.,]\d+)?(?![\w^])(?!\s?%)",
     re.IGNORECASE,
 )
+#: The number of a step: "2) 9 · 2 = 18".
+_STEP_NUMBER: Final = re.compile(r"^[^\S\n]*\d{1,2}[.)]\s+(?=\S)", re.MULTILINE)
 #: What makes the sign before a number an operator.
-_OPERAND: Final = re.compile(r"[\d)\]\ue000-\uf7ff]\s*$")
+_OPERAND: Final = re.compile(r"[\d)\]\ue000-\uf7ff][^\S\n]*\Z")
 _MOST_DIGITS: Final = 400
 
 
@@ -437,6 +450,8 @@ class IntegerReader(AnswerReader):
 
     def marked(self, text: str, mentions: Mentions) -> str:
         """Return the text with a character in place of each number."""
+        if len(_STEP_NUMBER.findall(text)) > 1:
+            text = _STEP_NUMBER.sub("", text)
         parts: list[str] = []
         end = 0
         for found in _NUMBER.finditer(text):
@@ -479,9 +494,9 @@ _LIST: Final = re.compile(
     re.IGNORECASE,
 )
 #: "А-8, Б-1": a number for each letter, also one a line, with words after the number.
-_PAIR: Final = re.compile(r"(?<!\w)([А-Е])(?!\w)[)\]\s]*(?:[-–—:=.)|]|->|→)?\s*[(]*(\d)(?!\w)")
+_PAIR: Final = re.compile(r"(?<!\w)([А-Е])(?![^\W\d])[)\]\s]*(?:[-–—:=.)|]|->|→)?\s*[(]*(\d)(?!\w)")
 _PAIRS: Final = re.compile(
-    r"(?:(?<!\w)[А-Е](?!\w)[)\]\s]{0,3}(?:[-–—:=.)|]|->|→)?\s?[(]?\d(?!\w)"
+    r"(?:(?<!\w)[А-Е](?![^\W\d])[)\]\s]{0,3}(?:[-–—:=.)|]|->|→)?\s?[(]?\d(?!\w)"
     r"[^\S\n]*(?:\([^()\n]{0,60}\)|[.)]?[^\S\n]*[—–:-]?[^\S\n]*[^\W\d_][^\n\d,;]{1,60}(?=\n"
     r"|$))?[\s,;.|•*-]*){2,}"
 )
@@ -509,6 +524,7 @@ class NumberListReader(AnswerReader):
     def __init__(self, item: Item) -> None:
         self._ordered = item.meta.get("type") == "matching"
         self._options = dict(_LISTED.findall(_texts(item).get("choices", "")))
+        self.question = stems(_texts(item).get("task", ""))
         self._known = {*self._options, *_numbers_in_text(item)}
 
     def marked(self, text: str, mentions: Mentions) -> str:
@@ -568,59 +584,55 @@ def _numbers_in_text(item: Item) -> list[str]:
 
 
 _QUOTES: Final = {"«": "»", '"': '"', "“": "”", "„": "“”", "'": "'", "‘": "’", "`": "`"}
-#: Words that announce an answer on a line of its own, or before a colon.
-_LEAD_IN: Final = re.compile(
-    r"""^[\s*_\#>–—-]*(?:(?:конечно|хорошо|разумеется|sure|certainly|of\s+course)[!,.]\s*)?
-        (?:вот\s+(?=вежл|вариант|ответ|мой|как|так(?:ой|ая)|более|перефраз|переписан|исправ|нейтральн
-        |результат|текст|верси|отредакт)|ответ\b|итоговый|окончательный|правильный|верный|отгадка\b
-        |вариант\b|вежливый|вежливая|нейтральный|мягкий|переписанн|перефразированн
-        |отредактированн|исправленн|переформулированн|высказывание\b|комментарий\b|текст\s+без\b
-        |версия\b|можно\s+(?:сказать|переписать|перефразировать)
-        |answer\b|final\b|here\b|rewritten|polite|correct\b|the\s+(?:answer|polite|rewritten))
-        [^:\n«"“]{0,80}:[*_]*\s*""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _EMPHASIS: Final = re.compile(
     r"(\*\*\*|\*\*|\*|__|_|`)(?=\S)(?P<inner>.+?)(?<=\S)\1|<(b|i|strong|em)>(?P<tagged>.+)</\3>", re.DOTALL
 )
-_BULLET: Final = re.compile(r"^[-•–—>]\s+")
-#: "Конечно! Вот вежливый вариант:" and a second line such as "Вариант:"; more are part of the text.
-_MOST_ANNOUNCEMENTS: Final = 3
-#: What stands before a short answer: "Думаю, это самовар".
-_HEDGE: Final = re.compile(
-    r"^(?:(?:я\s+)?(?:думаю|полагаю|считаю|предполагаю)|наверное|скорее\s+всего|вероятно|возможно|видимо"
-    r"|по-моему|кажется|пожалуй|итак|загадан\w?|i\s+think|probably)\b,?\s*(?:что\s+)?(?:это\s+(?:[—–-]\s+)?"
-    r"|it\s+is\s+|it['’]s\s+)?"
-    r"|^(?:это|it\s+is|it['’]s)(?:,?\s*(?:конечно|безусловно|разумеется|наверное|видимо)(?:\s+же)?,?)?\s+(?:[—–-]\s+)?",
+_BULLET: Final = re.compile(r"^(?:[-•–—>]|#+)\s+")
+#: Words that announce an answer before a colon: "Вот вежливый вариант:", "Можно сказать так:".
+_ANNOUNCED: Final = re.compile(
+    rf"^[\s*_#>–—-]*(?:(?:{WORDS['polite']}[!,.]\s*)?{WORDS['announces']}[^:\n«\"“]{{0,80}}"
+    rf"|[^:\n«\"“.!?]{{0,60}}?\b{WORDS['rewritten']}\w*[^:\n«\"“.!?]{{0,40}}):[*_]*(?=\s|$)\s*",
     re.IGNORECASE,
 )
-#: A longer text that is not stated to be the answer of a quiz explains something.
-_LONGEST_ANSWER: Final = 15
-_NUMBERED_LINE: Final = re.compile(r"^\W*\d+[.)]\s", re.MULTILINE)
+#: "Вариант 1:", "2. «...»": one of several texts.
+_ONE_OF_SEVERAL: Final = re.compile(
+    r"^[^\w\n]*(?:(?:вариант|версия|option|version)\s*№?\s*\d+|\d+[.)]\s*[«\"“])",
+    re.IGNORECASE | re.MULTILINE,
+)
+#: What stands before a short answer: "Думаю, это самовар".
+_HEDGE: Final = re.compile(
+    rf"^(?:{WORDS['hedge']}\b,?\s*(?:(?:что|that)\s+)?(?:{WORDS['hedged_is']}\s+(?:[—–-]\s+)?)?"
+    rf"|(?:это|it\s+is|it['’]s)(?:,?\s*{WORDS['certainly']}(?:\s+же)?,?)?\s+(?:[—–-]\s+)?)",
+    re.IGNORECASE,
+)
+#: "Неверно «много апельсин», нужно «апельсинов»."
+_INSTEAD: Final = re.compile(rf"\b{WORDS['instead']}(?:\s+\w+)?\s*[:—–-]?\s*[«\"“]([^»\"”\n]+)[»\"”]")
+#: "Не Моцарт, а Бетховен"
+_NOT_BUT: Final = re.compile(r"^(?:не|not)\s[^.!?\n]{1,80},?\s(?:а|but)\s", re.IGNORECASE)
+#: A longer text that is not stated to be the answer of a quiz explains something; a conclusion is shorter still.
+_LONGEST_ANSWER: Final = 12
+_LONGEST_CONCLUSION: Final = 6
+_LONGEST_BESIDE: Final = 2
+_NUMBERED_LINE: Final = re.compile(r"^[^\w\n]*\d+[.)]\s", re.MULTILINE)
 #: Two names, between which the reply does not decide.
+_NAME: Final = r"[«\"“]?[\w-]+(?:\s[\w-]+)?"
 _EITHER: Final = re.compile(
-    r"(?:[Лл]ибо\s+|[Ee]ither\s+)?[«\"“]?[A-ZА-ЯЁ][\w-]*(?:\s[\w-]+)?[»\"”]?,?\s+(?:или|либо|or)\s+(?:может\s+быть,?\s+)?[«\"“]?[A-ZА-ЯЁ]"
+    rf"(?:(?:либо|either)\s+)?{_NAME}[»\"”]?,?\s+(?:или|либо|or)\s+(?:может\s+быть,?\s+)?{_NAME}\W*(?:$|\n)",
+    re.IGNORECASE,
 )
 #: A first sentence that only opens an explanation.
-_FILLER: Final = re.compile(
-    r"(?:хм|подума|рассу[дж]|вспомн|хорош|интересн|отличн|конечно|давай|итак|разбер|посмотр|ясно|понятно|let|hmm|well|ok|sure|good|great"
-    r"|interesting)"
-)
+_FILLER: Final = re.compile(WORDS["filler"])
 #: A word of the exam may consist of so many: "таким образом".
 _LONGEST_WORD: Final = 3
 #: The item asks for one word.
-_ONE_WORD: Final = re.compile(
-    r"(?i)(?:выпиш|запиш|напиш|укаж|подбер)\w*\s+(?:\w+\s+){0,3}?(?:слово|союз|местоимение|частицу)\b"
-)
+_ONE_WORD: Final = re.compile(rf"(?i){WORDS['write']}\s+(?:\w+\s+){{0,3}}?{WORDS['one_word']}\b")
 #: The beginning of a long word, by which a rewritten text is known to be about the same.
 _STEM: Final = re.compile(r"(?<!\w)(\w{5})\w+")
 #: Words that ask for what is needed to answer.
-_ASKS: Final = re.compile(
-    r"(?:уточн|пришл|предостав|укаж|поясн|подскаж|напиш)ите\b|\b(?:clarify|provide|share|specify|send|paste|tell\s+me)\b"
-)
+_ASKS: Final = re.compile(rf"\b{WORDS['asks']}\b")
 #: What goes on after a short answer: another sentence, a reason, a gloss.
 _EXPLAINED: Final = re.compile(
-    r"(?<=[^\W\d]|[»\"”)*])(?:[.!][*_»\"”]*\s+(?=[A-ZА-ЯЁ«\"“])|,?\s+(?:потому\s+что|так\s+как|поскольку|ведь|because|since)\b"
+    r"(?<=[^\W\d]|[»\"”)*])(?:[.!][*_»\"”]*\s+(?=[A-ZА-ЯЁ«\"“])|,?\s+(?:потому\s+что|так\s+как|поскольку|ведь|хотя|because|since|although|though)\b"
     r"|\s+\((?=[^()]*\)\W*$)|\s+[—–]\s+(?=\w+\s+\w+\s+\w))"
 )
 #: A longer question asks back and answers nothing.
@@ -649,10 +661,11 @@ class FoundText:
 def read_text(reply: str, stop: tuple[str, ...], asked: str = "", *, sentence: bool) -> FoundText | None:
     r"""Find a free text in a reply.
 
-    In this order: the value in a JSON object; the last box; the last statement of the answer ("Ответ: ...");
-    the text after an announcement ("Вот вежливый вариант:"); the text itself. It ends at the dataset's stop
-    strings: at the end of its line, in the exam also at a full stop. Signs of emphasis and quotation marks
-    around the whole answer are removed, and a full stop at its end.
+    A sentence is the value in a JSON object, or the text after the last announcement ("Вот вежливый вариант:"), or
+    the reply itself. A shorter answer is the value in a JSON object, the last box, the last statement ("Ответ: ..."),
+    the first line if it is nothing else, or a conclusion in the last line ("Значит, это самовар"). It ends at the
+    dataset's stop strings: at the end of its line, in the exam also at a full stop. Signs of emphasis and quotation
+    marks around the whole answer are removed, and a full stop at its end.
 
     Args:
         reply: the reply without thought, not empty.
@@ -666,31 +679,136 @@ def read_text(reply: str, stop: tuple[str, ...], asked: str = "", *, sentence: b
     """
     if (held := json_answer(reply)) is not None and isinstance(held[0], str | int | float):
         return FoundText(str(held[0]).strip(), "JSON", held[1], complete=True)
-    if not sentence:
-        if (box := boxed(reply)) is not None:
-            return _found(box, "box", (), complete=True, sentence=sentence)
-        one_word = _ONE_WORD.search(asked) is not None
-        for last, complete in reversed(stated_texts(reply)):
-            found = _found(last, "answer statement", stop, complete=complete, sentence=sentence)
-            if found is not None and not (one_word and _is_list(found.text)):
-                return None if _EITHER.match(found.text) else found
-    listed = not sentence and len(_NUMBERED_LINE.findall(reply)) > 1 and _NUMBERED_LINE.match(reply)
-    if listed or _asks_back(reply, asked, sentence=sentence):
+    if tagged := _TAGGED.findall(reply):
+        return _found(tagged[-1][1], "tag", (), complete=True, sentence=sentence)
+    return _sentence(reply, stop, asked) if sentence else _short_text(reply, stop, asked)
+
+
+#: `<answer>самовар</answer>`
+_TAGGED: Final = re.compile(
+    r"<(answer|final_answer|final|result|ответ)>(.*?)</\1>", re.DOTALL | re.IGNORECASE
+)
+#: An announcement inside a line: "Вежливый вариант: «...»".
+_ANNOUNCED_INSIDE: Final = re.compile(
+    r"(?<=[.!?]\s)(?:(?:my|corrected|исправленн\w+)\s+)*(?:вежлив|мягк|нейтральн|корректн|окончательн|polite|neutral|final)"
+    r"\w*\s+(?:вариант|верси|формулировк|version|wording)\w*:\s*",
+    re.IGNORECASE,
+)
+#: "Город стоит не на Волге, а на Тальнице."
+_RATHER: Final = re.compile(r"[^.!?\n]*\b(?:не|not)\s[^.!?\n,]{1,60},?\s(?:а|but)\s+([^.!?\n]+)[.!]?")
+#: The only words that a sentence stresses.
+_STRESSED: Final = re.compile(r"[^*\n]*\*\*([^*\n]{1,60})\*\*[^*\n]*")
+_LONGEST_STRESSED_SENTENCE: Final = 25
+#: The yacht is called "Беда".
+_QUOTED: Final = re.compile(r"[^«\"“\n]+[^:\s«\"“]\s[«\"“]([^»\"”\n]{1,60})[»\"”]\.?")
+_ASKS_NUMBER: Final = re.compile(r"(?i)в\s+каком\s+году|сколько\s|what\s+year|how\s+many")
+_OPENING: Final = re.compile(r"(?:да|нет|спасибо|хорошо|ясно|yes|no|thanks|okay)\b")
+#: "искомый год — 1957"
+_SOUGHT: Final = re.compile(
+    r"^(?:нужн|иском|загадан|правильн|верн)\w*(?:\s+\w+)?\s+[—–-]\s+(?:это\s+)?", re.IGNORECASE
+)
+
+
+def _sentence(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | None:
+    """Find a text that was to be rewritten."""
+    if len(_ONE_OF_SEVERAL.findall(reply)) > 1 or _asks_back(reply, asked):
         return None
-    text, rule = reply.strip(), "first line" if "\n" in stop else "whole text"
-    for _ in range(_MOST_ANNOUNCEMENTS):
-        if not (lead_in := _announcement(text)) or not text[lead_in:].strip():
-            break
-        text, rule = text[lead_in:].strip(), "after an announcement"
-    if not sentence:
-        text = _HEDGE.sub("", text, count=1)
-    found = _found(text, rule, stop, complete=False, sentence=sentence)
-    if found is None or sentence:
-        return found
-    marked = _without_signs(found.piece.split("\n", 1)[0]) == found.text or found.piece[:1] in '*_«"“'
-    words = len((found.text if marked else found.piece.split("\n", 1)[0]).split())
-    unfit = words > _LONGEST_ANSWER or (one_word and _is_list(found.text)) or _EITHER.match(found.text)
-    return None if unfit or (not marked and _FILLER.match(lowered(found.text))) else found
+    lines = [line for line in reply.split("\n") if line.strip(" *_#>-—")]
+    if lines and (inside := [*_ANNOUNCED_INSIDE.finditer(lines[-1])]):
+        text = lines[-1][inside[-1].end() :]
+        return _found(text, "after an announcement", stop, complete=False, sentence=True)
+    for place, line in reversed(tuple(enumerate(lines))):
+        announced = _ANNOUNCED.match(line)
+        text = "\n".join((line[announced.end() :], *lines[place + 1 :])).strip() if announced else ""
+        if text:
+            return _found(text, "after an announcement", stop, complete=False, sentence=True)
+    if lines and lines[0].rstrip(" *_").endswith(":"):
+        lines = [] if _NUMBERED_LINE.match(lines[-1]) or len(lines) > 2 else lines[1:]
+    return _found("\n".join(lines), "first line", stop, complete=False, sentence=True) if lines else None
+
+
+def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | None:
+    """Find a name, a date, a word."""
+    if (box := boxed(reply)) is not None:
+        return _found(box, "box", (), complete=True)
+    one_word = _ONE_WORD.search(asked) is not None
+    for last, complete in reversed(stated_texts(reply)):
+        found = _found(last, "answer statement", stop, complete=complete)
+        if found is not None and not (one_word and _is_list(found.text)):
+            return None if _EITHER.match(found.text) else found
+    text = reply.strip()
+    while (announced := _ANNOUNCED.match(text)) and "\n" in announced[0] and text[announced.end() :].strip():
+        text = text[announced.end() :].strip()
+    first, _, rest = text.partition("\n")
+    question = first.rstrip(' *_»"').endswith("?") or (
+        "?" in first and _ASKS.search(lowered(first)) is not None
+    )
+    before, _, last = text.rstrip().rpartition("\n")
+    if not before:
+        before, last = ["", *re.split(r"(?<=[^\s.][.!?…])\s+(?=[A-ZА-ЯЁ])", last)][-2:]
+    lead = _HEDGE.match(last) if before.strip() else None
+    concluded = (
+        _found(_SOUGHT.sub("", last[lead.end() :]), "conclusion", (), complete=False) if lead else None
+    )
+    if concluded and len(concluded.text.split()) > _LONGEST_CONCLUSION:
+        concluded = None
+    if not question and (singled_out := _singled_out(text, asked)):
+        return singled_out
+    if not (question and len(text.split()) > _SHORT_QUESTION) and len(_NUMBERED_LINE.findall(text)) < 2:
+        text = _NOT_BUT.sub("", text, count=1)
+        bare = _HEDGE.sub("", text, count=1)
+        found = _found(
+            bare if bare.strip(" .,!") else text,
+            "first line" if "\n" in stop else "whole text",
+            stop,
+            complete=False,
+        )
+        longest = (
+            _LONGEST_ANSWER if not rest.strip() else _LONGEST_BESIDE if concluded else _LONGEST_CONCLUSION
+        )
+        if found and not takes_back(text) and _is_answer(found, longest, one_word=one_word):
+            return found
+    if instead := _INSTEAD.findall(last):
+        return _found(instead[-1], "conclusion", (), complete=False)
+    return concluded
+
+
+def _singled_out(text: str, asked: str) -> FoundText | None:
+    """Return the words that a short sentence singles out: in quotation marks, stressed, or as the only number."""
+    if len(text.split()) > _LONGEST_STRESSED_SENTENCE:
+        return None
+    numbers = re.findall(r"(?<!\w)\d+(?!\w)", text) if _ASKS_NUMBER.search(asked) else []
+    if len(numbers) == 1 and len(text.split()) > _LONGEST_WORD:
+        return _found(numbers[0], "stressed", (), complete=True)
+    if (stressed := _STRESSED.fullmatch(text)) and stressed[1] != text.strip("*"):
+        return _found(stressed[1], "stressed", (), complete=True)
+    quoted = _QUOTED.fullmatch(text)
+    if quoted and (_ONE_WORD.search(asked) or lowered(quoted[1]) not in lowered(asked)):
+        return _found(quoted[1], "stressed", (), complete=True)
+    if (rather := _RATHER.fullmatch(text)) and not text.lower().startswith(("не ", "not ")):
+        return _found(rather[1], "conclusion", (), complete=False)
+    return None
+
+
+def _is_answer(found: FoundText, longest: int, *, one_word: bool) -> bool:
+    """Check whether the text at the beginning of a reply is a short answer, and not the beginning of an explanation."""
+    line = found.piece.split("\n", 1)[0]
+    signed = found.piece[:1] in '*_«"“'
+    words = len((found.text if signed or _without_signs(line) == found.text else line).split())
+    name = (
+        found.text[:1].isupper()
+        and not _OPENING.match(lowered(found.text))
+        and line.startswith(found.text + ". ")
+    )
+    if name and len(found.text.split()) <= _LONGEST_WORD:
+        words = 1
+    if words > _LONGEST_WORD and not signed and re.search(r"[.!?]\s+[A-ZА-ЯЁ]", line):
+        return False  # the first of several sentences
+    explains = re.search(r";|[:?]\s|,\s(?:котор|which\b|who\b)", found.text) or (
+        one_word and _is_list(found.text)
+    )
+    undecided = _EITHER.match(found.text) or (not signed and _FILLER.match(lowered(found.text)))
+    return words <= longest and not (explains or undecided)
 
 
 def _is_list(text: str) -> bool:
@@ -698,32 +816,15 @@ def _is_list(text: str) -> bool:
     return len(re.split(r"\W+\s|\s", text)) > _LONGEST_WORD or bool(re.search(r"\w\W*[,;:]\W*\w", text))
 
 
-def _asks_back(reply: str, asked: str, *, sentence: bool) -> bool:
-    """Check whether a reply only asks: a question that shares no long word with the item, or asks for details."""
-    first = reply if sentence else reply.strip().split("\n", 1)[0]
-    question = first.rstrip(' \n*_»"').endswith("?")
-    if not sentence:
-        asks = question or ("?" in first and _ASKS.search(lowered(first)) is not None)
-        return asks and len(reply.split()) > _SHORT_QUESTION
+def _asks_back(reply: str, asked: str) -> bool:
+    """Check whether a reply only asks: it shares no long word with the item, and is a question or asks for details."""
     known = set(_STEM.findall(lowered(asked)))
     foreign = not known.intersection(_STEM.findall(lowered(reply)))
-    return foreign and (question or _ASKS.search(lowered(reply)) is not None)
-
-
-def _announcement(text: str) -> int:
-    """Return where an announcement at the beginning ends.
-
-    A line that ends with a colon, or known words before a colon.
-    """
-    first = text.split("\n", 1)[0]
-    if first.rstrip(" *_").endswith(":") and first != text:
-        return len(first)
-    match = _LEAD_IN.match(text)
-    return match.end() if match else 0
+    return foreign and (reply.rstrip(' \n*_»"').endswith("?") or _ASKS.search(lowered(reply)) is not None)
 
 
 def _found(
-    piece: str, rule: str, stop: tuple[str, ...], *, complete: bool, sentence: bool
+    piece: str, rule: str, stop: tuple[str, ...], *, complete: bool, sentence: bool = False
 ) -> FoundText | None:
     text = _without_signs(piece.strip())
     for end in stop:
@@ -735,8 +836,8 @@ def _found(
             if not _ABBREVIATED.search(text[: found.start() + 1]):
                 text, complete = _without_signs(text[: found.start()]), True
                 break
-    if not sentence and text.endswith(".") and not text.endswith("..") and not _ABBREVIATED.search(text):
-        text = _without_signs(text[:-1])
+        if text.endswith(".") and not text.endswith("..") and not _ABBREVIATED.search(text):
+            text = _without_signs(text[:-1])
     return FoundText(text, rule, piece, complete) if any(map(str.isalnum, text)) else None
 
 
@@ -747,14 +848,7 @@ def _without_signs(text: str) -> str:
         return _without_signs(match["inner"] or match["tagged"])
     closing = _QUOTES.get(text[:1])
     if closing is not None and len(text) > 2:
-        body = text[1:]
-        ended = (
-            body[:-1]
-            if body[-1:] in closing
-            else body[:-2]
-            if body[-2:-1] in closing and body[-1] == "."
-            else None
-        )
-        if ended is not None and not any(sign in ended for sign in (text[0], *closing)):
-            return _without_signs(ended)
+        body = text[1:-1] if text[-1] == "." and text[-2] in closing else text[1:]
+        if body[-1] in closing and not any(sign in body[:-1] for sign in (text[0], *closing)):
+            return _without_signs(body[:-1])
     return text

@@ -9,38 +9,33 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
 from unicodedata import normalize
 
 from merilo.strict_json import Json
 
 #: Characters without a shape of their own: zero-width spaces, soft hyphens, the marks that make a digit a keycap.
-_INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\ufe0f\u20e3"))
-_SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f"), " ")
-_FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 #: Letters and digits in circles, in squares and in mathematical alphabets.
-_STYLED: Final = {
-    code: normalize("NFKC", chr(code)).strip("()")
-    for code in (
-        *range(0x2460, 0x2474),
-        *range(0x24B6, 0x24EA),
-        *range(0x1D400, 0x1D800),
-        *range(0x1F130, 0x1F14A),
-    )
-}
-_BADGES: Final = {0x1F150 + place: chr(65 + place) for place in range(26)} | {
-    0x1F170 + place: chr(65 + place) for place in range(26)
-}
+_STYLED: Final = (
+    *range(0x2460, 0x2474),
+    *range(0x24B6, 0x24EA),
+    *range(0x1D400, 0x1D800),
+    *range(0x1F130, 0x1F14A),
+)
 _TABLE: Final = {
-    **_INVISIBLE,
-    **_SPACES,
-    **_FULL_WIDTH,
-    **_STYLED,
-    **_BADGES,
+    **dict.fromkeys(
+        map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\ufe0f\u20e3"), ""
+    ),  # without a shape of their own
+    **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f"), " "),
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full width
+    **{code: normalize("NFKC", chr(code)).strip("()") for code in _STYLED},
+    **{start + place: chr(65 + place) for start in (0x1F150, 0x1F170) for place in range(26)},  # badges
     0x201A: ",",
     0x066B: ",",
     0x2024: ".",
@@ -49,9 +44,11 @@ _TABLE: Final = {
 _LATEX: Final = re.compile(
     r"\\(?:text|textbf|textit|texttt|textrm|mathrm|mathbf|mathsf|operatorname)\s*\{([^{}]*)\}"
 )
-_LATEX_MARKS: Final = re.compile(r"\\[()\[\]]|\$|\\[,;!:]|(?<=\d)\{,\}(?=\d)|\\displaystyle")
+_LATEX_MARKS: Final = re.compile(
+    r"~~.*?~~|\\[()\[\]]|&(?==)|\\\\(?=\s)|\\(?:begin|end)\{\w+\*?\}|\$|\\[,;!:]|(?<=\d)\{,\}(?=\d)|\\displaystyle"
+)
 _BOXED: Final = re.compile(r"\\(?:boxed|fbox)\s*(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\s(\w+))")
-_SIGNS: Final = {
+_MATHS: Final = {
     "cdot": "*",
     "times": "*",
     "div": "/",
@@ -60,54 +57,26 @@ _SIGNS: Final = {
     "neq": "≠",
     "approx": "≈",
 }
-_LATEX_SIGNS: Final = re.compile(r"\\(cdot|times|div|rightarrow|to|neq|approx)\b")
+_LATEX_SIGNS: Final = re.compile(rf"\\({'|'.join(_MATHS)})\b")
 #: Marks of emphasis; between digits an asterisk is a multiplication.
 _EMPHASIS: Final = re.compile(
     r"\*\*+|__+|`+|</?(?:b|strong|i|em|u|code)>|(?<![\w)\s])\*(?=\S)|(?<=[^\W\d_])\*(?!\*)"
     r"|(?<!\S)\*(?=[^\W\d_])"
 )
-_FLAT_OBJECT: Final = re.compile(r"\{[^{}]*\}")
-
-#: The keys of a JSON object that hold an answer.
-_KEYS: Final = (
-    "answer",
-    "final_answer",
-    "correct_answer",
-    "ответ",
-    "правильный_ответ",
-    "итоговый_ответ",
-    "label",
-    "choice",
-    "option",
-    "result",
-    "output",
-    "outputs",
-    "value",
-    "letter",
-    "результат",
-    "выбор",
-    "вариант",
-    "буква",
-    "номер",
-    "число",
-)
-
+_MOST_OBJECTS: Final = 20
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Characters for answers
 
-#: What a character stands for: a sure mention of an answer; a word that may be one ("first"); the text of an option;
-#: an answer that is denied; the right side of an equation; that of the item's own expression.
+#: A sure mention of an answer; a word that may be one ("first"); the text of an option; an answer that is denied, or
+#: the result of a step; the right side of an equation with all numbers of the item's expression; that of itself.
 MentionKind: TypeAlias = Literal["sure", "word", "option", "denied", "equation", "expression"]
 _BASES: Final[dict[MentionKind, int]] = {
-    "sure": 0xE000,
-    "word": 0xE400,
-    "option": 0xE800,
-    "denied": 0xEC00,
-    "equation": 0xF000,
-    "expression": 0xF400,
+    kind: 0xE000 + 0x400 * place for place, kind in enumerate(get_args(MentionKind))
 }
 _MOST_VALUES: Final = 0x400
+_KINDS: Final[tuple[MentionKind | None, ...]] = (*_BASES, None)
+_RESULTS: Final = ("equation", "expression")
 #: A label or a number that cannot be the answer; several answers in one place; a mark before a box and a JSON value.
 OTHER, _SEVERAL, _BOX, _JSON, _VALUE_END = "\uf800", "\uf801", "\uf802", "\uf803", "\uf804"
 _PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
@@ -144,6 +113,15 @@ class Mentions:
         return _PRIVATE.sub(lambda found: self.value(found[0]) or "", text)
 
 
+def _kind(sign: str) -> MentionKind | None:
+    """Return what a character stands for; `None` for a mark."""
+    return _KINDS[(ord(sign) - 0xE000) // _MOST_VALUES]
+
+
+def _deny(found: re.Match[str]) -> str:
+    return re.sub(_NAMED, lambda sign: _as("denied", sign[0]), found[0])
+
+
 def _as(kind: MentionKind, sign: str) -> str:
     """Return the character of another kind for the same answer; marks stay."""
     code = ord(sign) - 0xE000
@@ -158,7 +136,7 @@ def plain(text: str) -> str:
         ('12291', 'B', '1 000')
     """
     text = _LATEX_MARKS.sub(_unmarked, _LATEX.sub(r"\1", text.translate(_TABLE)))
-    return _EMPHASIS.sub("", _LATEX_SIGNS.sub(lambda found: _SIGNS[found[1]], text))
+    return _EMPHASIS.sub("", _LATEX_SIGNS.sub(lambda found: _MATHS[found[1]], text))
 
 
 def lowered(text: str) -> str:
@@ -194,7 +172,7 @@ def json_answer(text: str) -> tuple[Json, str] | None:
     """
     for held, piece in _json_objects(text):
         keys = {str(key).strip().lower().replace(" ", "_"): key for key in held}
-        named = next((keys[key] for key in _KEYS if key in keys), None)
+        named = next((keys[key] for key in TABLES["json"]["keys"].split() if key in keys), None)
         if named is None and len(held) == 1:
             named = next(iter(held))
         if named is not None:
@@ -208,16 +186,37 @@ def json_object(text: str) -> dict[str, Json] | None:
 
 
 def _json_objects(text: str) -> Iterator[tuple[dict[str, Json], str]]:
-    """Yield the JSON objects: the whole text, the last object without inner objects."""
-    pieces = [text, *reversed(_FLAT_OBJECT.findall(text))] if "{" in text else ()
-    for piece in map(str.strip, pieces):
-        with suppress(ValueError, RecursionError):
-            if isinstance(held := json.loads(piece), dict):
-                yield held, piece
+    """Yield the JSON objects of a text, the last one first."""
+    found: list[tuple[dict[str, Json], str]] = []
+    start = text.find("{")
+    while start >= 0 and len(found) < _MOST_OBJECTS:
+        try:
+            held, end = json.JSONDecoder().raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            found.append((held, text[start:end]))
+        start = text.find("{", end)
+    yield from reversed(found)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The grammar of statements, on sentences in lower case whose answers are characters
+
+
+def _words(listed: str) -> str:
+    """Return a pattern of the words of one entry of `answer_words.toml`, which explains its signs."""
+    signs = {"*": r"\w*", "~": r"\w{0,3}", "_": r"\s+", "'": "['’]?"}
+    pattern = re.sub(r"(?<!\\[wW])\*|[~_']", lambda sign: signs[sign[0]], "|".join(listed.split()))
+    return f"(?:{pattern})"
+
+
+_ENTRIES: Final = tomllib.loads(Path(__file__).with_name("answer_words.toml").read_text(encoding="utf-8"))
+#: Name -> a pattern of the words of this meaning; name of a table -> its entries as they stand.
+WORDS: Final = {name: _words(words) for name, words in _ENTRIES.items() if isinstance(words, str)}
+TABLES: Final[Mapping[str, Mapping[str, str]]] = {
+    name: words for name, words in _ENTRIES.items() if isinstance(words, dict)
+}
 
 _SURE: Final = "\ue000-\ue3ff"
 _WORD: Final = "\ue400-\ue7ff"
@@ -225,385 +224,198 @@ _OPTION: Final = "\ue800-\uebff"
 _DENIED: Final = "\uec00-\uefff"
 _RESULT: Final = "\uf000-\uf7ff"
 _EXACT: Final = "\uf400-\uf7ff"
-#: An answer that may be denied; an answer or a mark that may be stated.
+#: An answer that may be denied; an answer or a mark that may be stated; signs that are no answers.
 _NAMED: Final = f"[{_SURE}{_WORD}{_OPTION}]"
 _STATED: Final = f"[{_SURE}{_WORD}{_OPTION}{_RESULT}{OTHER}{_SEVERAL}]"
+_SIGNS: Final = r"[^\w\ue000-\uf8ff]*"
 
-#: How a character that is stated can stand for its answer.
-_KINDS: Final = {"option": _OPTION, "word": _WORD, "equation": _RESULT, "other": "\ue000-\uf8ff"}
-#: Words that name an option.
-_NOUN: Final = (
-    r"(?:вариант\w{0,3}(?:\s+ответ\w{0,2})?|ответ\w{0,2}|букв\w{1,2}|номер\w{0,2}|цифр\w{1,2}|пункт\w{0,2}"
-    r"|числ\w{1,2}"
-    r"|предположени\w{1,2}|причин\w{1,2}|следстви\w{1,2}|реплик\w{1,2}|гипотез\w{1,2}|утверждени\w{1,2}"
-    r"|метк\w{1,2}"
-    r"|предложени\w{1,3}|высказывани\w{1,3}|фрагмент\w{0,2}|продолжени\w{1,2}|класс\w{0,2}|категори\w{1,2}"
-    r"|option|choice"
-    r"|letter|number|variant|statement|reply|response|sentence|hypothesis|label|class|category|candidate"
-    r"|alternative"
-    r"|cause|effect|answer)"
-)
+#: Words that name an option, and what stands between them and the label.
 _LINK: Final = r"\s*(?:здесь\s+|тут\s+)?(?:под\s+(?:буквой|номер(?:ом|ами)|цифрой)|number|letter)?\s*[№#]?\s*"
 _JOIN: Final = (
     r"\s*(?:,?\s*\b(?:и/или|и|или|либо|and/or|and|or|nor|ни|versus|vs\.?|through|to|до)\b,?"
     r"(?:\s*(?:даже|возможно|может\s+быть|perhaps|maybe|possibly)\b,?)?|,|/|&|\+|[–—-])\s*"
 )
-_LIST: Final = rf"(?:{_NOUN}\s+)?{_NAMED}(?:{_JOIN}(?:{_NOUN}\s+)?{_NAMED}){{0,11}}+"
+_LIST: Final = rf"(?:{WORDS['noun']}\s+)?{_NAMED}(?:{_JOIN}(?:{WORDS['noun']}\s+)?{_NAMED}){{0,11}}+"
+_LISTED: Final = re.compile(
+    rf"[{_SURE}{_WORD}{_OPTION}{OTHER}](?:{_JOIN}(?:{WORDS['noun']}{_LINK})?[{_SURE}{_WORD}{_OPTION}{OTHER}]){{1,30}}"
+)
 
-#: Signs that are no answers.
-_SIGNS_ONLY: Final = r"[^\w\ue000-\uf8ff]*"
-
-_NOUN_FIRST: Final = re.compile(rf"{_SIGNS_ONLY}{_NOUN}\b")
+# What names an answer twice is one mention: «C», "C) Меркурий", "Меркурий (C)", "вариант C", "the first option".
 _BRACKETED: Final = re.compile(rf"[«\"'“„‘(\[<]\s*({_STATED})\s*\.?[»\"'”“’)\]>]")
-#: "C) Меркурий", "Меркурий (C)": a label and the text of an option.
+_NOUN_FIRST: Final = re.compile(rf"{_SIGNS}(?:(?:the\s+)?{WORDS['noun']}\b|{_NAMED}\s+{WORDS['noun']}\b)")
 _GLOSSED: Final = re.compile(rf"([{_SURE}])\s*[).:,=—–-]{{0,2}}\s*[«\"(]?([{_OPTION}])[»\")]?")
 _GLOSS: Final = re.compile(
-    rf"([{_OPTION}])\s*[.,(—–-]{{0,2}}\s*(?:(?:то\s+есть|это|а\s+это|что\s+соответствует|i\.e\.|that\s+is"
-    rf"|which\s+is)\b,?\s*)*"
-    rf"(?:{_NOUN}{_LINK})?([{_SURE}])\)?"
+    rf"([{_OPTION}])\s*[.,(—–→-]{{0,2}}\s*"
+    rf"(?:{WORDS['meaning']}(?!\w),?\s*)*(?:{WORDS['noun']}{_LINK})?([{_SURE}])\)?"
 )
 _HEADED: Final = re.compile(rf"\b(ответ|answer)\s+([{_SURE}{_WORD}])(?=\s*(?:[.!;]|$))")
 _TWICE: Final = re.compile(rf"([{_SURE}{_WORD}])\s+([{_SURE}{_WORD}])")
-_NAMED_OPTION: Final = re.compile(rf"(?:\b{_NOUN}{_LINK})+([{_SURE}{_WORD}])")
+_NAMED_OPTION: Final = re.compile(rf"(?:\b{WORDS['noun']}{_LINK})+([{_SURE}{_WORD}])")
 _NTH: Final = re.compile(
-    rf"([{_WORD}])\s+(?:(?:из\s+)?(?:{_NOUN})(?![\w:])|one\b)|([{_SURE}])\s+(?:вариант|ответ|option)(?![\w:])"
-)
-_NOT_BEFORE: Final = re.compile(
-    rf"""(?:\b(?:не|ни|not|neither|кроме|except(?:\s+for)?|вместо|instead\s+of|чем|than|without|avoid|unlike
-      |(?:all|any\w*|every\w*)(?:\s+\w+)?\s+but|apart\s+from|save\s+for|в\s+отличие\s+от
-      |(?:исключ|отбрас|отброс|отверг|отмета|отмет[ия]|вычерк|отсе)\w+|(?:discard|eliminat|exclud|reject
-      |dismiss)\w*|rul(?:e|ed|es|ing)\s+out
-      |(?:(?:неверн|неправильн|ошибочн)\w+|incorrect|wrong|false)(?!\s*[:—–-])|хуже|слабее|worse
-      |(?:лучше|\w+нее)\s+(?=(?:ответа|варианта|реплики|совета)\b))
-      |\b(?:не|нельзя|not|n['’]t)\s+(?:\w+\s+){{0,2}}(?:выбра\w+|выбира\w+|подход\w+|год\w+|соответств\w+
-      |может\s+быть|является|быть|choose|pick|be))
-      \s*[:—–-]?\s*(?:the\s+)?({_LIST})""",
-    re.VERBOSE,
-)
-_NOT_AFTER: Final = re.compile(
-    rf"""({_LIST})\s*(?:[—–:-]\s*)?(?:(?:это|тоже|также|явно|точно|сразу|же|здесь|тут|оба|both|all|also|is|are
-      |was|were|can|could|would|does|do|certainly
-      |clearly|definitely|obviously|simply|just|either|therefore|вообще|совсем|уже|можно|следует|надо|нужно
-      |i\s+can|we\s+can)\s+){{0,3}}
-      (?:никуда\s+не|бесполез|не\s|нет\b|невер|неправ|ошибоч|ложн|исключ|отпад|отбрасыв|отброс|отверг|мимо\b|слишком|хуже|слабее
-      |менее\b|груб|оскорб|токсич|противореч
-      |вычёрк|вычерк|отсе|убира|out\b|ruled\s+out|incorrect|wrong|not\b|isn['’]t|can['’]t|cannot|aren['’]t
-      |doesn['’]t|don['’]t|false\b|too\b
-      |less\b|worse|eliminated|excluded|discarded|[❌✗✘✖❎⛔🚫👎])""",
-    re.VERBOSE,
-)
-_LISTED: Final = re.compile(
-    rf"[{_SURE}{_WORD}{_OPTION}{OTHER}](?:{_JOIN}(?:{_NOUN}{_LINK})?[{_SURE}{_WORD}{_OPTION}{OTHER}]){{1,30}}"
+    rf"([{_WORD}])\s+(?=вариант|option|statement|фрагмент|причин)\w+|([{_WORD}])\s+(?:(?:из\s+)?(?:{WORDS['noun']})(?![\w:])|one\b)|([{_SURE}])\s+(?:вариант|ответ|option)(?![\w:])"
 )
 _EQUATION: Final = re.compile(rf"[{_SURE}{OTHER}+*/×·∙÷:^()\[\]=→>≈\s−-]{{3,}}")
 _OPERATOR: Final = re.compile(r"[+/–—-]")
+_CHAIN: Final = re.compile(r"(?<=[\d)])\s*\n\s*=")
 _EQUALS: Final = re.compile(r"=>|->|=|→|≈")
 
-#: What may follow an answer that is stated.
-_END: Final = (
-    r"(?=\s*(?:$|[.,;:!)(»\"”—–✅✔☑✓|]|-\s|(?:потому|так\s+как|поскольку|ведь|а\s+не|и\s+не|because|since|as"
-    r"|but|and\s+not"
-    r"|rather|instead|with|on\s+this|for\s+this|here|здесь|тут|is\s+the)\b))"
+# What denies the answers after it, and before it.
+#: What is excluded, to the end of the clause chain: "исключаем B и D, затем A".
+_EXCLUDED: Final = re.compile(rf"\b{WORDS['excludes']}(?:(?!{WORDS['leaves']})[^.;:!?—–])*")
+#: What something is compared with: neither stated nor denied.
+_COMPARED: Final = re.compile(
+    rf"((?:\b{WORDS['than']}|{_NAMED}\s+(?:\w+\s+)?(?:лучше|\w{{3,}}ее))\s+(?:the\s+)?(?:{WORDS['noun']}{_LINK})?){_NAMED}"
 )
-#: A unit or a word may follow a number.
+_NOT_BEFORE: Final = re.compile(
+    rf"(?:\b{WORDS['denies']}|\b(?:не|нельзя|not|n['’]t)\s+(?:\w+\s+){{0,2}}{WORDS['fits']})\s*[:—–-]?\s*(?:the\s+)?({_LIST})"
+)
+_NOT_AFTER: Final = re.compile(rf"({_LIST})\s*(?:[—–:-]\s*)?(?:{WORDS['between']}\s+){{0,3}}{WORDS['unfit']}")
+_WHILE: Final = re.compile(r",\s*(?:а|но|but|while|whereas)\s")
+#: A contrast after the last answer that is named.
+_BUT: Final = re.compile(r"\b(?:но|однако|but|however|yet)\b[^\ue000-\uf8ff]*$")
+#: A clause that denies something, so that an answer in it is not stated.
+_NEGATION: Final = re.compile(rf"\b{WORDS['negation']}\b|n['’]t\b")
+_CLAUSE: Final = re.compile(r"[,;()]|\b(?:но|а|but|while|whereas|хотя|тогда\s+как|and|because|потому)\b")
+
+# What may follow an answer that is stated. A unit or a word may follow a number.
+_END: Final = rf"(?=\s*(?:$|[.,;:!)(»\"”—–✅✔☑✓|]|-\s|{WORDS['goes_on']}\b))"
 _END_OF_NUMBER: Final = rf"(?!\s*(?:[+*/^×·÷=−-]|\(\s*[^\W_a-zа-яё]|{_STATED}))"
+
+# Heads of statements: "правильный ответ на вопрос — ", "final answer: ", "ответом будет ".
 _DIVIDER: Final = r"\s*(?:(?:->|=>|[:=—–→⇒]|-(?=\s|[\ue000-\uf804]))\s*)+"
-_VERB: Final = (
-    r"\s+(?:(?:тогда|все-таки|всё-таки|вс[её]\s+же|таким\s+образом|здесь|тут|therefore|thus|then|clearly"
-    r"|definitely|probably)\s+)?(?:[—–-]\s+)?"
-    r"(?:это|будет|является|являются|есть|равен|равна|равно|составляет|оказывается|служит|находится|is|are"
-    r"|was|would\s+be|should\s+be"
-    r"|must\s+be|would\s+have\s+to\s+be|has\s+to\s+be|will\s+be|equals)\b\s*:?\s*"
-)
-_FINAL: Final = r"итогов\w+|окончательн\w+|финальн\w+|final"
-_RIGHT: Final = (
-    r"правильн\w+|верн(?:ый|ым|ая|ое|ой|ого)|(?:наи)?лучш(?:ий|им|ая|ее)|correct|right|best|подходящ\w+|моим?|my"
-    r"|выбранн\w+|chosen|selected"
-)
+_VERB: Final = rf"\s+(?:{WORDS['indeed']}\s+)?(?:[—–-]\s+)?{WORDS['is']}\b\s*:?\s*"
 _TOPIC: Final = (
-    r"(?:\s*\([^()\n]{1,60}\))?(?:\s+(?:на|к|для|в|из|по|здесь|тут|задачи|вопроса|выражения|верного|правильного|этой"
-    r"|этого|данной|данного|to|for|in|here|of)\b[^:.!?\n]{0,60}?)?"
+    r"(?:\s*\([^()\n]{1,60}\))?(?:\s+(?:на|к|для|в|из|по|здесь|тут|задачи|вопроса|ответа|варианта|предложени\w+|утверждени\w+|высказывани\w+|выражения|верн\w+|правильн\w+|этой|этого"
+    r"|данной|данного|to|for|in|here|of)\b[^:.!?\n+*()]{0,60}?(?:«[^»\n]{1,80}»)?)?"
 )
 _HEAD: Final = re.compile(
-    rf"""(?<!\w)(?:
-        (?:(?P<final>{_FINAL})\s+|(?P<right>{_RIGHT})\s+)*
-        (?:(?P<head>ответом|ответ|отгадка|результат|итого?|вывод|(?:выпис|запис)ыва(?:ем|ю)(?:\s+слово)?|answer|anwser|result|output|conclusion)
-          |(?P<noun>выбор|вариант\w{{0,2}}(?:\s+ответа)?|option|choice|буква|номер|цифра|число|число|letter
-      |number|label|сумма|sum|value|значение(?:\s+выражения)?))
-        {_TOPIC}(?:(?P<divider>{_DIVIDER})|{_VERB})
-      | (?P<last>окончательно|финально|finally)(?:{_DIVIDER})
-      | (?P<bare>лучш(?:ий|ая|ее)|правильн(?:ый|ым|ая|о)|верн(?:ый|ым|ая))(?:{_DIVIDER}|{_VERB})
-      | (?P<mark>[{_BOX}{_JSON}])
-    )""",
-    re.VERBOSE,
+    rf"(?<!\w)(?:(?:(?P<final>{WORDS['final']})\s+|(?P<right>{WORDS['right']})\s+)*"
+    rf"(?:(?P<head>{WORDS['answer']})|(?P<noun>{WORDS['weak_answer']})){_TOPIC}(?:(?P<divider>{_DIVIDER})|{_VERB})"
+    rf"|(?P<last>окончательно|финально|finally)(?:{_DIVIDER})"
+    rf"|(?P<bare>лучш(?:ий|ая|ее)|правильн(?:ый|ым|ая|о)|верн(?:ый|ым|ая))(?:{_DIVIDER}|{_VERB})|(?P<mark>[{_BOX}{_JSON}]))"
 )
+#: What before a head turns it round: "неправильный ответ:", "not the answer:".
+_TURNED: Final = re.compile(rf"\b{WORDS['turned']}\s*$")
 _CHOICE: Final = re.compile(
-    rf"""\b(?:выбираю|выберу|выбираем|отмечаю|отметим|отмечаем|беру|возьму|указываю|назову|выбрала?\s+бы
-      |бы\s+выбрала?|(?:бы\s+)?предпоч(?:ту|итаю|[её]л|ла)|голосую\s+за|ставлю(?:\s+на)?|останов(?:люсь|ливаюсь)\s+на|склон(?:яюсь|ен
-      |на)\s+(?:к|в\s+пользу)
-      |(?:меняю|исправляю)\s+(?:свой\s+)?ответ\s+на|(?:следует|нужно|надо|стоит|логичнее(?:\s+всего)?|разумнее(?:\s+всего)?)\s+выбрать|отвечу|отвечаю
-      |i(?:['’]d|\s+would|\s+will|['’]ll|['’]m|\s+am)?\s+(?:choose|pick|select|go\s+with|go\s+for|going\s+with
-      |say|answer)|my\s+(?:pick|choice)\s+is
-      |lean(?:ing)?\s+(?:toward|towards|to)|(?:we|you|one)\s+(?:should|must)\s+(?:choose|pick
-      |select))\b\s*[:—–-]?\s*
-      (?:(?:ответ\w{{0,2}}|вариант\w{{0,2}}|the|option|answer)\s*:?\s*)*(?P<value>{_STATED}){_END}""",
-    re.VERBOSE,
-)
-_ADVERB: Final = (
-    r"(?:это|is|are|the|является|будет|must\s+be|более|наиболее|самый|самая|самое|единственн\w+|только|лишь|именно|явно|здесь"
-    r"|тут|как\s+раз|единственно|куда|гораздо|намного|заметно"
-    r"|more|most|clearly|indeed|only|one|that|answer|option|ответ|вариант|выбор)"
-)
-_GOOD: Final = (
-    r"(?:(?:причин(?:а|ой)|следстви(?:е|ем))(?=\s+(?:является|стало|будет)\s)|верен|верна|верно|верный|верным|правилен|правильн(?:ый|ая|о|ое|ым)|подходит|подойд[её]т|true(?!\s+(?:of|that|for|only|or)\b)"
-    r"|соответствует|годится|correct|right|best|fits|matches"
-    r"|лучше|полезнее|честнее|безопаснее|безобиднее|вежливее|уместнее|корректнее|логичнее|вероятнее"
-    r"|правдоподобнее|предпочтительнее|точнее|естественнее"
-    r"|better|(?:полез|чест|безопас|вероят|умест|коррект|вежли|логич)\w+|helpful|honest|harmless|plausible"
-    r"|likely|corresponds\s+to|cause|effect|reason|answer)"
-)
-_GOOD_AFTER: Final = re.compile(
-    rf"(?P<value>[{_SURE}{_WORD}{_OPTION}])(?:\s*(?:[—–-]\s*)?(?:{_ADVERB}\s+){{0,3}}{_GOOD}\b(?!\s*(?:[?]"
-    rf"|ли\b)|[^.;:]{{0,30}}\b(?:только|лишь|only|merely)\b)|\s+it\s+is\W*$)"
-)
-_GOOD_BEFORE: Final = re.compile(
-    rf"(?<!не\s)(?<!not\s)\b{_GOOD}(?:\s+than)?(?:\s*[:—–-]\s*|\s+)(?:(?:является|будет|оказывается|только"
-    rf"|лишь|именно|здесь|тут|стало|вс[её][\s-]же|вс[её][\s-]таки|как\s+раз|is|would\s+be|the)\s+){{0,2}}"
-    rf"(?P<value>{_STATED})(?:\s+{_NOUN}\b)?{_END}"
-)
-#: A whole sentence that calls an answer right: "B is correct."
-_CALLED: Final = re.compile(
-    rf"{_SIGNS_ONLY}(?:the\s+)?(?P<value>[{_SURE}{_OPTION}])\s*(?:[—–-]\s*)?(?:{_ADVERB}\s+){{0,2}}"
-    r"(?:верен|верно|правилен|правильн(?:ый|ая|о|ое)(?:\s+(?:ответ|вариант))?|correct|right)\W*"
-)
-_LEAD: Final = (
-    r"(?:нет(?=,)|no(?=,)|but|and|sorry|точнее|вернее|правильно|стоп|хотя|наоборот|итого|in\s+total|total"
-    r"|значит|следовательно|таким\s+образом|итак|поэтому|потому|оста[её]тся(?:\s+(?:только|лишь|один))?"
-    r"|скорее(?:\s+всего)?|вероятн(?:о|ее(?:\s+всего)?)|наверное|видимо|похоже|пожалуй"
-    r"|думаю|полагаю|считаю|по-моему|кажется|мне|я\s+за|то\s+есть|так\s+что|стало\s+быть|выходит|получ(?:аем"
-    r"|им|ится|ается|илось|аю)|находим|имеем|вс[её][\s-]таки|вс[её]\s+же|в\s+итоге|в\s+результате|а|но|и|что"
-    r"|это|вот"
-    r"|конечно|именно|их|как\s+раз|ближе(?:\s+всего)?|точно|здесь|тут|у\s+меня|so|therefore|thus|hence|then"
-    r"|probably|likely|most\s+likely|perhaps|i\s+think|i\s+guess|i\s+believe|i['’]d\s+say"
-    r"|it['’]s|it\s+is|it\s+must\s+be|must\s+be|тогда|да[её]т|that\s+is|that['’]s|that\s+leaves|leaving|which\s+is|i\.e\."
-    r"|we\s+get|this\s+is|this\s+gives|gives|obviously|clearly|definitely"
-    r"|that\s+matches|matching|namely|corresponding\s+to|only|the|ровно|всего|равн[оаы]|равен|составляет"
-    r"|equals|is|was|в\s+сумме|comes\s+to|makes|totals?)"
-)
-_INFERRED: Final = re.compile(
-    r"значит|следовательно|таким\s+образом|поэтому|получается|so\b|therefore|thus|hence"
-)
-#: Words that conclude nothing unless the answer ends the sentence, or follows a denied one: "не A, а C".
-_WEAK_LEAD: Final = re.compile(
-    r"[^\w]*(?:(?:а|но|и|что|это|вот|but|and|the|then|here|здесь|тут|мне|only|хотя|which\s+is)\b[^\w]*)+"
-)
-_CONCLUSION: Final = re.compile(
-    rf"(?:^{_SIGNS_ONLY}|[,;:(—–]\s*|(?<=\s)-\s+|(?<=\s)(?=(?:поэтому|значит|следовательно|so|therefore|thus"
-    rf"|hence|равн[оаы]|равен|составляет|получ\w+|выходит|да[её]т|equals|is"
-    rf"|gives|comes\s+to|makes)\s))(?:{_LEAD}\b[,:—–\s]*){{1,5}}(?P<value>{_STATED}){_END}"
-)
-#: An answer that follows nothing: the sentence, or its beginning.
-_ALONE: Final = re.compile(rf"(?:{_SIGNS_ONLY}\d+[.)])?{_SIGNS_ONLY}(?P<value>{_STATED}){_SIGNS_ONLY}")
-_BEGINNING: Final = re.compile(
-    rf"{_SIGNS_ONLY}(?:the\s+)?(?P<value>[{_SURE}{_WORD}{_OPTION}{OTHER}{_SEVERAL}])(?:\s*(?:[)\].:,;!(»\"]"
-    rf"|[—–-]\s)|\s+(?:потому|так\s+как|поскольку|because|since|as)\b)"
-)
-_MEANT: Final = re.compile(rf"\s*,?\s*(?:это|они|it['’]s|they\s+are)\s+(?P<value>[{_OPTION}]){_END}")
-_INSIDE: Final = re.compile(
-    rf"{_SIGNS_ONLY}(?:(?:не|not)\s+[{_DENIED}],?\s+(?:а|but)\s+)?(?:(?:это|the|скорее\s+всего|вероятно|именно|примерно|ровно|только|конечно|probably"
-    rf"|likely|just|exactly|about|вариант|ответ)\b[,:\s—–-]*)*(?P<value>{_STATED})"
-)
-_ONLY: Final = re.compile(_INSIDE.pattern + _SIGNS_ONLY)
-_AT_END: Final = re.compile(rf":\s*(?P<value>[{_SURE}]){_SIGNS_ONLY}$")
-_TASK_NOUN: Final = r"(?:вопрос|задани|задач|част|пример|question|task|part|problem|example|step|шаг)\w*"
-_TASK_NUMBER: Final = (
-    rf"(?:[\d{_SURE}{_WORD}{OTHER}]|перв\w+|втор\w+|трет\w+|one|two|three|first|second|third)"
-)
-#: One of several questions: "the answer to the first question is".
-_PART: Final = rf"(?:{_TASK_NOUN}\s*№?\s*{_TASK_NUMBER}|{_TASK_NUMBER}\s+{_TASK_NOUN})"
-_PERSON: Final = (
-    r"(?:сосед|брат|сестр|приятел|учител|преподавател|реб[её]н|дети|автор|друг\b|подруг|форум|сайт|он\b|она\b|они\b|кто\b"
-    r"|child|kid|boy|girl|friend|teacher|neighbou?r|brother|sister|colleague|tutor|forum|site|key|app\b|calculator|he\b|she\b"
-    r"|they\b|who\b)\w*"
-)
-_SAYS: Final = (
-    r"(?:сказ|ответи|написа|предлож|посчита|реши|подума|назва|выбра|говор|счита|дума|уверен|полага)\w*"
-    r"|(?:said|says?|told|tells?|claim|think|thought|believe|wrote|writes?|answer|guess|suggest|repli|chose|choose|pick)\w*"
-)
-#: One of several tasks and its label: "1) B; 2) A", "Question 2: A", "| 2 | A |".
-_TASK: Final = re.compile(
-    rf"(?:(?<![\w.,])\d{{1,2}}|(?i:{_TASK_NOUN})[ \t]*№?[ \t]*[{_SURE}{OTHER}])[ \t]*(?:[).:|—–-][ \t]*)+"
-    rf"([{_SURE}])[ \t]*(?=[;,.|\n]|$)"
-)
-#: The beginning of another item, in the words of a dataset's bare form.
-_NEXT_ITEM: Final = re.compile(
-    r"^[*_#> \t]*(?:(?:ситуация|вопрос|текст|реплика|строки|последовательность|задани[ея]|задача|категория|тема|запрос"
-    r"|question|q|premise|passage|input|user|human|пользователь|sequence|situation|task|problem|topic|item)"
-    r"[ \t]*(?:(?:№[ \t]*)?\d+[ \t]*)?[*_]*:"
-    r"|(?:задани[ея]|задача|вопрос|question|task|problem|item)[ \t]*(?:№[ \t]*)?\d+\.)",
-    re.MULTILINE,
-)
-#: A polite end, which offers more and states nothing.
-_CLOSING: Final = re.compile(
-    r"^\W*(?:если\s+(?:хотите|нужн|что|будут|вам|интересно)|хотите\b|могу\s|готов\w*\s|удачи|надеюсь"
-    r"|обращайтесь|if\s+you(?:['’]d|\s+(?:would|want|need|have|like))|would\s+you|let\s+me\s+know|happy\s+to"
-    r"|feel\s+free|i\s+hope|good\s+luck)"
-)
-_ALTERNATIVE: Final = re.compile(
-    rf"[,.\s]*(?:но\s+|хотя\s+|а\s+|but\s+|though\s+)?(?:также\s+)?(?:(?:возможн\w*|может|could|may|might"
-    rf"|either|also|или|либо|or)\b[^.!?\n]{{0,30}}?)(?P<value>{_STATED})"
+    rf"\b{WORDS['choose']}\b\s*[:—–-]?\s*(?:(?:ответ\w{{0,2}}|вариант\w{{0,2}}|the|option|answer)\s*:?\s*)*(?P<value>{_STATED}){_END}"
 )
 
-#: A statement in such a sentence is not the reply's own: a first impression, another's opinion, a condition.
-_SUPPOSED: Final = re.compile(
-    rf"""\b(?:{_PERSON}\s+(?:\w+\s+){{0,2}}(?:{_SAYS})|(?:ответ|answer)\s+(?:на|к|в|для|to|for|in)\s+(?:the\s+|your\s+)?{_PART}
-      |(?:for|in|на|в|для)\s+(?:the\s+|your\s+)?{_PART}|previous\s+(?:question|task|one|quiz)|(?:предыдущ|прошл)\w+\s+(?:вопрос|задани|задач|раз)\w*|example\s+above
-      |nobody|no\s+one|никто|(?:isn['’]t|not)\s+that\s+the|не\s+то,?\s+что
-      |(?<!\bi\s)(?:would|might|may|could)\s+(?:\w+\s+)?(?:think|say|answer|guess|write|expect|choose|pick)
-      |если(?!\s+(?:подумать|посмотреть|присмотреться|вдуматься|разобраться|сложить|коротко|кратко
-      |быть))|допустим|предполож\w+|казалось\s+бы|сначала\s+каж\w+|на\s+первый\s+взгляд
-      |можно\s+(?:было\s+бы\s+)?подумать|может\s+(?:по)?казаться|мог(?:ло|ла|ли)?\s+бы|был[оаи]?\s+бы|многие
-      |некоторые|кто-то|(?:часто|обычно|иногда|порой)\s+(?:на|вы|от|ду|го|пу|пи|сч|по)\w+|иногда|порой
-      |почти\s+все|большинств\w+|ошибочно
-      |по\s+ошибке|соблазн\w*|хочется|так\s+и\s+тянет|интуитивн\w*|типичн\w+|распростран[её]нн\w+|популярн\w+
-      |пользовател\w+\s+(?:выб|отв|счит|дум|пиш|утвер)\w+|знаком\w+|уверя\w+|утвержда(?:ет|ют|л\w*)
-      |учебник\w*|например|(?:пример|образец|формат)\w*\s+ответа|(?:sample|example|model)\s+(?:answer|reply)|(?:с|под)\s+(?:эт\w+\s+|друг\w+\s+)?точки\s+зрения|point\s+of\s+view|perspective|первой\s+мыслью|first\s+(?:guess|thought)|claimed|someone|textbook|for\s+example|студент\w*|учени[кц]\w*|товарищ\w*|друзья|коллег\w+|промежуточн\w+|частичн\w+
-      |(?:неправильн|неверн)\w+\s+(?:ответ|решени|вывод|вариант|выбор)
-      |возможно|может\s+быть|проверим|рассмотрим|начн[её]м\s+с
-      |if|unless|suppose|supposing|assum\w+|at\s+first|first\s+glance|might\s+(?:seem|think|say|be)
-      |may\s+(?:seem|be)|tempt\w*|many|some\s+(?:people|might|would|say)|people\s+(?:often|tend|say|usually)
-      |most\s+people|often|usually
-      |common(?:ly)?|typical|mistakenly|wrongly|sometimes|students?|learners?|naive|intuit\w+|would\s+have(?!\s+to\s+be)|had
-      |could\s+(?:be|think)|everyone|intermediate|incorrect|wrong|perhaps|maybe|consider|let['’]s\s+(?:check
-      |see|start|look))\b""",
-    re.VERBOSE,
+# What calls an answer right: "C подходит", "the better reply is C".
+_GOOD_AFTER: Final = re.compile(
+    rf"(?P<value>[{_SURE}{_WORD}{_OPTION}])(?:\s*(?:[—–-]\s*)?(?:{WORDS['adverb']}\s+){{0,3}}{WORDS['good']}\b(?!\s*(?:[?]|ли\b)"
+    r"|[^.;:]{0,30}\b(?:только|лишь|only|merely)\b)|\s+it\s+is\W*$)"
 )
-#: A part of a number that is not the whole answer.
-_STEP: Final = re.compile(
-    r"\b(?:шаг\w*|step|разряд\w*|единиц\w*|десятк\w*|сотен|сотни|units?|ones|tens|hundreds|column|столб\w+|скобк\w*|brackets?"
-    r"|parenthes\w+|действи\w+|partial|carry|перенос\w*|больше|меньше|(?:more|less|greater|fewer)\s+than|around|около|примерно)\b"
+_GOOD_BEFORE: Final = re.compile(
+    rf"(?<!не\s)(?<!not\s)\b{WORDS['good']}(?:\s+than)?(?:\s*[:—–-]\s*|\s+)(?:{WORDS['stress']}\s+){{0,2}}"
+    rf"(?P<value>{_STATED})(?:\s+{WORDS['noun']}\b)?{_END}"
+)
+# What leads to a conclusion: "значит, C", "so it must be C", "не A, а C".
+_LEADS_ONLY: Final = re.compile(rf"{_SIGNS}(?:{WORDS['lead']}\b[,:—–\s]*)*")
+_INFERRED: Final = re.compile(WORDS["inferred"])
+#: Words that conclude nothing unless the answer ends the sentence, or follows a denied one: "не A, а C".
+_WEAK_LEAD: Final = re.compile(rf"[^\w]*(?:{WORDS['weak_lead']}\b[^\w]*)+")
+_CONCLUSION: Final = re.compile(
+    rf"(?:^{_SIGNS}|[,;:(—–]\s*|(?<=\s)-\s+|(?<=\s)(?={WORDS['so']}\s)|(?<=\s)(?={WORDS['equal']}\s))"
+    rf"(?:{WORDS['lead']}\b[,:—–\s]*){{1,5}}(?P<value>{_STATED}){_END}"
+)
+_BY_EQUALITY: Final = re.compile(rf"\b{WORDS['by_equality']}\b")
+_IT_IS: Final = re.compile(rf"{_SIGNS}(?:{WORDS['so']}\b[,:\s]*)?(?:it\s+is|it['’]s|это)\s+{_STATED}{_SIGNS}")
+_EQUALS_OPTION: Final = re.compile(rf"[=≈]\s*(?P<value>[{_OPTION}]){_END}")
+_USUAL: Final = re.compile(rf"\b{WORDS['usual']}")
+_AT_END: Final = re.compile(rf":\s*(?P<value>[{_SURE}]){_SIGNS}$")
+
+# An answer that follows nothing: the line, or its beginning.
+_ALONE: Final = re.compile(rf"(?:{_SIGNS}\d+[.)])?{_SIGNS}(?P<value>{_STATED}){_SIGNS}")
+_BEGINNING: Final = re.compile(
+    rf"{_SIGNS}(?:the\s+)?(?P<value>[{_SURE}{_WORD}{_OPTION}{OTHER}{_SEVERAL}])"
+    rf"(?:\s*(?:[)\].:,;!(»\"]|[—–-]\s)|\s+{WORDS['reason']}\b)"
+)
+_MEANT: Final = re.compile(
+    rf"\s*[,:—–(-]?\s*(?!(?:{WORDS['reason']}|but|not|а|но|не|ни|чем|than|or|или|unlike)\b)(?:[^\W_]+\s+){{0,4}}(?P<value>[{_OPTION}]){_END}"
+)
+_INSIDE: Final = re.compile(
+    rf"{_SIGNS}(?:(?:не|not)\s+[{_DENIED}](?:,[^.;,{_SURE}{_OPTION}]{{0,40}})?,?\s+(?:а|but)\s+)?(?:{WORDS['about']}\b[,:\s—–-]*)*(?P<value>{_STATED})"
+)
+_ONLY: Final = re.compile(_INSIDE.pattern + _SIGNS)
+#: Another answer that is offered beside a stated one: "C, или, возможно, A".
+_ALTERNATIVE: Final = re.compile(
+    rf"[,.\s]*(?:(?:но|хотя|а|but|though)\s+)?(?:также\s+)?(?:{WORDS['offered']}\b[^.!?\n]{{0,30}}?)(?P<value>{_STATED})"
+)
+
+# Labels for several tasks: "1) B; 2) A", "Question 2: A", "| 2 | A |".
+_TASK_NUMBER: Final = rf"(?:[\d{_SURE}{_WORD}{OTHER}]|{WORDS['ordinal']})"
+_PART: Final = rf"(?:{WORDS['task_noun']}\s*№?\s*{_TASK_NUMBER}|{_TASK_NUMBER}\s+{WORDS['task_noun']})"
+_TASK: Final = re.compile(
+    rf"(?:(?<![\w.,])[qQ]?\d{{1,2}}|(?i:{WORDS['task_noun']})[ \t]*№?[ \t]*[{_SURE}{OTHER}])[ \t]*(?:[).:|—–-][ \t]*)+"
+    rf"([{_SURE}])[ \t]*(?=[;,.|\n]|$)"
+)
+
+# A statement in such a sentence is not the reply's own: another's opinion, a condition, a first impression, an example,
+# another question, a mistake; a possibility.
+_EITHER: Final = re.compile(r"\bлибо\b|\beither\b.*\bor\b|\bне\s+уверен|\bnot\s+sure\b")
+_POSSIBLE: Final = re.compile(rf"\b{WORDS['maybe']}\b")
+_SUPPOSED: Final = re.compile(
+    rf"\b(?:{WORDS['others']}|{WORDS['if']}|{WORDS['maybe']}|{WORDS['person']}\s+(?:\w+\s+){{0,2}}{WORDS['says']}"
+    rf"|(?:(?:ответ|answer)\s+(?:на|к|в|для|to|for|in)|(?:for|in|на|в|для))\s+(?:the\s+|your\s+)?{_PART})\b"
 )
 #: What ends a supposition within its sentence.
 _CONTRAST: Final = re.compile(
-    r"[,;—–]\s*(?:но|однако|but|however|yet)\b(?!\s+(?:может|если|возможно|if|may))"
+    r"[,;—–]\s*(?:(?:но|однако|but|however|yet)\b(?!\s+(?:может|если|возможно|if|may))"
+    rf"|(?:so|поэтому|значит|therefore)\s+(?=(?:the\s+)?(?:{WORDS['right']}|{WORDS['answer']})\b))"
 )
-#: Words that take back what was stated before.
-_TAKEN_BACK: Final = re.compile(
-    r"""\b(?:хотя\s+нет|хотя\s*(?:…|\.\.)|нет[,—–-]\s*(?:вс[её]|лучше|это|ответ|подожд|погод|стоп|не\s+так|я\b|неверн|скорее
-      |пожалуй|правильн)|подожди\w*|погоди\w*|стоп\b|постойте|ошиб(?:ся|лась|очка)\b|исправл\w+|поправ(?:ка|лю
-      |ляю)\w*
-      |нет,?\s*(?=[\ue000-\uf7ff])|no,?\s*(?=[\ue000-\uf7ff])|(?<!\()(?:точнее|вернее)[:,]|простите,|пардон
-      |меняю\s+(?:свой\s+)?(?:ответ|мнение)|передум\w+|перечитал\w*|перепутал\w*|беру\s+(?:свои\s+)?слова
-      |пересчита\w+|wait\b|scratch\s+that|correction\b|on\s+second\s+thought|my\s+mistake|i\s+was\s+wrong
-      |i\s+made\s+an?\b|let\s+me\s+(?:correct|fix|redo|reconsider|rethink|recheck|recount)|no,\s|actually,
-      |^actually\b|oops\b|strike\s+that|take\s+that\s+back|i\s+misread|i\s+misspoke|changing\s+my\s+answer
-      |hold\s+on|that['’]?s\s+(?:not\s+right|wrong)|not\s+quite|^\W*(?:это\s+)?неверно\b|^\W*(?:ой|ох|упс
-      |не)\b|^\W*(?:нет|no)\s*[,.:!—–]|upd\b|edit:)""",
-    re.VERBOSE,
-)
-#: In a reply that was cut off, such words after a statement leave it open.
-_DOUBTED: Final = re.compile(
-    r"\b(?:перепровер\w*|провер(?:им|ю)\b|однако|впрочем|хотя|хм+|сомнева\w+|double-check|let\s+me\s+(?:check"
-    r"|verify)|hmm+|however|but\s+(?:if|wait))\b"
-)
-#: Where a sentence is so uncertain, the only answer that it names is not stated.
-_UNSURE: Final = re.compile(
-    r"\b(?:не|нет|ни|no|not|never|possible|possibly|возможн\w*|может|мог\w*|could|may|might|also|too|тоже"
-    r"|также|either|options|варианты|between|между|depending|зависит|both|оба|нач\w+|start\w*|begin\w*|first\s*\W*$|let\s+us|let['’]s|сравни\w*|compar\w+|see|смотри\w*|odd|лишн\w+|avoid|opposite|против\w+|опис\w+\s*$|форм\w+\s+ответа|format|пример\w*|example|grade)\b|n['’]t\b"
-)
-_CALLED_WRONG: Final = re.compile(
-    r"\b(?:неверн|неправ|ошиб|ловушк|заблужд|wrong|incorrect|mistak|trap\b|trick)"
-)
-#: A question that doubts what was stated: "Или всё же 2?"
+_RATHER: Final = re.compile(rf",\s*(?:а|but)\s+(?={_STATED})")
+#: A part of a number that is not the whole answer; what a digit measures on the way; what it measures at last.
+_STEP: Final = re.compile(rf"\b{WORDS['step']}\b")
+_THEREFORE: Final = re.compile(rf"\b{WORDS['so']}\b")
+_COUNTER: Final = re.compile(rf"\b{WORDS['counter']}")
+_SUBJECT: Final = re.compile(rf"\b{WORDS['subject']}\b")
+
+# Words that take back what was stated, leave it open, say that nothing fits, or decline.
+_TAKEN_BACK: Final = re.compile(rf"\b{WORDS['taken_back']}")
+_DOUBTED: Final = re.compile(rf"\b{WORDS['doubted']}\b")
 _OR: Final = re.compile(rf"\W*(?:или|либо|а\s+может|а\s+вдруг|or|maybe|perhaps|but\s+what)\b[^?]*{_STATED}")
-_NONE: Final = re.compile(
-    r"""\b(?:ни\s+один\w*|ни\s+одн[аоу]\w*|ни\s+[\ue000-\uefff],?\s+ни|none\s+(?:of|fits?|is|are|match\w*)
-      |neither\s+(?:of|option|answer|reply|one|fits)|no\s+(?:correct|right|such|valid|suitable)\s+(?:answer
-      |option|choice)|нет\s+(?:среди|верного|правильного|подходящего|такого|однозначного)
-      |(?:такого|правильного|верного|подходящего|нужного)\s+(?:варианта|ответа)\b[^.!?]{0,40}\bнет
-      |оба\s+(?:варианта|ответа)|обе\s+(?:реплики|причины)|both\s+(?:options|answers|replies|are|of)
-      |все\s+варианты|all\s+of\s+(?:the|them|these)
-      |not\s+(?:listed|among)|затрудняюсь|(?:не\s+могу|трудно|сложно|нельзя|невозможно)\s+(?:решить|сказать)
-      |(?:can['’]t|cannot|hard\s+to)\s+(?:say|tell))(?!\s+(?:из\s+)?(?:остальн|друг|other|of\s+the\s+other
-      |the\s+other|the\s+rest|оставш))""",
-    re.VERBOSE,
-)
-#: Words that decline to answer, whatever was said before them.
+_OF_THE_REST: Final = rf"(?!\s+(?:\w+\s+){{0,2}}{WORDS['rest']})"
+_NONE: Final = re.compile(rf"\b{WORDS['none']}{_OF_THE_REST}")
 _DECLINED: Final = re.compile(
-    r"""\b(?:(?:не\s+(?:могу|смогу|берусь|возьмусь|буду|стану|готов\w*|хочу|получ\w+|удал\w+|бер[её]мся)|нельзя|невозможно
-      |трудно|сложно|затрудн\w+|отказыва\w+|воздерж\w+)(?:\s+[^\W\d_]+){0,3}?\s+(?:от\s+)?(?:выб[оие]р\w*|выбрать|назвать
-      |назыв\w+|определ\w+|отда\w+|предпоч\w+|остан[ао]в\w+|решать|утверждать)
-      |(?:выб[оие]р\w*|выбрать|назвать|определ\w+|отдать|утверждать|цифр\w+|числ\w+|ответ\w*|вариант\w*|букв\w+)
-      (?:\s+[^\W\d_]+){0,3}?\s+не\s+(?:могу|смогу|берусь|возьмусь|буду|стану|назову|дам|выберу|обойтись|существует|получится)
-      |не\s+(?:назову|выберу|определюсь)|(?:решать|решайте|выбирайте|выбор\s+за|судить)\s+(?:сами|вам|вами)
-      |(?:выбор|вс[её]|ответ)\s+(?:здесь\s+|тут\s+)?зависит
-      |(?:can['’]t|cannot|can\s+not|couldn['’]t|won['’]t|will\s+not|wouldn['’]t|don['’]t|not\s+(?:able|going|willing|ready|prepared)\s+to
-      |unable\s+to|rather\s+not|refuse\s+to|decline\s+to|hard\s+to|difficult\s+to|impossible\s+to|hesitate\s+to)
-      (?:\s+[a-z]+){0,2}?\s+(?:pick|choose|decide|settle|commit|select|name|single|determine|favou?r|give\s+an?\b)
-      |up\s+to\s+you|your\s+call|(?:it|choice|answer)(?:\s+really|\s+all)?\s+depends)\b(?!\s+(?:\w+\s+)?(?:остальн|друг|other|the\s+other|the\s+rest|any\s+other))""",
-    re.VERBOSE,
+    rf"\b(?:{WORDS['cannot']}(?:\s+[^\W\d_]+){{0,3}}?\s+(?:от\s+)?{WORDS['decide']}"
+    rf"|{WORDS['what']}(?:\s+(?:[^\W\d_]+|[\ue000-\uf8ff])){{0,3}}?\s+не\s+{WORDS['will_not']}|{WORDS['declined']})\b{_OF_THE_REST}"
 )
 #: What follows checks an answer that was stated.
-_CHECK: Final = re.compile(
-    r"\b(?:само)?проверка\s*[:—–.]|^\W*(?:само)?проверка\b|\b(?:sanity\s+)?check\s*[:—–]|\bverif(?:ying"
-    r"|ication)\b"
+_CHECK: Final = re.compile(rf"\b{WORDS['check']}")
+_CHECK_AGAIN: Final = re.compile(WORDS["check_again"])
+#: A polite end, which offers more and states nothing.
+_CLOSING: Final = re.compile(rf"^\W*{WORDS['closing']}")
+#: Where a sentence is so uncertain, the only answer that it names is not stated.
+_UNSURE: Final = re.compile(rf"\b{WORDS['unsure']}\b")
+_OPENS: Final = re.compile(rf"\W*{WORDS['opens']}")
+#: A row that says whether an option is right: "| C | да |".
+_ROW: Final = re.compile(
+    rf"{_SIGNS}{_NAMED}(?:\W*\|[^|]*)??\W*(?:[|:—–)]|\s-)\s*(?:(?P<right>да|yes|верно|true|correct|\+)|нет|no|неверно|false|incorrect|-)\W*"
 )
-_CHECK_AGAIN: Final = re.compile(
-    r"^\W*(?:давайте\s+)?провер(?:им|яем|ю)\b|\b(?:to|let['’]s|let\s+me)\s+(?:verify|check)\b|^\W*check"
-)
+#: A heading over what is said about one option: "## Ответ 1".
+_SECTION: Final = re.compile(rf"{_SIGNS}{WORDS['noun']}{_LINK}([{_SURE}{_WORD}]){_SIGNS}")
 _RIGHT_MARK: Final = re.compile("[✅✔☑🟢👍]")
 _WRONG_MARK: Final = re.compile("[❌✗✘✖❎🔴⛔🚫👎]")
+#: A line that speaks of one option: "A) Венера — вторая планета", "Меркурий: ...", "| B | ... |".
+_LEADING: Final = re.compile(
+    rf"^{_SIGNS}(?:{WORDS['noun']}{_LINK})?[«\"(\[]?({_NAMED})(?:\s*[).:,\]|=»\"]+|\s+[—–-]|\s*[❌✅✔✓✗✘])\s*(?=\S)"
+)
+#: What makes a sentence that names an answer answer the question.
+_SO_SAID: Final = re.compile(rf"\b{WORDS['so_said']}\b|[—–]\s(?=[{_SURE}{_WORD}{_OPTION}])|^\W*это\b")
+#: The beginning of another item, in the words of a dataset's bare form.
+_NEXT_ITEM: Final = re.compile(
+    rf"^[*_#> \t]*(?:{WORDS['next_item']}[ \t]*(?:(?:№[ \t]*)?\d+[ \t]*)?[*_]*:|(?:input|sequence)[*_]*:"
+    rf"|{WORDS['numbered']}[ \t]*(?:№[ \t]*)?\d+\.)",
+    re.MULTILINE,
+)
 
 
 #: Refusals in any text, because they speak of the request or of the model itself.
 _OF_THE_REQUEST: Final = re.compile(
-    r"""
-      (?:как|будучи)\s+(?:и\s+любая\s+)?(?:большая\s+)?(?:языков\w+\s+модел\w+|искусственн\w+\s+интеллект\w*
-      |ии\b)
-    | не\s+(?:могу|можем|буду|стану|имею\s+возможности|способ\w+|в\s+состоянии)\s+
-      (?:вам\s+|тебе\s+)?(?:выполнить|помочь|помогать|обсуждать|поддержать|переписать
-      |перефразировать|переформулировать|предоставить
-      |сгенерировать|продолжить|отвечать|ответить|участвовать|комментировать)
-      [^.!?\n]{0,40}?(?:запрос|просьб|эт(?:от|у|им|ой|ого|ом)\b|тако|таки|подобн|данн|тем[уыа]\b|текст|ваш)
-    | (?:отказываюсь|вынужден\w*\s+отказа\w+|воздержусь)\b
-    | (?:что-то\s+в\s+вашем\s+вопросе\s+меня\s+смущает|не\s+люблю\s+менять\s+тему\s+разговора
-      |(?:давайте|может,?)\s+(?:сменим\s+тему|поговорим\s+(?:о\s+чём|о\s+чем|на\s+другую)))
-    | разговоры\s+на\s+(?:некоторые|чувствительные)\s+темы
-    | (?:ваш|этот|данный)\s+запрос\s+(?:нарушает|противоречит|содержит\s+(?:недопустим|неприемлем|оскорбит))
-    | \bas\s+an?\s+(?:ai|artificial\s+intelligence|(?:large\s+)?language\s+model)\b
-    | \b(?:i['’]?m|i\s+am)\s+(?:not\s+able|unable)\s+to\s+(?:help|assist|answer|provide|comply
-    |fulfil|complete|respond|rewrite|discuss)
-    | \bi\s+(?:can['’]?t|cannot|can\s+not|won['’]?t|will\s+not|must\s+decline\s+to|am\s+not\s+going\s+to)\s+
-      (?:help|assist|answer|provide|comply|fulfil|complete|respond|rewrite|discuss|engage|generate
-      |do\s+that|participate)
-    | \bi\s+(?:must|have\s+to)\s+(?:decline|refuse)\b
-    | \b(?:against|violates?)\s+(?:my|our|the)\s+(?:\w+\s+)?(?:guidelines|policy|policies)\b
-    """,
-    re.VERBOSE,
+    rf"{WORDS['cannot_do']}\s+(?:(?:вам|тебе)\s+)?(?:{WORDS['redo']}|(?:с|в)\s+эт\w+\s+{WORDS['help']}|{WORDS['help']}[^.!?\n]{{0,40}}?{WORDS['request']})|{WORDS['refuses']}"
 )
 #: Refusals to choose or to compute: in a free text they may be the answer itself.
-_OF_THE_QUESTION: Final = re.compile(
-    r"""
-      (?:извините|простите|к\s+сожалению|sorry|unfortunately)[^.!?\n]{0,60}?
-      (?:не\s+(?:могу|можем|смогу|знаю|уверен\w*|удалось)|невозможно|can['’]?t|cannot|unable|don['’]?t\s+know)
-    | \bя\s+не\s+(?:могу|смогу|знаю|берусь|уверен\w*|имею\s+(?:доступа|возможности|личн\w+|собственн\w+))
-    | ^\W*не\s+(?:могу|знаю|уверен\w*)\b
-    | (?:затрудняюсь|сложно|трудно)\s+(?:\w+\s+)?(?:ответить|сказать|определить)
-    | невозможно\s+(?:\w+\s+)?(?:определить|ответить|выбрать|установить|сказать)
-    | (?:недостаточно|не\s+хватает)\s+(?:информации|данных|сведений|контекста)
-    | не\s+(?:видно|приведен\w*|предоставлен\w*|указан\w*)\s+(?:ни\s+)?(?:текст|вопрос|услови
-    |вариант|изображени|картинк)
-    | \bi\s+(?:don['’]?t|do\s+not)\s+know\b | \bi['’]?m\s+not\s+sure\b | \bi\s+(?:can['’]?t
-    |cannot)\s+(?:determine|choose|decide|tell|say)\b
-    | \bnot\s+enough\s+(?:information|context)\b | \bcannot\s+be\s+determined\b
-    """,
-    re.VERBOSE,
-)
-#: A whole answer that says that there is none.
-_NOTHING: Final = re.compile(
-    r"\W*(?:я\s+)?(?:не\s+знаю|нет\s+ответа|без\s+ответа|ответа\s+нет|"
-    r"затрудняюсь\s+ответить|i\s+don['’]?t\s+know|no\s+answer|unknown|n/a)\W*",
-)
+_OF_THE_QUESTION: Final = re.compile(WORDS["does_not_know"])
 #: A refusal opens a reply; later in the text the same words explain an answer.
 _REFUSAL_WITHIN: Final = 300
 
@@ -628,40 +440,37 @@ def refusal(text: str, *, free: bool) -> str | None:
 
 def _found(text: str, *, free: bool) -> re.Match[str] | None:
     opening = lowered(text[:_REFUSAL_WITHIN])
-    found = _OF_THE_REQUEST.search(opening) or (
-        _NOTHING.fullmatch(opening) if len(text) < _REFUSAL_WITHIN else None
-    )
+    found = _OF_THE_REQUEST.search(opening)
     return _OF_THE_QUESTION.search(opening) if found is None and not free else found
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # From sentences to a decision
 
+_WORD_STEM: Final = re.compile(r"(?<![^\W_])[a-zа-я]{4}")
+
+
+def stems(text: str) -> Set[str]:
+    """Return the first four letters of each longer word."""
+    return set(_WORD_STEM.findall(lowered(text).replace("ё", "е")))
+
+
 #: A reply that is longer is read at its beginning and its end; a line that is longer is read in pieces.
 _LONGEST_PART: Final = 30_000
 _LONGEST_LINE: Final = 1_500
-#: A sentence without an answer can state that there is none, or that it follows: "Ответ: Юпитер", "### Ответ".
-_DIVIDED: Final = re.compile(r"[:=—–→]|->")
-_SHORT: Final = 40
+_QUESTION: Final = re.compile(r"\?[ \"»)*]*$")
 _SENTENCE: Final = re.compile(r"(?<=[.!?…;])\s+")
-_ABBREVIATED: Final = re.compile(
-    r"\b([тТ])\.\s?([еЕкК])\.|\b(i)\.\s?(e)\.|\b(?:e\.\s?g|напр)\.", re.IGNORECASE
+_STATEMENTS: Final = (
+    (_CHOICE, 3, "answer statement"),
+    (_GOOD_AFTER, 2, "called right"),
+    (_GOOD_BEFORE, 2, "called right"),
+    (_CONCLUSION, 2, "conclusion"),
+    (_AT_END, 2, "conclusion"),
+    (_EQUALS_OPTION, 2, "conclusion"),
 )
-#: A line that speaks of one option: "A) Венера — вторая планета", "Меркурий: ...", "| B | ... |".
-_LEADING: Final = re.compile(
-    rf"^{_SIGNS_ONLY}(?:{_NOUN}{_LINK})?[«\"(\[]?({_NAMED})(?:\s*[).:\]|=»\"]+|\s+[—–-]|\s*[❌✅✔✓✗✘])\s*(?=\S)"
-)
-_BY_EQUALITY: Final = re.compile(
-    r"\b(?:равн[аоы]|равен|составляет|equals|is|was|gives|ровно|всего|получается|выходит|we\s+get)\b"
-)
-#: What a digit measures on the way to the answer.
-_COUNTER: Final = re.compile(
-    r"\b(?:баланс|сч[её]тчик|глубин|стек|остат|остал|количеств|разност|ошиб|нарушен|индекс|позици|dp\b|balance|counter"
-    r"|count|depth|stack|error|mistake|index|remain|left\b)"
-)
-_SUBJECT: Final = re.compile(
-    r"\b(?:lcs|нoп|ноп|\w*последовательност\w*|subsequence|output|result|answer|ответ\w*|результат\w*"
-    r"|длина\s+общей)\b"
+#: Rules that hold whatever else a reply says; others give way to a refusal.
+_EXPLICIT: Final = frozenset(
+    {"whole reply", "JSON", "box", "answer statement", "first line", "beginning", "last line"}
 )
 
 
@@ -669,15 +478,8 @@ _SUBJECT: Final = re.compile(
 class _Statement:
     """What a sentence states: an answer, or `None` for several or an impossible one.
 
-    Attributes:
-        value: the answer.
-        weight: 5 for what is called final, 4 for what is called right, 3 for other statements, 2 for conclusions,
-            1 for what is only implied.
-        rule: the rule's name.
-        sentence: the number of the sentence.
-        piece: the sentence.
-        open_end: whether the text ends with the statement.
-        inferred: whether it is said to follow from what precedes.
+    The weight is 5 for what is called final, 4 for what is called right, 3 for other statements and 2 for conclusions,
+    which may be inferred. With an open end, the reply ends with the statement.
     """
 
     value: str | None
@@ -689,6 +491,21 @@ class _Statement:
     inferred: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Naming:
+    """The answers that a sentence names in clauses that deny nothing, and marks of impossible or several answers.
+
+    `answers` is 2 if the sentence concludes, repeats words of the question or names both the label and the text of an
+    option, and 1 if it ends with an answer; `labels` is whether it names answers by their labels.
+    """
+
+    values: frozenset[str]
+    sentence: int
+    text: str
+    answers: int
+    labels: bool
+
+
 class AnswerReader(ABC):
     """Finds the mentions of answers of one form in a text.
 
@@ -697,16 +514,22 @@ class AnswerReader(ABC):
         digits: whether the labels are digits, which also count and number things.
         words: whether the labels are words, with which any sentence may begin.
         bare_numbers: whether texts of options are nothing but numbers, which also occur in a solution.
+        question: beginnings of the words of the question; a sentence that repeats them answers it.
+        asked: those of its last sentence.
         expression: for numbers, the expression whose value is asked, without spaces; `None` for other answers.
         exact: the weight of an equation whose left side is the expression.
+        by_meaning: whether words mean the labels, which have no options.
     """
 
     labels: Sequence[str] = ()
     digits: bool = False
     words: bool = False
     bare_numbers: bool = False
+    question: Set[str] = frozenset()
+    asked: Set[str] = frozenset()
     expression: str | None = None
     exact: int = 3
+    by_meaning: bool = False
 
     @abstractmethod
     def marked(self, text: str, mentions: Mentions) -> str:
@@ -763,12 +586,6 @@ def find_answer(reply: str, reader: AnswerReader, *, cut: bool = False) -> RuleF
     return RuleFinding(None, "refusal", words, refused=True)
 
 
-#: Rules that hold whatever else a reply says; others give way to a refusal.
-_EXPLICIT: Final = frozenset(
-    {"whole reply", "JSON", "box", "answer statement", "first line", "beginning", "last line"}
-)
-
-
 def _prepared(reply: str) -> str:
     """Return the text with marks where a box or a JSON value stands."""
     text = _PRIVATE.sub(" ", reply)
@@ -776,14 +593,15 @@ def _prepared(reply: str) -> str:
         text = text.replace(held[1], f"\n{_JSON}{_as_text(held[0])}\n", 1) if held[1] in text else text
     if "\\" in text:
         text = _BOXED.sub(lambda found: f"\n{_BOX}{found[1] if found[1] is not None else found[2]}\n", text)
-    text = _ABBREVIATED.sub(_spelled_out, text.replace("<answer>", "\nответ: ").replace("</answer>", "\n"))
-    return plain(text)
+    text = text.replace("<answer>", "\nответ: ").replace("</answer>", "\n")
+    return _TITLED.sub(r"\g<0>:", plain(text))
 
 
-def _spelled_out(found: re.Match[str]) -> str:
-    if not found[2]:
-        return "that is" if found[3] else "for example"
-    return "то есть" if found[2] in "еЕ" else "так как"
+#: A heading over an answer.
+_TITLED: Final = re.compile(
+    rf"^[#*_> \t]*(?:(?:{WORDS['right']}|{WORDS['final']})\s+)?(?:ответ|answer|вывод|conclusion)(?=[*_ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def _as_text(value: Json) -> str:
@@ -808,353 +626,430 @@ class _Scan:
 
     def __init__(self, reader: AnswerReader, text: str, *, cut: bool) -> None:
         self.reader, self.cut = reader, cut
+        self.numeric, self.hidden_rule = reader.expression is not None, reader.exact == 2
+        self.own = set(re.findall(r"\d+", reader.expression or ""))
         self.mentions = Mentions()
         self.statements: list[_Statement] = []
+        self.named: list[tuple[str, int, bool]] = []
         self.denied: set[str] = set()
-        self.named: set[str] = set()
-        self.options: set[str] = set()
-        self.taken_back = ""
-        self.none_fits = ""
-        self.last_named: set[str] = set()
-        self.last_place = 0
-        self.last_text = self.tail = ""
-        self.noun_first = False
-        self.checking = False
-        self.doubted = False
+        self.possible: set[str] = set()
+        self.equations: list[list[tuple[list[str], str]]] = []
+        self.solution: list[tuple[list[str], str]] = []
+        self.taken_back = self.none_fits = ""
+        self.checking = self.doubted = False
         self.sentence = 0
-        marked = reader.marked(text, self.mentions)
-        several = len(self.mentions.known) > 1
-        self.tasks = several and len({self.mentions.value(sign) for sign in _TASK.findall(marked)}) > 1
-        lines = (line for line in marked.split("\n") if line.strip(" \t*_`#>-–—|"))
+        # Whether the sentence is the first or the last one of the reply, and whether its line speaks of one option.
+        self.first = self.last = self.listed = self.noun_first = False
+        marked = reader.marked(_CHAIN.sub(" =", text) if self.numeric else text, self.mentions)
+        several = len(self.mentions.known) > 1 and len(self._values(_TASK.findall(marked))) > 1
+        self.tasks = marked if several else ""
+        lines = (line for line in lowered(marked).split("\n") if line.strip(" \t*_`#>-–—|"))
         self._read([piece for line in lines for piece in _pieces(line)])
 
-    # ----- reading
+    def _values(self, signs: Iterable[str]) -> set[str]:
+        """Return the answers of characters, and the marks among them."""
+        return {self.mentions.value(sign) or sign for sign in signs}
+
+    # ----- lines
 
     def _read(self, lines: list[str]) -> None:
+        about = [found and self.mentions.value(found[1]) for found in map(_LEADING.match, lines)]
+        enumerated = not self.numeric and len({value for value in about if value}) > 1
+        titles = {place: found[1] for place, line in enumerate(lines) if (found := _SECTION.fullmatch(line))}
+        sections = titles if len(set(titles.values())) > 1 else {}
         reduced = [self._reduced(line) for line in lines]
-        leading = [found[1] if (found := _LEADING.match(line)) else "" for line in reduced]
-        listed = {self.mentions.value(sign) for sign in leading if sign}
-        enumerated = len(listed) > 1
+        alone = [_ALONE.fullmatch(line) for line in reduced]
         pending: tuple[int, str] | None = None
         for place, line in enumerate(reduced):
-            first, last = place == 0, place == len(reduced) - 1
+            first, last, found = place == 0, place == len(reduced) - 1, alone[place]
+            self.first, self.last, self.listed = first, last, enumerated and bool(about[place])
             if pending is not None:
-                following = {one["value"] for one in map(_ALONE.fullmatch, reduced[place : place + 2]) if one}
-                if not (enumerated and leading[place]) and len(following) < 2:
-                    self._state(*pending, line, line, open_end=last)
+                following = {one["value"] for one in alone[place : place + 2] if one}
+                if (found or not self.listed) and len(following) < 2:
+                    self._state(*pending, line, line)
                 pending = None
-            if self._marked_line(line):
+            if place in sections or self._ticked(line) or self._explains_labels(line):
                 continue
-            if enumerated and leading[place] and not _ALONE.fullmatch(line):
-                found = _LEADING.match(line)
-                line = line[found.end() :] if found else line  # noqa: PLW2901 - the line without its label
-            elif (first or (last and not self.cut)) and (
-                alone := _ALONE.fullmatch(line) or (first and last and _ONLY.fullmatch(line))
-            ):
+            if self.listed and not found:
+                leading = _LEADING.match(line)
+                line = line[leading.end() :] if leading else line  # noqa: PLW2901 - the line without its label
+            elif first and last:
+                found = found or _ONLY.fullmatch(line)
+            if found and (first or (last and not self.cut)):
+                beside = {
+                    one["value"]
+                    for one in (*alone[max(0, place - 1) : place], *alone[place + 1 : place + 2])
+                    if one
+                }
+                several = any(sign != found["value"] and _kind(sign) not in _RESULTS for sign in beside)
+                self.sentence += 1
                 rule = "whole reply" if first and last else "first line" if first else "last line"
-                beside = (*reduced[max(0, place - 1) : place], *reduced[place + 1 : place + 2])
-                self._alone(alone["value"], rule, line, beside, open_end=last)
+                self._put(
+                    _SEVERAL if several else found["value"], self._weight(found["value"], 3), rule, line
+                )
                 continue
-            self.noun_first = first and _NOUN_FIRST.match(lowered(lines[0])) is not None
+            if self.numeric and not (self.checking or _CHECK.search(line) or _TAKEN_BACK.search(line)):
+                self.solution += self.equations[place]
+            self.noun_first = first and _NOUN_FIRST.match(lines[0]) is not None
             sentences = _SENTENCE.split(line)
             for number, sentence in enumerate(sentences):
                 self.sentence += 1
-                end = last and number == len(sentences) - 1
-                pending = self._read_sentence(
-                    sentence, first=first and number == 0 and not enumerated, last=end
-                )
+                self.first = first and number == 0 and not enumerated
+                self.last = last and number == len(sentences) - 1
+                pending = self._read_sentence(sentence)
 
-    def _alone(self, sign: str, rule: str, line: str, beside: Sequence[str], *, open_end: bool) -> None:
-        """Add a line that is nothing but an answer; lines beside it that are other answers make a list."""
-        self.sentence += 1
-        if re.match(f"[{_RESULT}]", sign):
-            exact = re.match(f"[{_EXACT}]", sign) is not None
-            self._add(sign, self.reader.exact if exact else 2, rule, line, open_end=open_end)
-            return
-        several = any(one["value"] != sign for one in map(_ALONE.fullmatch, beside) if one)
-        self._put(None if several else self.mentions.value(sign), 3, rule, line, open_end=open_end)
+    def _weight(self, sign: str, weight: int) -> int:
+        """Return the weight of a statement, which an equation has only if its left side is the item's expression."""
+        kind = _kind(sign)
+        return weight if kind not in _RESULTS else self.reader.exact if kind == "expression" else 2
 
-    def _reduced(self, line: str) -> str:
+    def _ticked(self, line: str) -> bool:
+        """Read the marks ✅ and ❌ of a line about one option."""
+        row = _ROW.fullmatch(line)
+        right = row["right"] if row else _RIGHT_MARK.search(line)
+        wrong = not row["right"] if row else _WRONG_MARK.search(line)
+        signs = {self.mentions.value(sign): sign for sign in re.findall(f"[{_SURE}{_OPTION}{_DENIED}]", line)}
+        whole = (
+            self.first and self.last and wrong and _ALONE.fullmatch(line)
+        )  # "❌ 0" says that it is wrong: 0
+        if self.numeric or not (right or wrong) or len(signs) != 1 or whole:
+            return False
+        ((value, sign),) = signs.items()
+        if wrong:
+            self.denied.add(str(value))
+        else:
+            self._put(sign if self.reader.labels else _SEVERAL, 3, "ticked", line)
+        return True
+
+    def _explains_labels(self, line: str) -> bool:
+        """Check whether a line says what each label means: "1 - yes, 0 - no"."""
+        explained = self._values(re.findall(rf"([{_SURE}])\s*[—–=:-]\s*[^\W\d_]", line))
+        return len(self.reader.labels) > 1 and explained == set(self.reader.labels)
+
+    def _reduced(self, text: str) -> str:
         """Reduce what names an answer to one character: "вариант (C) Меркурий"; mark denied answers and lists."""
-        text = lowered(line)
-        if not _PRIVATE.search(text):
+        self.equations.append([])
+        several = len(_PRIVATE.findall(text))
+        if not several:
             return text
-        text = _HEADED.sub(r"\1: \2", _BRACKETED.sub(r"\1", text))
-        text = _TWICE.sub(self._same, text)
-        text = _GLOSS.sub(self._combined, _GLOSSED.sub(self._combined, text))
-        text = _NAMED_OPTION.sub(lambda found: _as("sure", found[1]), text)
-        text = _NTH.sub(lambda found: _as("sure", found[1] or found[2]), text)
-        if self.reader.expression is not None:
+        bare: MentionKind = "sure" if self.reader.bare_numbers else "option"
+        named: MentionKind = (
+            "option" if self.reader.digits else "sure"
+        )  # a digit that is named does not count
+        text = _HEADED.sub(r"\1: \2", _BRACKETED.sub(r"\1", _COMPARED.sub(r"\1#", text)))
+        if several > 1:
+            text = _GLOSSED.sub(lambda found: self._combined(found, "sure"), _TWICE.sub(self._same, text))
+            text = _GLOSS.sub(lambda found: self._combined(found, bare), text)
+        text = _NAMED_OPTION.sub(lambda found: _as(named, found[1]), text)
+        text = _NTH.sub(lambda found: _as(named, found[1] or found[2] or found[3]), text)
+        if self.numeric:
             text = _EQUATION.sub(self._equated, text)
-        text = _NOT_BEFORE.sub(self._denied, text)
-        text = _NOT_AFTER.sub(self._denied, text)
-        return _LISTED.sub(self._list, text)
+        for pattern in (_NOT_BEFORE, _EXCLUDED, _NOT_AFTER):
+            text = pattern.sub(_deny, text)
+        return _LISTED.sub(self._list, text) if several > 1 else text
 
-    def _combined(self, found: re.Match[str]) -> str:
+    def _combined(self, found: re.Match[str], kind: MentionKind) -> str:
         same = self.mentions.value(found[1]) == self.mentions.value(found[2])
-        return _as("sure", found[1]) if same else _SEVERAL
+        return _as(kind, found[1]) + ":" * self.reader.digits if same else _SEVERAL
 
     def _same(self, found: re.Match[str]) -> str:
         """Reduce an answer that is repeated in other words: "85 (восемьдесят пять)"."""
         return found[1] if self.mentions.value(found[1]) == self.mentions.value(found[2]) else found[0]
 
-    def _denied(self, found: re.Match[str]) -> str:
-        return re.sub(_NAMED, lambda sign: _as("denied", sign[0]), found[0])
-
     def _list(self, found: re.Match[str]) -> str:
         signs = re.findall(_STATED, found[0])
-        if self.reader.expression is not None and _OPERATOR.search(found[0]):
+        if self.numeric and _OPERATOR.search(found[0]):
             return found[0]
-        return signs[0] if len({self.mentions.value(sign) or sign for sign in signs}) == 1 else _SEVERAL
+        return signs[0] if len(self._values(signs)) == 1 else _SEVERAL
 
     def _equated(self, found: re.Match[str]) -> str:
-        parts = _EQUALS.split(found[0])
-        right = parts[-1].strip(" ()[]")
-        if len(parts) < 2 or len(right) != 1 or not re.match(f"[{_SURE}]", right):
+        """Reduce a chain of equations to its right side; one that lacks numbers of the expression is only a step."""
+        *parts, right = _EQUALS.split(found[0])
+        right = right.strip(" ()[]")
+        if not parts or len(right) != 1 or not re.match(f"[{_SURE}]", right):
             return found[0]
+        numbers = [str(self.mentions.value(sign)) for sign in re.findall(f"[{_SURE}]", "=".join(parts))]
+        self.equations[-1].append((numbers, str(self.mentions.value(right))))
         left = re.sub(r"\s", "", self.mentions.shown(parts[0]).translate(_OPERATORS))
-        exact = left != "" and left.lstrip("/").strip("()") == (self.reader.expression or "").strip("()")
-        value = _as("expression" if exact else "equation", right)
-        return f" {value} "
+        if left and left.lstrip("/").strip("()") == (self.reader.expression or "").strip("()"):
+            return f" {_as('expression', right)} "
+        whole = not numbers or self.own <= {number.lstrip("-") for number in numbers}
+        return f" {_as('equation' if whole else 'denied', right)} "
 
-    # ----- statements
+    # ----- sentences
 
-    def _add(self, sign: str, weight: int, rule: str, piece: str, *, open_end: bool = False) -> None:
-        self._put(self.mentions.value(sign), weight, rule, piece, open_end=open_end)
-
-    def _put(
-        self,
-        value: str | None,
-        weight: int,
-        rule: str,
-        piece: str,
-        *,
-        open_end: bool = False,
-        inferred: bool = False,
-    ) -> None:
-        if self.checking and weight < 3:
-            return
-        shown = self.mentions.shown(piece).strip()
-        self.statements.append(_Statement(value, weight, rule, self.sentence, shown, open_end, inferred))
-        self.doubted = False
-
-    def _marked_line(self, line: str) -> bool:
-        """Read the marks ✅ and ❌ of a line about one option."""
-        if not self.reader.labels:
-            return False
-        values = {self.mentions.value(sign) for sign in re.findall(f"[{_SURE}{_OPTION}{_DENIED}]", line)} - {
-            None
-        }
-        if len(values) != 1:
-            return False
-        (value,) = values
-        if value is not None and _WRONG_MARK.search(line):
-            self.denied.add(value)
-            return True
-        if _RIGHT_MARK.search(line):
-            self._put(value, 3, "ticked", line)
-            return True
-        return False
-
-    def _state(
-        self, weight: int, rule: str, rest: str, piece: str, *, open_end: bool, strict: bool = True
-    ) -> None:
-        """Add a statement; if it is strict, also one that names no answer, which then has none."""
-        value, mentioned = self._inside(rest)
-        if mentioned or strict:
-            self._put(value, weight, rule, piece, open_end=open_end)
-
-    def _inside(self, rest: str) -> tuple[str | None, bool]:
-        """Return the answer in what is said to be the answer, and whether it names any."""
-        reader = self.reader
-        found = _INSIDE.match(rest)
-        follows = found and reader.expression is not None and re.match(r"\s*[^\W\d_]", rest[found.end() :])
-        if follows and len({self.mentions.value(one) for one in re.findall(_STATED, rest)}) > 1:
-            return None, not re.match(f"[{_WORD}]", found["value"]) if found else True
-        if found and self._ends(rest, found.end()):
-            return self._without_alternative(rest, found), True
-        signs = set(re.findall(f"[{_SURE}{_RESULT}{_SEVERAL}]", rest))
-        values = {self.mentions.value(sign) for sign in signs}
-        if (
-            len(values) == 1
-            and reader.expression is None
-            and (not reader.digits or re.search(rf"[{_SURE}]{_SIGNS_ONLY}$", rest))
-        ):
-            return values.pop(), True
-        options = {self.mentions.value(sign) for sign in re.findall(f"[{_OPTION}]", rest)}
-        if not signs and len(options) == 1 and re.search(rf"[{_OPTION}]{_SIGNS_ONLY}$", rest):
-            return options.pop(), True
-        return None, bool(re.search(_STATED, rest))
-
-    def _without_alternative(self, text: str, found: re.Match[str]) -> str | None:
-        """Return a stated answer, unless another is said to be possible: "C, или, возможно, A"."""
-        value = self.mentions.value(found["value"])
-        other = _ALTERNATIVE.match(text, found.end("value"))
-        return None if other and self.mentions.value(other["value"]) != value else value
-
-    def _ends(self, text: str, place: int) -> bool:
-        if self.reader.expression is not None:
-            return re.match(_END_OF_NUMBER, text[place : place + 40]) is not None
-        return re.match(_END, text[place : place + 40]) is not None
-
-    def _read_sentence(self, text: str, *, first: bool, last: bool) -> tuple[int, str] | None:
+    def _read_sentence(self, text: str) -> tuple[int, str] | None:
         """Collect what a sentence states; return a statement whose answer is on the next line."""
-        if _CHECK.search(text) or (self.statements and _CHECK_AGAIN.search(text)):
-            self.checking = True
-        if self.cut and _DOUBTED.search(text):
-            self.doubted = True
+        self.checking |= bool(_CHECK.search(text) or (self.statements and _CHECK_AGAIN.search(text)))
+        self.doubted |= self.cut and _DOUBTED.search(text) is not None
         if _CLOSING.match(text):
             return None
-        if (declined := _DECLINED.search(text)) is not None and not text.rstrip().endswith("?"):
+        declined = None if _QUESTION.search(text) else _DECLINED.search(text)
+        if declined is not None:
             self.statements.clear()
             self.none_fits = self.mentions.shown(text)
-            text, first = text[declined.end() :], False
-        back = _TAKEN_BACK.search(text)
-        if back is not None:
-            self._collect_all(text[: back.start()], first=first, last=False)
+            text, self.first = text[declined.end() :], False
+        if (back := _TAKEN_BACK.search(text)) is not None:
+            last, self.last = self.last, False
+            self._divide(text[: back.start()])
             if self.statements:
-                self.statements.clear()
+                for collected in (self.statements, self.named, self.solution, self.possible):
+                    collected.clear()
                 self.checking = False
                 self.taken_back = self.mentions.shown(text)
-            text, first = text[back.start() :], False
-        return self._collect_all(text, first=first, last=last)
+            text, self.first, self.last = text[back.start() :], False, last
+        return self._divide(text)
 
-    def _collect_all(self, text: str, *, first: bool, last: bool) -> tuple[int, str] | None:
+    def _divide(self, text: str) -> tuple[int, str] | None:
+        """Collect what a sentence names and states, apart from what it only supposes."""
         supposed = _SUPPOSED.search(text) if _PRIVATE.search(text) else None
         contrast = _CONTRAST.search(text, supposed.end()) if supposed else None
+        before = text[: supposed.start()] if supposed else ""
+        if contrast is None and supposed and re.search(f"[{_DENIED}]", before) and not _HEAD.search(before):
+            contrast = _RATHER.search(text, supposed.end())
         if contrast is not None:  # "Most people say A, but the answer is B"
-            self._collect_all(text[: contrast.start()], first=first, last=False)
-            return self._collect_all(text[contrast.start() :], first=False, last=last)
-        self.tail += " " + text
+            last, self.last = self.last, False
+            self._divide(text[: contrast.start()])
+            self.first, self.last = False, last
+            return self._divide(text[contrast.start() :])
+        if (
+            supposed
+            and self.first
+            and self.last
+            and supposed[0] == "если" in self.reader.question
+            and self._repeats_question(text)
+        ):
+            supposed = None  # the question is completed
         none = _NONE.search(text)
         if none and not any(one.weight > 2 for one in self.statements):
             self.statements.clear()
             self.none_fits = self.mentions.shown(text)
-        question = text.rstrip(' "»)*').endswith("?")
-        if question and _OR.match(text):
-            self.statements.clear()
-        if question or not (_PRIVATE.search(text) or _DIVIDED.search(text) or len(text) < _SHORT):
+        if _QUESTION.search(text):
+            if _OR.match(text):
+                self.statements.clear()
             return None
-        self.denied.update(filter(None, map(self.mentions.value, re.findall(f"[{_DENIED}]", text))))
+        self.denied |= self._values(re.findall(f"[{_DENIED}]", text))
+        named = self._values(re.findall(_STATED, text))
+        if self.statements and (_EITHER.search(text) or (supposed and _POSSIBLE.search(text))):
+            self.possible |= self._values(re.findall(_STATED, text[supposed.start() if supposed else 0 :]))
+        if named and not (self.checking or none or supposed):
+            self.named.append((text, self.sentence, self.listed))
+        step = self.numeric and _STEP.search(text)
         limit = supposed.start() if supposed else len(text)
-        if self.reader.expression is not None and _STEP.search(text):
-            limit = 0
-        named = {self.mentions.value(sign) or sign for sign in re.findall(_STATED, text)}
-        if named and not self.checking:
-            ends = re.search(rf"[{_SURE}{_OPTION}]{_SIGNS_ONLY}$", text)
-            counts = self.reader.digits and (not ends or _COUNTER.search(text) or _BY_EQUALITY.search(text))
-            self.last_named = set() if none or supposed or counts else named
-            self.last_place = self.sentence
-            self.last_text = self.tail = text
-        if none or supposed:
-            self.named |= {f"?{name}" for name in named}
-        else:
-            self.named |= named
-            self.options |= {self.mentions.value(sign) or sign for sign in re.findall(f"[{_OPTION}]", text)}
-        return self._collect(text, limit, first=first, last=last)
+        concludes = step and _THEREFORE.search(
+            text, step.end()
+        )  # "one more than the sum, so the answer is 9"
+        return self._collect(text, 0 if step else limit, 0 if step and not concludes else limit)
 
-    def _collect(self, text: str, limit: int, *, first: bool, last: bool) -> tuple[int, str] | None:
-        """Collect the statements of a sentence that begin before the place `limit`."""
-        pending = self._heads(text, limit, last=last)
+    @cached_property
+    def namings(self) -> list[_Naming]:
+        """The sentences that name answers, for the decision."""
+        return [self._naming(*named) for named in self.named]
+
+    def _naming(self, text: str, sentence: int, listed: bool) -> _Naming:
+        """Return the answers that a sentence names in clauses that deny nothing."""
+        whole = _ONLY.fullmatch(text)
+        signs = [
+            sign
+            for clause in _CLAUSE.split(text)
+            if not (
+                _BUT.search(text) or _OPENS.match(text) or _NEGATION.search(clause) or _UNSURE.search(clause)
+            )
+            for sign in re.findall(_STATED, clause)
+            if _kind(sign) != "option" or whole or self._may_be_number(clause)
+        ]
+        *before, contrast = _WHILE.split(text)
+        if before and self._repeats_question(contrast) and not self._repeats_question(" ".join(before)):
+            signs = [sign for sign in signs if sign in contrast]
+        ends = re.search(rf"[{_SURE}{_OPTION}]{_SIGNS}$", text)
+        if self.reader.digits and (not ends or _COUNTER.search(text) or _BY_EQUALITY.search(text)):
+            signs = [sign for sign in signs if _kind(sign) in ("option", None)]  # the others may count things
+        if self.reader.labels:  # "the first step", "да и"
+            signs = [
+                sign
+                for sign in signs
+                if _kind(sign) == "option" or (_kind(sign) != "word" and not self.reader.words)
+            ]
+        values = frozenset(self._values(signs))
+        twice = len(values) == 1 and len(set(map(_kind, signs))) > 1
+        answers = 2 if _SO_SAID.search(text) or twice or self._repeats_question(text) else 1 if ends else 0
+        spoken_of = listed or text.startswith("(")
+        labels = bool({"sure", "option" if self.reader.digits else "sure"} & set(map(_kind, signs)))
+        return _Naming(values, sentence, text, 0 if spoken_of else answers, labels)
+
+    def _may_be_number(self, clause: str) -> bool:
+        """Check that an option which is a number is no step's result: its clause concludes or repeats the question."""
+        asked = self.reader.asked if self.reader.bare_numbers else None
+        return not asked or _INFERRED.search(clause) is not None or bool(stems(clause) & asked)
+
+    def _repeats_question(self, text: str) -> bool:
+        shared = len(stems(text) & self.reader.question) if self.reader.question else 0
+        return shared > 1 or (shared == 1 and len(self.reader.question) < 3)
+
+    # ----- statements
+
+    def _put(self, sign: str | None, weight: int, rule: str, piece: str, *, inferred: bool = False) -> None:
+        if self.checking and weight < 3:
+            return
+        if weight > 2:
+            self.possible.clear()
+        value = self.mentions.value(sign) if sign else None
+        shown = self.mentions.shown(piece).strip()
+        self.statements.append(_Statement(value, weight, rule, self.sentence, shown, self.last, inferred))
+        self.doubted = False
+
+    def _state(self, weight: int, rule: str, rest: str, piece: str, *, strict: bool = True) -> None:
+        """Add what a head such as "Ответ: " announces; if it is strict, also if that is no answer."""
+        found = _INSIDE.match(rest)
+        signs = re.findall(_STATED, rest)
+        sure = re.findall(f"[{_SURE}{_RESULT}{_SEVERAL}]", rest)
+        step = re.match(rf"{_SIGNS}([{_DENIED}]){_SIGNS}$", rest) if self.numeric else None
+        ends = re.search(rf"([{_SURE}{_OPTION}]){_SIGNS}$", rest)
+        stated: str | None = None
+        if (
+            found
+            and self.numeric
+            and re.match(r"\s*[^\W\d_]", rest[found.end() :])
+            and len(self._values(signs)) > 1
+        ):
+            strict = strict or _kind(found["value"]) != "word"
+            signs = signs if strict else []
+        elif found and self._ends(rest, found.end()):
+            stated = self._without_alternative(rest, found)
+        elif step:
+            stated, signs = step[1], [step[1]]
+        elif (
+            not self.numeric
+            and len(self._values(sure)) == 1
+            and (not self.reader.digits or (ends and ends[1] in sure))
+        ):
+            stated = sure[0]
+        elif not sure and ends and len(self._values(signs)) == 1:
+            stated = ends[1]
+        if signs or strict:
+            self._put(stated, weight, rule if signs else "empty", piece)
+
+    def _without_alternative(self, text: str, found: re.Match[str]) -> str | None:
+        """Return a stated answer, unless another is said to be possible or to be meant."""
+        value = self.mentions.value(found["value"])
+        others = (pattern.match(text, found.end("value")) for pattern in (_ALTERNATIVE, _MEANT))
+        return (
+            None
+            if any(one and self.mentions.value(one["value"]) != value for one in others)
+            else found["value"]
+        )
+
+    def _ends(self, text: str, place: int) -> bool:
+        end = _END_OF_NUMBER if self.numeric or self.reader.bare_numbers else _END
+        return re.match(end, text[place : place + 40]) is not None
+
+    def _collect(self, text: str, limit: int, limit_of_heads: int) -> tuple[int, str] | None:
+        """Collect the statements of a sentence that begin before `limit`, or with a head before `limit_of_heads`."""
+        pending = self._heads(text, limit_of_heads)
         if not _PRIVATE.search(text):
             return pending
         stated = bool(self.statements) and self.statements[-1].sentence == self.sentence
-        if (alone := _ALONE.fullmatch(text)) and (first or last):
-            weight, rule = (3, "beginning") if first else (2, "last line")
-            self._add(alone["value"], weight, rule, text, open_end=last)
-        elif called := _CALLED.fullmatch(text):
-            self._add(called["value"], 3, "called right", text, open_end=last)
-        elif (first or self.reader.words) and not stated:
+        trails_off = not self.last and text.rstrip().endswith(("...", "…"))
+        if (alone := _ALONE.fullmatch(text)) and (self.first or self.last) and not trails_off:
+            self._put(
+                alone["value"], 3 if self.first else 2, "beginning" if self.first else "last line", text
+            )
+        elif (self.first or self.reader.words) and not (stated or trails_off):
             beginning = _BEGINNING.match(text)
             if beginning and self._begins(text, beginning):
-                self._put(self._not_contrary(text, beginning), 3, "beginning", text)
-        for pattern, weight, rule in _PATTERNS:
+                self._put(self._without_alternative(text, beginning), 3, "beginning", text)
+        for pattern, weight, rule in _STATEMENTS:
             for found in pattern.finditer(text):
-                if found.start("value") <= limit and self._accepted(text, found, rule, last=last):
+                if found.start("value") <= limit and self._accepted(text, found, rule):
                     inferred = rule == "conclusion" and _INFERRED.search(found[0]) is not None
-                    value = self._without_alternative(text, found)
-                    self._put(value, weight, rule, text, open_end=last, inferred=inferred)
-        if self.reader.expression is not None and limit == len(text):
-            for sign in re.findall(f"[{_EXACT}]", text):
-                self._add(sign, self.reader.exact, "the item's expression", text, open_end=last)
+                    self._put(self._without_alternative(text, found), weight, rule, text, inferred=inferred)
+        for sign, rest in re.findall(f"([{_EXACT}])(.*)", text) if limit == len(text) else ():
+            naive = self.hidden_rule and (_USUAL.search(text) or re.search(f"{_STATED}|[{_DENIED}]", rest))
+            if not naive:
+                self._put(sign, self.reader.exact, "the item's expression", text)
         return pending
 
-    def _heads(self, text: str, limit: int, *, last: bool) -> tuple[int, str] | None:
+    def _heads(self, text: str, limit: int) -> tuple[int, str] | None:
         """Collect the statements such as "Ответ: B"; return one whose answer is on the next line."""
         pending = None
         for found in _HEAD.finditer(text):
-            mark = found["mark"]
-            before = text[: found.start()]
+            mark, before = found["mark"], text[: found.start()]
             weight = (
                 5 if found["final"] or found["last"] or mark else 4 if found["right"] or found["bare"] else 3
             )
-            late = found.start() >= limit and mark is None
-            inside = found["noun"] and weight == 3 and before.strip(" *_#>-\t")
-            if late or inside or _TURNED.search(before[-25:]):
+            inside = (
+                found["noun"]
+                and weight == 3
+                and not (_LEADS_ONLY.fullmatch(before) or before.endswith("the "))
+            )
+            nth = re.search(f"[{_WORD}]\\s+$", before[-12:]) is not None
+            if (found.end() > limit and not mark) or inside or nth or _TURNED.search(before[-25:]):
                 continue
             rule = {"": "answer statement", _BOX: "box", _JSON: "JSON"}[mark or ""]
             rest = text[found.end() :]
-            if not rest.strip(' *_`#>"«'):
+            if rest.strip(' *_`#>"«'):
+                self._state(weight, rule, rest, text, strict=found["divider"] is not None and not mark)
+            else:
                 pending = (weight, rule)
-                continue
-            strict = found["divider"] is not None and not mark
-            self._state(weight, rule, rest, text, open_end=last, strict=strict)
         return pending
 
     def _begins(self, text: str, found: re.Match[str]) -> bool:
         """Check whether a beginning answers, and does not begin a list or speak of an option."""
         sign, after = found["value"], text[found.end("value") :].lstrip()
+        kind, reason = _kind(sign), rf"{WORDS['reason']}\b"
         listed = len(set(re.findall(rf"([{_SURE}])\s*[).:\]—–-]", text))) > 1
-        spoken_of = self.noun_first and re.match(r"[:—–-]", after)
-        word = re.match(f"[{_WORD}]", sign) and not re.match(
-            r"(?!,\s*(?:что|котор|which|that))[.,!)]|потому|так|because|since", after
-        )
-        number = self.reader.expression is not None and not re.match(
-            r"[.,;!—–(]|потому|так|because|since", after
-        )
-        analysed = (
-            self.cut
-            and self.reader.labels
-            and self.mentions.value(sign) == self.reader.labels[0]
-            and re.match(r"[).:\]—–-]", after)
-        )
-        others = {self.mentions.value(one) or one for one in re.findall(f"[{_SURE}{_SEVERAL}]", text)}
-        named = bool(re.match(f"[{_OPTION}]", sign) and others - {self.mentions.value(sign)})
-        subject = re.match(f"[{_OPTION}{_SEVERAL}]", sign) and re.match(r"[—–-]", after)
-        return not (listed or named or spoken_of or word or number or analysed or subject)
+        spoken_of = self.noun_first and re.match(rf"[:—–,-]\s*(?!{reason})", after)
+        goes_on = self.reader.words and re.match(r",\s*(?:и|а|но|если|так\s+не|and|but|if)\b", after)
+        if listed or spoken_of or goes_on:
+            return False
+        if kind == "word":
+            return re.match(rf"(?!,\s*(?:что|котор|which|that))[.,!)]|{reason}", after) is not None
+        if self.numeric:
+            return re.match(rf"[.,;!—–(]|{reason}", after) is not None
+        if kind in ("option", None):
+            others = self._values(re.findall(f"[{_SURE}{_SEVERAL}]", text)) - self._values(sign)
+            return not others and not re.match(r"[—–-]", after)
+        analysis = self.cut and self.mentions.value(sign) == self.reader.labels[0]
+        return not (analysis and re.match(r"[).:\]—–-]", after))
 
-    def _not_contrary(self, text: str, found: re.Match[str]) -> str | None:
-        """Return the answer with which a reply begins, unless it goes on with words that mean another."""
-        value = self.mentions.value(found["value"])
-        meant = _MEANT.match(text, found.end("value"))
-        return None if meant and self.mentions.value(meant["value"]) != value else value
-
-    def _accepted(self, text: str, found: re.Match[str], rule: str, *, last: bool) -> bool:
+    def _accepted(self, text: str, found: re.Match[str], rule: str) -> bool:
         """Check whether what surrounds a found statement lets it stand."""
-        after = text[found.end("value") :]
-        ends = re.match(rf"\s*[.!)]*{_SIGNS_ONLY}$", after) is not None
-        kind = next(name for name, chars in _KINDS.items() if re.match(f"[{chars}]", found["value"]))
+        kind, place, pattern = _kind(found["value"]), found.end("value"), found.re
+        ends = re.match(rf"\s*[.!)]*{_SIGNS}$", text[place:]) is not None
+        if pattern is _EQUALS_OPTION:
+            return (self.last or ends) and not (_NEGATION.search(text) or _SUPPOSED.search(text))
+        number = kind == "option" and self.reader.bare_numbers and not _INFERRED.search(found[0])
         if (
-            (
-                kind == "option"
-                and self.reader.bare_numbers
-                and not (last and ends)
-                and not _INFERRED.search(found[0])
-            )
-            or (kind == "word" and re.match(r"\s*[—–-]", after))
-            or (kind == "equation" and not ends)
-            or (found.re is _AT_END and not (last and self.reader.labels))
+            (number and not (self.last and ends and self._may_be_number(text)))
+            or (kind == "word" and re.match(r"\s*[—–-]", text[place:]))
+            or (kind in _RESULTS and not ends)
+            or (pattern is _AT_END and not self._at_end(text, found))
         ):
             return False
-        if rule != "conclusion" or not self._ends(text, found.end("value")):
-            return rule != "conclusion"
+        return rule != "conclusion" or (self._ends(text, place) and self._concludes(text, found, ends=ends))
+
+    def _at_end(self, text: str, found: re.Match[str]) -> bool:
+        """Check whether the answer after the colon at the end of a sentence may conclude the reply."""
+        if not self.last or (not self.reader.labels and _NEGATION.search(text, 0, found.start())):
+            return False
+        return not self.numeric or len(self.mentions.known) == 1
+
+    def _concludes(self, text: str, found: re.Match[str], *, ends: bool) -> bool:
+        """Check whether a conclusion is more than "and C", "option A is iron" or the result of a step."""
+        before = text[: found.start("value")]
+        equality = _BY_EQUALITY.search(found[0])
         if _WEAK_LEAD.fullmatch(found[0][:-1]):
-            return ends or re.search(f"[{_DENIED}]", text[: found.start("value")][-12:]) is not None
-        if self.reader.expression is not None and _BY_EQUALITY.search(found[0]):
-            before = re.findall(_STATED, text[: found.start()])
-            own = set(re.findall(r"\d+", self.reader.expression))
-            return {str(self.mentions.value(one)).strip("-") for one in before if one != _SEVERAL} <= own
-        if self.reader.digits and (_BY_EQUALITY.search(found[0]) or _COUNTER.search(text)):
+            return ends or re.search(f"[{_DENIED}]", before[-12:]) is not None
+        if self.reader.labels and equality and re.match(f"{_SIGNS}{_STATED}", before):
+            return False
+        if self.numeric and equality:
+            signs = [sign for sign in re.findall(_STATED, text[: found.start()]) if sign != _SEVERAL]
+            usual = self.hidden_rule and _USUAL.search(text)
+            return not usual and {str(self.mentions.value(sign)).strip("-") for sign in signs} <= self.own
+        measured = before.split()[-1:] if found.re is _AT_END else re.split("[,;]", before)[-1:]
+        if self.last and _IT_IS.fullmatch(text):
+            return True
+        if self.reader.digits and (equality or any(map(_COUNTER.search, measured))):
             return _SUBJECT.search(text, 0, found.end("value")) is not None and "[" not in text
         return True
 
@@ -1163,93 +1058,157 @@ class _Scan:
     def decided(self) -> RuleFinding:
         """Choose among the statements."""
         if self.tasks:
-            return RuleFinding(None, "several answers", self.mentions.shown(self.tail).strip())
-        ticked = {one.value for one in self.statements if one.rule == "ticked"}
-        strong = [
-            one for one in self.statements if one.weight > 2 and (one.rule != "ticked" or len(ticked) == 1)
-        ]
+            return RuleFinding(None, "several answers", self.mentions.shown(self.tasks).strip())
+        steps = {number for numbers, _ in self.solution for number in numbers} if self.hidden_rule else set()
+        strong = self._strong()
+        weak = [one for one in self.statements if one.weight == 2 and one.value not in steps]
         if strong:
-            return self._heaviest(strong)
-        if self.cut:
-            return RuleFinding(None, "no final statement before the cut")
-        weak = [one for one in self.statements if one.weight == 2]
-        if weak:
-            return self._concluded(weak)
-        if self.taken_back:
-            return RuleFinding(None, "the answer is taken back", self.taken_back)
-        return self._implied()
+            found = self._heaviest(strong)
+        elif self.cut:
+            found = RuleFinding(None, "no final statement before the cut")
+        elif weak:
+            found = self._concluded(weak)
+        elif (value := self._solved()) is not None:
+            found = RuleFinding(value, "the last equation", value)
+        elif self.taken_back:
+            found = RuleFinding(None, "the answer is taken back", self.taken_back)
+        else:
+            found = self._implied()
+        if found.value is not None and self.possible - {found.value}:
+            return RuleFinding(None, "another answer is called possible", found.piece)
+        return found
 
-    def _concluded(self, weak: list[_Statement]) -> RuleFinding:
-        """Choose among conclusions: the last one, if it ends the reply or all are the same."""
-        last = weak[-1]
-        at_end = {one.value for one in weak if one.sentence == last.sentence}
-        if self.last_place > last.sentence and len(self.last_named) == 1:
-            at_end |= self.last_named
-        alike = len({one.value for one in weak}) == 1
-        if last.value is None or len(at_end) > 1 or not (alike or last.sentence == self.sentence):
-            return RuleFinding(None, "several answers", " / ".join(one.piece for one in weak)[:500])
-        if (echoed := self.reader.echoed(last.piece)) and last.value not in echoed:
-            return RuleFinding(None, "the reasoning names another answer", last.piece)
-        return RuleFinding(last.value, last.rule, last.piece)
+    def _strong(self) -> list[_Statement]:
+        """Return what is stated by more than a conclusion.
+
+        Left out are marks on several options, heads without an answer before another statement, and a word such as "да"
+        that only opens a reply which states its answer later.
+        """
+        headed = max((one.sentence for one in self.statements if one.rule == "answer statement"), default=0)
+        answered = max((one.sentence for one in self.statements if one.weight > 2 and one.value), default=0)
+        last = max(
+            [one.sentence for one in self.statements] + [sentence for _, sentence, _ in self.named], default=0
+        )
+        ticked = {one.value for one in self.statements if one.rule == "ticked"}
+
+        def stands(stated: _Statement) -> bool:
+            if stated.rule == "ticked":
+                return len(ticked) == 1
+            if stated.rule == "empty":
+                return answered <= stated.sentence and (stated.weight > 3 or stated.sentence >= last)
+            opens = self.reader.words and stated.rule == "beginning" and headed > stated.sentence
+            return not (opens and re.match(r"\W*\w+,", stated.piece))
+
+        return [one for one in self.statements if one.weight > 2 and stands(one)]
+
+    def _solved(self) -> str | None:
+        """Return the result of steps that use all numbers of the expression, and every result before the last."""
+        used: set[str] = set()
+        left: list[str] = []
+        steps = 0
+        for numbers, result in self.solution:
+            amounts = {number.lstrip("-") for number in numbers}
+            if used or (self.own <= amounts if self.hidden_rule else amounts & self.own):
+                used |= amounts
+                left = [one for one in left if one.lstrip("-") not in amounts] + [result]
+                steps += 1
+        enough = steps > self.hidden_rule  # a hidden rule needs a step more
+        return left[0] if self.own and self.own <= used and len(left) == 1 and enough else None
 
     def _heaviest(self, strong: list[_Statement]) -> RuleFinding:
+        """Choose among statements: the last of the heaviest ones, if none differs, or only lighter ones before it."""
         last = strong[-1]
         most = max(one.weight for one in strong)
         heaviest = [one for one in strong if one.weight == most]
         chosen = heaviest[-1]
-        values = {one.value for one in strong}
-        if len(values) > 1:
+        if len({one.value for one in strong}) > 1:
             resolved = all(one.value is None for one in strong[:-1])
-            heavier = len({one.value for one in heaviest}) == 1 and chosen is last
-            if not (resolved or heavier):
+            if not resolved and (len({one.value for one in heaviest}) > 1 or chosen is not last):
                 pieces = " / ".join(dict.fromkeys(one.piece for one in strong))
                 return RuleFinding(None, "answer statements differ", pieces)
             chosen = last
         if chosen.value is None:
             return RuleFinding(None, "the stated answer has none or several", chosen.piece)
-        if chosen.weight < 5 and self._contradicted(chosen):
+        inferred = {one.value for one in self.statements if one.inferred and one.sentence < chosen.sentence}
+        if self.reader.by_meaning:
+            meant = [
+                one.values for one in self.namings if one.sentence >= chosen.sentence and len(one.values) == 1
+            ]
+            inferred |= meant[-1] if meant else frozenset()
+        contrary = self.reader.labels and inferred - {chosen.value, None}
+        if chosen.weight < 5 and (contrary or self._echoes_another(chosen)):
             return RuleFinding(None, "the reasoning names another answer", chosen.piece)
         if self.cut and (self.doubted or (chosen.open_end and not self.reader.labels)):
             return RuleFinding(None, "no final statement before the cut", chosen.piece)
         return RuleFinding(chosen.value, chosen.rule, chosen.piece)
 
-    def _contradicted(self, chosen: _Statement) -> bool:
-        """Check whether a conclusion of the same reply, or the sentence itself, speaks for another answer."""
-        inferred = {one.value for one in self.statements if one.inferred and one.sentence < chosen.sentence}
-        others = inferred - {chosen.value, None} if self.reader.labels else set()
+    def _echoes_another(self, chosen: _Statement) -> bool:
+        """Check whether a statement repeats a part of another option than the one that it names."""
         echoed = self.reader.echoed(chosen.piece)
-        return bool(others) or bool(echoed and chosen.value not in echoed)
+        return bool(echoed) and chosen.value not in echoed
+
+    def _concluded(self, weak: list[_Statement]) -> RuleFinding:
+        """Choose among conclusions: the last one, if it ends the reply or all are the same."""
+        last = weak[-1]
+        at_end = {one.value for one in weak if one.sentence == last.sentence}
+        later = [
+            one for one in self.namings if one.sentence > last.sentence and (one.answers or self.numeric)
+        ]
+        if later and len(later[-1].values) == 1:
+            at_end |= later[-1].values & self.mentions.known
+        alike = len({one.value for one in weak}) == 1
+        if last.value is None or len(at_end) > 1 or not (alike or last.sentence == self.sentence):
+            return RuleFinding(None, "several answers", " / ".join(one.piece for one in weak)[:500])
+        if self._echoes_another(last):
+            return RuleFinding(None, "the reasoning names another answer", last.piece)
+        return RuleFinding(last.value, last.rule, last.piece)
 
     def _implied(self) -> RuleFinding:
-        """Return an answer that no sentence states, but that is the only one named at last, or the only one left."""
+        """Return an answer that no sentence states, but that is the only one named, or named at last, or left."""
         if self.none_fits:
             return RuleFinding(None, "no answer fits", self.none_fits)
-        ends = re.search(rf"[{_SURE}{_WORD}{_OPTION}]{_SIGNS_ONLY}$", self.last_text)
-        unsure = (
-            self.reader.expression is not None
-            or self.reader.words
-            or not ends
-            or re.search(f"[{_DENIED}]", self.last_text)
-            or _UNSURE.search(self.last_text)
-            or _CALLED_WRONG.search(self.tail)
-        )
-        only = self.options if self.reader.digits else self.named
-        close = self.sentence - self.last_place < 2
-        candidates = (
-            (only if only == self.named else set(), "only one"),
-            (self.last_named if close else set(), "last sentence"),
-        )
-        for values, rule in () if unsure else candidates:
-            if len(values) == 1 and not values & self.denied and values <= self.mentions.known:
-                (value,) = values
-                if not self.reader.labels and "," not in value:
-                    continue  # one number of the exam may be a count
-                return RuleFinding(value, rule, value)
+        named = frozenset().union(*(one.values for one in self.namings))
+        if self.namings and not self.numeric and (found := self._named_at_last(named)):
+            return found
         left = set(self.reader.labels) - self.denied
-        if len(left) == 1 and self.denied and not self.named - left:
+        if len(left) == 1 and self.denied and not named - left:
             return RuleFinding(left.pop(), "the others are denied", ", ".join(sorted(self.denied)))
-        named = sorted(self.named & self.mentions.known)
-        return RuleFinding(None, "several answers" if self.named else "no answer", ", ".join(named[:12]))
+        shown = ", ".join(sorted(named & self.mentions.known)[:12])
+        return RuleFinding(None, "several answers" if named else "no answer", shown)
+
+    def _named_at_last(self, named: Set[str]) -> RuleFinding | None:
+        """Return the only answer named, or the one that all answering sentences name, or the last sentence's label."""
+        last = self.namings[-1]
+        answering = [one for one in self.namings if one.answers > 1 and one.values]
+        chosen = answering[-1] if answering else last
+        rule = "only one" if len(named) == 1 else "last sentence"
+        if len(named) == 1:
+            object_only = self.sentence == 1 and not re.match(rf"{_SIGNS}{_NAMED}", last.text)
+            asserted = self.reader.by_meaning and last.sentence == self.sentence
+            stands = bool(last.answers or object_only or asserted) if self.reader.labels else last.answers > 1
+        elif answering and len({one.values for one in answering}) == 1:
+            after = [
+                one
+                for one in self.namings
+                if one.sentence > chosen.sentence and not one.values <= chosen.values
+            ]
+            # A sentence that begins with an option describes it.
+            stands = not any(
+                one.answers or (one.labels and not re.match(rf"{_SIGNS}{_NAMED}", one.text)) for one in after
+            )
+        else:
+            chosen = last
+            stands = (
+                last.answers > 0 and last.labels and self.sentence - last.sentence < 2 and len(answering) < 2
+            )
+        if not stands or len(chosen.values) != 1:
+            return None
+        (value,) = chosen.values
+        # One number of the exam may be a count.
+        possible = (
+            value in self.mentions.known and value not in self.denied and (self.reader.labels or "," in value)
+        )
+        return RuleFinding(value, rule, self.mentions.shown(chosen.text)) if possible else None
 
 
 def own_part(reply: str, asked: str) -> str:
@@ -1269,16 +1228,19 @@ def own_part(reply: str, asked: str) -> str:
         title = _WORDLESS.sub(" ", low[found.end() :].lstrip().split("\n", 1)[0][:_TITLE]).strip()
         if not (title and title in _WORDLESS.sub(" ", lowered(asked))):
             return reply[: found.start()].rstrip()
-    first, _, rest = reply.partition("\n")
-    return first if _NUMBER_ONLY.fullmatch(first) and _NEXT_SUMS.fullmatch(rest) else reply
+    return reply
 
 
-#: A number, and then items of the dataset's bare form: "604 + 18 = 622".
-_NUMBER_ONLY: Final = re.compile(r"\W{0,5}\d[\d ]*\W{0,5}")
-_NEXT_SUMS: Final = re.compile(r"(?:\s*\(*-?\d[\d +*()-]{2,60}(?:=|->)[ -]*\d*[ ]*(?=\n|$))+\s*")
 _WORDLESS: Final = re.compile(r"\W+")
 #: So many characters of a question show that it is the one that was asked.
 _TITLE: Final = 30
+
+
+def takes_back(text: str) -> bool:
+    """Check whether a text takes back what it states."""
+    return any(
+        _TAKEN_BACK.search(sentence) for sentence in _SENTENCE.split(lowered(text[:_LONGEST_LINE]))[1:]
+    )
 
 
 def stated_texts(reply: str) -> list[tuple[str, bool]]:
@@ -1289,7 +1251,8 @@ def stated_texts(reply: str) -> list[tuple[str, bool]]:
         [('чайник.', False)]
     """
     found: list[tuple[str, bool]] = []
-    lines = [line for line in plain(reply[-_LONGEST_PART:]).split("\n") if line.strip(" *_`#>\t-—")]
+    text = _TITLED.sub(r"\g<0>:", plain(reply[-_LONGEST_PART:]))
+    lines = [line for line in text.split("\n") if line.strip(" *_`#>\t-—")]
     lines = [piece for line in lines for piece in _pieces(line)]
     for place, line in enumerate(lines):
         low = lowered(line)
@@ -1297,8 +1260,8 @@ def stated_texts(reply: str) -> list[tuple[str, bool]]:
             before = low[max(0, head.start() - 200) : head.start()]
             if _TURNED.search(before[-25:]) or _SUPPOSED.search(_SENTENCE.split(before)[-1]):
                 continue
-            if head["noun"] and (
-                not (head["final"] or head["right"]) and low[: head.start()].strip(" *_#>-\t")
+            if head["noun"] and not (
+                head["final"] or head["right"] or _LEADS_ONLY.fullmatch(low[: head.start()])
             ):
                 continue
             text, end = line[head.end() :].strip(), place
@@ -1309,20 +1272,9 @@ def stated_texts(reply: str) -> list[tuple[str, bool]]:
     return found
 
 
-#: What before a statement turns it round: "неправильный ответ:", "not the answer:".
-_TURNED: Final = re.compile(
-    r"(?:\bне|\bне(?:правильн|верн)\w*|\bошибочн\w*|\bincorrect|\bwrong|\bnot(?:\s+the)?)\s*$"
-)
 #: The signs of multiplication, division and minus, as `_OPERATORS` unifies them.
 _OPERATORS: Final = str.maketrans(
     {"·": "*", "×": "*", "∙": "*", "÷": "/", ":": "/", "−": "-", "–": "-", "[": "(", "]": ")"}
-)
-_PATTERNS: Final = (
-    (_CHOICE, 3, "answer statement"),
-    (_GOOD_AFTER, 2, "called right"),
-    (_GOOD_BEFORE, 2, "called right"),
-    (_CONCLUSION, 2, "conclusion"),
-    (_AT_END, 2, "conclusion"),
 )
 
 

@@ -13,10 +13,11 @@ from typing import Final, TypeAlias
 
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.own_items import own_file, read_split
 from merilo.datasets.ready_items import BUNDLED
 from merilo.datasets.rendering import Media, parts
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.items import Item, ItemId, Split, read_split, split_file
+from merilo.items import Item, ItemId, Split, split_file
 from merilo.models.answer_extraction import EXTRACTORS
 from merilo.models.asking import Abilities, Request
 from merilo.models.prompter import EarlierTurn, Prompter, shots_of
@@ -281,7 +282,7 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
         if any(one.declared.name == declared.name for one in found):
             raise UsageError(f"{declared.title} is named twice", field=argument("datasets"))
         file = items_file(name, declared, data, alone=len(datasets) == 1)
-        found.append(ItemSource(declared, name, read_split(file), file))
+        found.append(ItemSource(declared, name, read_split(file, declared), file))
     return found
 
 
@@ -322,6 +323,8 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
             why = f"its pool lacks fields of {declared.title}, or asked people another question"
             raise InputError(f"this baseline has no items that a model can be asked: {why}", file=data)
         raise InputError("there is no such folder of items", file=data)
+    if data is None and (named := own_file(declared)) is not None:
+        return named
     is_file = Path(name).suffix in {".yaml", ".yml"}
     own = Path(name).parent if is_file else Path(name)
     if data is None and (is_file or (own / "dataset.yaml").is_file()):

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from merilo.datasets.declaration import AnswerKind, Dataset
+from merilo.datasets.own_items import read_split, read_splits
 from merilo.datasets.rendering import (
     CONTEXT,
     PLACEHOLDER,
@@ -28,7 +29,7 @@ from merilo.datasets.rendering import (
     template,
 )
 from merilo.errors import DataError, UsageError, argument
-from merilo.items import SUFFIXES, Item, ItemId, read_split, read_splits
+from merilo.items import SUFFIXES, Item, ItemId
 from merilo.metrics.scoring import has_gold
 from merilo.models.asking import ChatMessage, Mode, Request
 from merilo.settings import Manner, RunSettings
@@ -185,7 +186,7 @@ def shots_of(path: Path, declared: Dataset, *, split: str = "test") -> tuple[Ite
     Raises:
         InputError: a file cannot be read.
     """
-    splits = read_splits(path)
+    splits = read_splits(path, declared)
     for name in SHOT_SPLITS:
         if name in splits and name != split and len(splits[name]):
             return splits[name].items
@@ -193,7 +194,7 @@ def shots_of(path: Path, declared: Dataset, *, split: str = "test") -> tuple[Ite
     names = SHOT_SPLITS if path.stem.lower() == "test" else ()
     for beside in (path.with_name(name + suffix) for name in names for suffix in (path.suffix, *SUFFIXES)):
         if beside.is_file():
-            return read_split(beside, beside.stem if beside.suffix != ".json" else None).items
+            return read_split(beside, declared, beside.stem if beside.suffix != ".json" else None).items
     if declared.splits == ("test",) and declared.shots.count and split in splits:
         return tuple(item for item in splits[split] if has_gold(item))
     return ()

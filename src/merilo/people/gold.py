@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from merilo.datasets.declaration import Answer
+from merilo.datasets.declaration import Answer, Dataset
 from merilo.errors import DataError, InputError, argument
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, id_of
@@ -163,6 +163,7 @@ def read_gold(
     labels: Sequence[str] = (),
     encoding: str | None = None,
     form: Answer | None = None,
+    dataset: Dataset | None = None,
     alternatives: str | None = None,
 ) -> Gold:
     """Read gold answers and join them to a pool's items, with white space folded.
@@ -179,6 +180,7 @@ def read_gold(
         labels: the labels of the pool's answers; gold answers are rewritten to their spelling.
         encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
         form: the form of an answer, if the dataset is declared. Gold answers of kind "text" keep their spelling.
+        dataset: the dataset, if the file is to be read by the columns that its declaration names.
         alternatives: the separator of several gold answers in one cell; a cell with several gold answers
             keeps its spelling.
 
@@ -191,7 +193,7 @@ def read_gold(
     if not items.height:
         place = source if isinstance(source, Path) else None
         raise DataError("no item needs a gold answer: every response is to a control item", file=place)
-    file = read_gold_file(source, encoding)
+    file = read_gold_file(source, encoding, dataset)
     kind = form.kind if form else None
     separator = alternatives or (form.alternatives if form else None)
     columns = [*file.inputs, *(name for name in file.columns if name not in file.inputs)]

@@ -11,9 +11,11 @@ from typing import Final, cast
 
 import polars as pl
 
+from merilo.datasets.declaration import Dataset
+from merilo.datasets.own_items import own_entries
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import collecting_later, read_table
-from merilo.items import id_of, raw_splits
+from merilo.items import id_of, list_of_records, raw_splits
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import choices, listed
@@ -85,11 +87,15 @@ def records(path: Path, encoding: str | None = None) -> pl.DataFrame:
     return read_gold_file(path, encoding).table
 
 
-def read_gold_file(source: Path | Sequence[Mapping[str, Json]], encoding: str | None = None) -> GoldFile:
+def read_gold_file(
+    source: Path | Sequence[Mapping[str, Json]], encoding: str | None = None, dataset: Dataset | None = None
+) -> GoldFile:
     """Read a file of items, or items in memory, and keep the JSON objects; arguments and errors as for `records`."""
     if not isinstance(source, Path):
         return _of_records(Path(IN_MEMORY), list(enumerate(source, start=1)))
     path = source
+    if (entries := own_entries(path, dataset)) is not None:
+        return _of_records(path, entries)
     if path.suffix.lower() in {".json", ".jsonl", ".ndjson", ".parquet"}:
         return _of_records(path, _json_records(path))
     data = read_table(path, encoding=encoding).data
@@ -151,26 +157,12 @@ def _json_records(path: Path) -> list[tuple[int, Json]]:
     """Read the records with their numbers (line numbers in JSONL)."""
     match path.suffix.lower():
         case ".json":
-            return list(enumerate(_list_of_records(read_json(path), path), start=1))
+            return list(enumerate(list_of_records(read_json(path), path), start=1))
         case ".parquet":
             (split,) = raw_splits(path)
-            return list(enumerate(_list_of_records(split.entries, path), start=1))
+            return list(enumerate(list_of_records(split.entries, path), start=1))
         case _:
             return list(json_lines(path))
-
-
-def _list_of_records(content: Json, path: Path) -> list[Json]:
-    """Return the records of `[...]`, `{"data": [...]}` or `{"data": {"test": [...]}}`; dialogues are concatenated."""
-    while isinstance(content, dict):
-        inner = content.get("data", content.get("test"))
-        if inner is None and len(content) == 1:
-            inner = next(iter(content.values()))
-        if inner is None:
-            raise InputError("has no list of items", file=path)
-        content = inner
-    if not isinstance(content, list):
-        raise InputError("has no list of items", file=path)
-    return [turn for record in content for turn in (record if isinstance(record, list) else [record])]
 
 
 def _columns(

@@ -213,6 +213,31 @@ def out_of_bag(
     )
 
 
+def decided_without(
+    result: OutOfBag, responses: Responses, left_out: Collection[str]
+) -> dict[int, str | None]:
+    """Decide every question again without some of the experts.
+
+    Args:
+        result: the result with all experts.
+        responses: the experts' responses that it was computed from.
+        left_out: the experts whose answers do not count.
+
+    Returns:
+        Mapping from item number to label; `None` if an item is not decided.
+    """
+    items = []
+    for one in result.items:
+        given, late = (
+            {who: label for who, label in answers.items() if who not in left_out}
+            for answers in (one.given, one.late_given)
+        )
+        label, outcome = _decide(Counter(given.values()), result.design)
+        items.append(replace(one, given=given, late_given=late, label=label, outcome=outcome, fallback=None))
+    skill = _skill(responses, items)
+    return {one.item: _decided(one, skill).label for one in items}
+
+
 def _skill(responses: Responses, items: Sequence[ExpertItem]) -> dict[str, float]:
     """Return each expert's share of right answers to control items.
 

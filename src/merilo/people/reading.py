@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import polars as pl
 
@@ -38,7 +38,7 @@ else:
 COLUMNS = ("task", "worker", "label")
 
 
-def is_frame(value: object) -> bool:
+def is_frame(value: object) -> TypeGuard[Frame]:
     """Return whether a value is a Polars or pandas table."""
     return isinstance(value, pl.DataFrame) or is_pandas(value)
 
@@ -224,7 +224,7 @@ def read_responses(
     encoding: str | None = None,
     recode: Mapping[str, str | None] | Sequence[str] = (),
     progress: Progress | None = None,
-    **columns: str | Sequence[str] | None,
+    **columns: str | Sequence[str] | int | None,
 ) -> StudyResponses:
     """Read the responses of one study with the same readers as the command line.
 
@@ -241,7 +241,8 @@ def read_responses(
         **columns: the columns by what they hold: `item` (one, or several that identify an item together),
             `annotator`, `answer`, `control` (the known answer of a control item), `page` (the id of items
             that were shown and paid together), `started`, `submitted`, `seconds` (spent on the page) and
-            `reward` (for the page); see `Columns`.
+            `reward` (for the page); for answers that were scored elsewhere `score`, `attempt`, `attempts` (how
+            many count); `wide=True` for one row a person; see `Columns`.
 
     Raises:
         TypeError: there is no such keyword argument.
@@ -266,7 +267,7 @@ def read_responses(
             field=argument("source"),
         )
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    item = columns.pop("item", None) or ()
+    item: Any = columns.pop("item", None) or ()
     named: Any = {**columns, "item": (item,) if isinstance(item, str) else tuple(item)}
     return Origin(
         files=() if tables else tuple(Path(str(one)) for one in sources),

@@ -13,6 +13,7 @@ import polars as pl
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines import pipeline
+from merilo.baselines.answer_table import answer_table
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.estimates import Bounds, Estimate
 from merilo.baselines.pipeline import Baseline, test_items
@@ -164,6 +165,11 @@ class BaselineResult:
         `gold`, `correct`, `points`.
         """
         return self.details.consensus
+
+    @property
+    def answers(self) -> pl.DataFrame:
+        """Return every answer with its question, gold answer and points; columns as in `ANSWER_COLUMNS`."""
+        return answer_table(self.details)
 
     @property
     def annotators(self) -> pl.DataFrame:
@@ -362,11 +368,14 @@ def baseline(
         "strata": [*strata],
         **study.reading("encoding"),
         **settings.parameters(),
-        **study.reading("item", "annotator", "control", "page", "started", "submitted", "seconds", "reward"),
+        **study.reading(
+            *("item", "annotator", "control", "page", "started", "submitted", "seconds", "reward"),
+            *("score", "attempt", "attempts", "wide"),
+        ),
     }
     inputs = [*study.files, *answered, *population_files(population), *recoding_inputs(origin)]
     in_memory = population_name(population) == IN_MEMORY
-    defaults: dict[str, Json] = {**DEFAULTS, "common_items": False, "anonymise": False}
+    defaults: dict[str, Json] = {**DEFAULTS, "common_items": False, "anonymise": False, "wide": False}
     record = study.provenance("baseline", options, defaults, inputs=inputs, in_memory=in_memory)
 
     def raw() -> RawStudy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -16,6 +17,9 @@ from merilo.text import LANGUAGES, Given, Language, Text, joined
 
 #: Who answered: people without training, or experts.
 Role: TypeAlias = Literal["people", "experts"]
+
+#: A pattern of rules that speak of AI tools, for each language.
+_AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context="pattern")
 
 _PLATFORMS: Final = {
     "toloka": "Toloka",
@@ -64,8 +68,8 @@ WAYS: Final = {
     "unresolved": Way("way-0", Text("unresolved"), Text("without a consensus")),
     "each_answer": Way(
         "way-1",
-        Text("with every program as a sample, without a consensus"),
-        Text("every program counts by itself"),
+        Text("with every answer counted by itself, without a consensus"),
+        Text("every answer counts by itself"),
     ),
 }
 
@@ -133,6 +137,15 @@ class ConditionFacts:
     subset: tuple[int, int, tuple[str, ...]] | None = None
     control_share: float | None = None
     untrained: bool = False
+
+    @property
+    def ai_forbidden(self) -> bool:
+        """Whether a rule speaks of AI tools."""
+        return any(
+            re.search(_AI.in_language(language), rule.in_language(language), re.IGNORECASE)
+            for rule in self.restrictions
+            for language in LANGUAGES
+        )
 
 
 @dataclass(frozen=True, slots=True)

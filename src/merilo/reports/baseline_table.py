@@ -343,6 +343,8 @@ def _items(record: BaselineRecord) -> Iterator[Row]:
         yield Row(Text("adaptive overlap"), value, short=False)
     if record.programs:
         reason = Text("not computed: the answers are programs")
+        if record.scored:
+            reason = Text("not computed: the answers were scored elsewhere")
         yield Row(Text("agreement"), reason, short=False)
         return
     rule = majority_rule(agreement.votes_needed)

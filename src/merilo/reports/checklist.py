@@ -6,21 +6,22 @@ is left to the author.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
-from merilo.baselines.record import AssistanceRecord, BaselineRecord, CostRecord
+from merilo.baselines.record import BaselineRecord, CostRecord
+from merilo.baselines.signal_counts import signal_sentences
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import DataError
+from merilo.participation import Participation
 from merilo.records import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.baseline_facts import BaselineFacts, ConditionFacts, baseline_facts
 from merilo.reports.estimates import counted
 from merilo.reports.prose import adaptive_design, seconds, weighting
 from merilo.reports.text_escapes import latex, markdown, markdown_table, one_line
 from merilo.strict_json import Json
-from merilo.text import LANGUAGES, Money, Text, formatted, percent
+from merilo.text import Given, Money, formatted, percent
 
 #: The source of the questions.
 SOURCE: Final = (
@@ -112,9 +113,6 @@ QUESTIONS: Final = {
     "5.3": "Are the materials of the study public?",
     "5.4": "Is the code of the analysis public?",
 }
-
-#: A pattern of rules that speak of AI tools, for each language.
-_AI: Final = Text(r"chatgpt|gpt|neural|\bai\b|\bllms?\b|language model", context="pattern")
 
 #: Why a question after another has no answer of its own.
 _NONE: Final = "not applicable"
@@ -271,6 +269,8 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
             "submitted; it does not count people",
         ),
     }
+    if came := record.participation:
+        found |= _of_participation(came)
     if population := record.population:
         found["1.2.1"] = "sample", weighting(population).en
     if answers:
@@ -281,7 +281,12 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
         found |= {"2.4": ("partial", told), "2.5": ("yes", "experts skipped items that might be their own")}
     if cost.hourly is not None:
         hourly = formatted(Money(cost.hourly, cost.currency), "", "en")
-        found["2.7.1"] = hourly, "total pay by measured time"
+        least = number_at(record.parameters, "minimum_hourly")
+        low = least is not None and cost.hourly < least
+        found["2.7.1"] = (
+            hourly,
+            f"total pay by measured time{', below the minimum of the plan' if low else ''}",
+        )
     if responses.total and cost.pages:
         each = f"{round(responses.total / cost.pages, 1):g} a page on average"
         found["3.1"] = each, "control items included"
@@ -291,6 +296,24 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
         found |= {name: _OF_EVERY_PLAN[name] for name in ("3.3", "3.3.1")}
     if cost.median_seconds_per_answer is not None:
         found["5.1.3"] = seconds(cost.median_seconds_per_answer).en, "median time of an answer"
+    return found
+
+
+def _of_participation(came: Participation) -> _Answers:
+    """Say who left, who was turned away, and what people said of themselves."""
+    ends = f"{came.refusals.en} did not agree to take part, {came.failed_training} did not pass the training"
+    where = came.where_people_left.en
+    found: _Answers = {
+        "5.1.5": (came.dropouts.en, f"of those who agreed{f': {where}' if where else ''}; {ends}")
+    }
+    if came.failed_training:
+        found["2.3.2"] = came.failed_training, "did not pass the training"
+    if came.personal:
+        told = [
+            f"{Given(one.question).en} {'; '.join(f'{name.en}: {n}' for name, n in one.texts)}"
+            for one in came.personal
+        ]
+        found["5.1.1"] = " ".join(told), "people who answered a task; small counts are merged"
     return found
 
 
@@ -349,12 +372,13 @@ def _of_plan(
         **_of_training(known, plan),
         **_of_drawing(facts, plan),
         **_of_pay(facts, plan),
+        "1.9": (text_at(plan, "consent", "ethics", "en") or text_at(plan, "consent", "ethics", "ru"), ""),
         "1.10": ("yes" if day and digest else None, f"the plan was frozen on {day}, hash {digest}"),
         "2.1": ("yes" if planned else None, planned),
         "2.1.1": ("; ".join(filter(None, narrowed)) or None if kinds else None, ""),
         "3.1": (known.items_per_page and f"{known.items_per_page} a page", "control items included"),
         "5.1.2": ("yes" if files else None, files),
-        "5.1.4": _of_assistance(facts.record.assistance, forbidden=any(map(_is_about_ai, rules))),
+        "5.1.4": _of_assistance(facts.record, forbidden=known.ai_forbidden),
         "5.3": ("yes" if materials else None, materials or ""),
     }
     if asked and own:
@@ -367,7 +391,8 @@ def _of_plan(
             found["1.8.1"] = f"{margin:g} (margin for equivalence); power {power:g}", ""
     if rules:
         found["3.5"] = "partial", f"rules for people: {'; '.join(rule.en for rule in rules)}"
-        found["3.5.1"] = f"by the instruction{limit}", ""
+        seen = ", and by signals of help by AI, without consequences" if facts.record.signals else ""
+        found["3.5.1"] = f"by the instruction{limit}{seen}", ""
     if data:
         found |= {
             "5.2": ("yes", data),
@@ -425,25 +450,19 @@ def _of_pay(facts: BaselineFacts, plan: Mapping[str, Json]) -> _Answers:
     return found
 
 
-def _of_assistance(measured: Sequence[AssistanceRecord], *, forbidden: bool) -> tuple[str | None, str]:
-    """Answer whether people used AI tools, from the instruction and the answers that echo models."""
+def _of_assistance(record: BaselineRecord, *, forbidden: bool) -> tuple[str | None, str]:
+    """Answer whether people used AI tools, from the instruction, answers that echo models, and recorded signals."""
     told = [
         f"{percent(one.share, 'en')} [{percent(one.ci95.low, 'en')}, {percent(one.ci95.high, 'en')}] of the answers "
         f"echo {one.model}"
-        for one in measured
+        for one in record.assistance
         if one.share is not None and one.ci95
     ]
+    told += [text.en for text in (signal_sentences(record.signals) if record.signals else ())]
     rule = ["the instruction forbids them"] if forbidden else []
     if told:
         return f"{'forbidden, ' if forbidden else ''}measured", "; ".join([*rule, *told])
     return "forbidden, not measured" if forbidden else None, "; ".join([*rule, "their use was not checked"])
-
-
-def _is_about_ai(rule: Text) -> bool:
-    return any(
-        re.search(_AI.in_language(language), rule.in_language(language), re.IGNORECASE)
-        for language in LANGUAGES
-    )
 
 
 def _money(cost: CostRecord) -> str:

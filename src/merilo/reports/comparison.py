@@ -29,8 +29,8 @@ from merilo.baselines.verdict_scrutiny import scrutinised
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import undeclared, with_metric
+from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.items import read_split
 from merilo.models.run_folder import is_run, read_run, refuse_other_items
 from merilo.models.run_log import log_path, read_log
 from merilo.people.disagreement import Disagreement, Measure
@@ -389,6 +389,8 @@ def items_of_models(
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
     runs = [read_run(path) for path in paths if is_run(path)]
+    if data is None and not runs:
+        data = own_file(declared)
     if not runs and data is None:
         raise UsageError(
             f"without a baseline or a run, answers need {argument('data', 'FILE')}, and {argument('dataset', 'NAME')} "
@@ -396,7 +398,7 @@ def items_of_models(
         )
     if not runs:
         declared, file = declared or undeclared(), Path(str(data))
-        items = read_split(file).items
+        items = read_split(file, declared).items
         refuse_other_dataset(declared, items, shown(file))
         alone = items_without_people(items, declared, shown(file), cluster=cluster)
         return {dataset_key(alone): alone}

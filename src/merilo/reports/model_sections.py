@@ -113,7 +113,7 @@ def _assistance(crowd: StoredBaseline, model: Samples) -> tuple[AssistanceRecord
     )
     record = AssistanceRecord(
         model=found.model, share=found.share, ci95=Span.of(found.interval), annotators=found.people,
-        named=found.named, most=found.most, levels=levels,
+        named=found.named, missed=found.missed, most=found.most, levels=levels,
     )  # fmt: skip
     return record, found
 

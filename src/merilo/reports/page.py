@@ -21,15 +21,25 @@ from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.record import BaselineRecord
+from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_sentences
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
+from merilo.participation import FEWEST
 from merilo.people.audit.findings import VERDICTS
 from merilo.people.disagreement import MEASURES
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
-from merilo.reports.baseline_facts import COEFFICIENTS, REASONS, WAYS, dataset_title, sensitivity_ranges, ways
+from merilo.reports.baseline_facts import (
+    COEFFICIENTS,
+    REASONS,
+    WAYS,
+    baseline_facts,
+    dataset_title,
+    sensitivity_ranges,
+    ways,
+)
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.estimates import metric_title
 from merilo.reports.paper import arm_rows
@@ -98,6 +108,7 @@ def page(
     segments, rule = resolution(record), majority_rule(baseline.decided.votes_needed)
     rendered = environment.get_template("report.html.j2").render(
         baseline=baseline,
+        scored=record.scored,
         provenance=record.provenance,
         title=dataset_title(record, plan) or "",
         simulated=baseline.simulated,
@@ -154,12 +165,28 @@ def page(
         measure_names=MEASURES,
         scale=scale,
         echoes=echoes,
+        signals=signal_sentences(record.signals) if record.signals else (),
+        signalled=[] if record.signals is None else _with_signals(record.signals),
+        conditions=baseline_facts(record, plan).conditions,
         scale_charts={language: scale_drawing(scale, language) for language in LANGUAGES} if scale else None,
         separating=separating,
         misfits=misfits,
         standing_chart=_standing_chart(baseline, comparisons),
+        came=record.participation,
+        given=Given,
+        fewest=FEWEST,
     )
     return for_command_line(rendered)
+
+
+def _with_signals(signals: SignalsRecord) -> list[PersonSignals]:
+    """Return the annotators with something to look at, those with most such answers first."""
+
+    def count(one: PersonSignals) -> int:
+        return one.pastes + one.copies + one.returns + one.fast + one.hidden_word
+
+    found = [one for one in signals.people if count(one) or one.declared not in {None, "no"}]
+    return sorted(found, key=lambda one: (-count(one), one.annotator))[:MOST_ROWS]
 
 
 def page_charts(

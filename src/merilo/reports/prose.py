@@ -122,6 +122,9 @@ _AGGREGATION: Final[Sentences] = {
         "Every program was run in a sandbox and counts by itself, as right if it passes all tests of its "
         "problem; programs have no consensus."
     ),
+    "scored": Text(
+        "The answers were scored elsewhere: each is right or wrong and counts by itself; there is no consensus."
+    ),
     "equal": Text("A majority is at least {equal:# equal answer|# equal answers}."),
     "half": Text("A majority is more than half of the answers."),
     "left_out": Text("Items without a majority are left out of the metric."),
@@ -258,7 +261,7 @@ def paragraphs(facts: BaselineFacts) -> list[Text]:
         _told(_CONDITIONS, _condition_facts(facts)),
         _told(_CONTROLS, _control_facts(facts)),
         _told(_AGGREGATION, _aggregation_facts(facts)),
-        _agreement(facts),
+        agreement(facts),
         _results(facts),
         pay(facts.record.cost),
     )
@@ -447,7 +450,7 @@ def _control_facts(facts: BaselineFacts) -> Facts:
 def _aggregation_facts(facts: BaselineFacts) -> Facts:
     record, agreement = facts.record, facts.record.agreement
     if record.programs:
-        return {"programs": True}
+        return {"scored": True} if record.scored else {"programs": True}
     least, most = min(agreement.votes_needed, default=0), max(agreement.votes_needed, default=0)
     procedure = record.parameters.get("aggregator"), record.parameters.get("resolve")
     (way, first), *others = facts.ways.items() or [("", 0)]
@@ -472,7 +475,7 @@ def _aggregation_facts(facts: BaselineFacts) -> Facts:
     }
 
 
-def _agreement(facts: BaselineFacts) -> list[Text]:
+def agreement(facts: BaselineFacts) -> list[Text]:
     """Say how far annotators agree."""
     found = facts.record.agreement
     parts = [

@@ -64,7 +64,8 @@ def study_responses(study: str | Path | StudyFolder, *, arm: str | None = None) 
         from merilo.reports.study_programs import write_verdicts  # noqa: PLC0415 - only programs need a sandbox
 
         path = write_verdicts(folder, name, path)
-    return read_answers_table(folder, path, table.fields)
+    read = read_answers_table(folder, path, table.fields)
+    return replace(read, participation=read_imports(folder).people.get(name))
 
 
 def read_answers_table(folder: StudyFolder, path: Path, fields: Sequence[str]) -> StudyResponses:
@@ -183,7 +184,11 @@ def study_baseline(
             margin=margin,
             population=weights_file(folder, frozen) if gold else None,
             anonymise=anonymise,
-            settings=replace(frozen.settings(frozen.arms.get(name, group)), currency=group.pay.currency),
+            settings=replace(
+                frozen.settings(frozen.arms.get(name, group)),
+                currency=group.pay.currency,
+                minimum_hourly=group.pay.minimum_per_hour,
+            ),
         )
 
 

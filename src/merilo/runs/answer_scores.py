@@ -11,8 +11,9 @@ from pydantic_core import to_jsonable_python
 from merilo.answer_tables import AnswerRecord
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
-from merilo.items import Item, ItemId, read_split
+from merilo.items import Item, ItemId
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.score import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_of
@@ -219,7 +220,7 @@ def score(
     answers: Answers,
     *,
     dataset: str | Dataset,
-    data: str | Path,
+    data: str | Path | None = None,
     split: str | None = None,
     cluster: str | None = None,
     rudetox_models: str | Path | Rater | None = None,
@@ -233,7 +234,8 @@ def score(
         answers: a file of `id` and `answer`, a submission file, the log of another harness, a table of `id`
             and `answer`, or a mapping from item id to answer.
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
-        data: the items with their gold answers: JSON, JSONL or Parquet.
+        data: the items with their gold answers: JSON, JSONL or Parquet; by default, the file that the declaration
+            names.
         split: the split of the file; by default "test", or the only split.
         cluster: the field of `inputs` or `meta` that items of one cluster share, such as a text; intervals
             take clusters into account. By default, the field that the dataset declares.
@@ -259,15 +261,20 @@ def match_answers(
     answers: Answers,
     *,
     dataset: str | Dataset,
-    data: str | Path,
+    data: str | Path | None = None,
     split: str | None = None,
     cluster: str | None = None,
     replies: bool = False,
 ) -> MatchedAnswers:
     """Read answers and match them to the items of a dataset; arguments and errors as for `score`."""
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    items = read_split(Path(data), split).items
-    refuse_other_dataset(declared, items, data)
+    file = own_file(declared) if data is None else Path(data)
+    if file is None:
+        raise UsageError(
+            f"answers to {declared.title} need {argument('data', 'FILE')}, the items with gold answers"
+        )
+    items = read_split(file, declared, split).items
+    refuse_other_dataset(declared, items, file)
     if isinstance(answers, str | Path):
         sheet = read_sheet_or_log(Path(answers), declared, items, replies=replies)
     else:
@@ -282,7 +289,7 @@ def match_answers(
     if cluster is not None:
         _check_cluster(cluster, [item for item in items if item.id in found.given] or items)
     return MatchedAnswers(
-        declared, items, found, sheet.file, str(data), cluster or declared.cluster, sheet.log, strange
+        declared, items, found, sheet.file, str(file), cluster or declared.cluster, sheet.log, strange
     )
 
 

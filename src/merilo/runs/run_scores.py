@@ -9,11 +9,12 @@ from typing import Final
 
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.own_items import read_split
 from merilo.datasets.ready_items import BUNDLED
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.files import collecting_later
-from merilo.items import Item, ItemId, Split, dialogue_lengths, read_split
+from merilo.items import Item, ItemId, Split, dialogue_lengths
 from merilo.metrics.answers import Given, read_answer
 from merilo.metrics.detox import Rater, rater_of
 from merilo.metrics.score import Score
@@ -51,7 +52,7 @@ def source_of(record: DatasetRecord, data: Path | None = None) -> ItemSource:
             f"the items of {record.title} are no longer there: name their folder with {argument('data', 'DIR')}",
             file=file,
         )
-    return ItemSource(declared, record.declaration, read_split(file), file)
+    return ItemSource(declared, record.declaration, read_split(file, declared), file)
 
 
 def study_source(path: Path, datasets: Sequence[str] = ()) -> ItemSource:

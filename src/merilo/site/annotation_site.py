@@ -240,6 +240,8 @@ class AnnotationSite:
             "post": False,
             "code_form": False,
             "completion": None,
+            "declare": False,
+            "declared": False,
             "typed": "",
             "error": "",
         }

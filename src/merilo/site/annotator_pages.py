@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from secrets import token_hex
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
 from sqlalchemy import Connection
 
+from merilo.people.signals import measured
+from merilo.responses import SIGNALS
 from merilo.site import annotator_steps as steps
 from merilo.site.annotation_site import AnnotationSite, go_to, refusal_texts
-from merilo.site.annotator_steps import Participant, ShownTask
+from merilo.site.annotator_steps import Participant, SentAnswer, ShownTask
 from merilo.site.assignment import Taken
+from merilo.site.consent_facts import consent_facts, told_options
 from merilo.site.item_form import (
     LONGEST_ANSWER,
     LONGEST_COMMENT,
     answer_in,
+    asked_prompt,
     field_of,
-    is_fixed_width,
+    hidden_text,
     prompt_html,
 )
+from merilo.site.panel_codes import Completion, hand_out_completion
 from merilo.site.people_access import (
     PREVIEW,
+    PROLIFIC,
     Admission,
     admit_from_platform,
     admit_invited,
+    panel_visit,
     platform_id,
 )
 from merilo.site.served_study import ServedStudy
@@ -41,6 +49,7 @@ from merilo.site.site_requests import (
 )
 from merilo.site.visitor_limits import TooManyRequestsError
 from merilo.studies.instruction import SKIP_OWN
+from merilo.studies.plan_types import AssistancePlan
 from merilo.studies.platform_tasks import ANSWER
 from merilo.text import Language, Text, markup
 
@@ -50,7 +59,7 @@ Result = TypeVar("Result")
 Page = Literal["task", "training"]
 
 #: The pages on which a person stays when they change the language.
-_PAGES: Final = frozenset({"task", "training", "instruction", "pause"})
+_PAGES: Final = frozenset({"task", "training", "questions", "instruction", "pause"})
 
 #: The most characters of a wrong code that are shown again.
 LONGEST_TYPED: Final = 60
@@ -65,6 +74,12 @@ _NOT_TAKEN: Final = Text("The answer was not taken")
 _TRY_AGAIN: Final = Text("Check again")
 _LEFT: Final = Text("You have left the study on this device")
 _FINISHED: Final = Text("Your part is finished")
+
+#: What became of an answer, or that the task has another one.
+_Result: TypeAlias = Taken | Literal["answered_before"]
+
+#: What became of the answers of a page: the person is told the worst.
+_FROM_WORST: Final[tuple[Taken, ...]] = ("not_given", "late", "passed_on", "saved", "repeated")
 
 #: Heading, text and button of a page.
 _Notice = tuple[Text, Text, Text | str]
@@ -123,8 +138,17 @@ _WITHOUT: Final[Mapping[str, _Notice]] = {
     ),
 }
 
+_PLACE_GIVEN_UP: Final = Text(
+    "You have given up your place on Prolific, or the study's author has ended your participation."
+)
+_NEED_NOT_WAIT: Final = Text("You need not wait: your part may end here.")
+
 #: Heading and text of the page for a person who gets no more tasks, by the stage.
 _ENDED: Final[Mapping[str, tuple[Text, Text]]] = {
+    "declined": (
+        Text("You do not take part"),
+        Text("You did not agree to take part, so you get no tasks."),
+    ),
     "refused": (
         Text("Training not passed"),
         Text(
@@ -148,6 +172,7 @@ _ENDED: Final[Mapping[str, tuple[Text, Text]]] = {
     ),
 }
 
+#: What is so in every study.
 _CONSENT: Final = (
     Text(
         "You will answer tasks that language models answer too. People's answers are compared with the models' answers."
@@ -161,6 +186,23 @@ _CONSENT: Final = (
 )
 
 
+#: What the consent page says of each record of help by AI, by the plan's key.
+_RECORDED: Final = {
+    "signals": Text(
+        "Pages of tasks count pastes, copies and how often and how long you leave them, and measure when you begin to "
+        "answer and the rhythm of typing. They do not record what you type, which keys you press or what you copy. "
+        "The counts go into the published data."
+    ),
+    "hidden_text": Text("Some pages contain hidden text for AI programs; people can ignore it."),
+    "declaration": Text("At the end you can say whether you used AI. Your answer does not affect your pay."),
+}
+
+
+def recorded(plan: AssistancePlan) -> tuple[Text, ...]:
+    """Return what a study records about help by AI, in sentences for its annotators."""
+    return tuple(text for name, text in _RECORDED.items() if getattr(plan, name))
+
+
 @dataclass(frozen=True, slots=True)
 class _Before:
     """What a person has before them.
@@ -168,32 +210,38 @@ class _Before:
     Attributes:
         person: the person.
         shown: the task, or why there is none; `None` if the person is at another stage.
-        completion: the code for the platform, at the end.
+        completion: what the person gives to the platform, at the end.
     """
 
     person: Participant
     shown: ShownTask | str | None
-    completion: str | None = None
+    completion: Completion | None = None
 
 
-class _Sent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Sent:
     """A sent form.
 
     Attributes:
-        number: the number of the task.
-        answer: the answer; the mark "may be mine" if the task is skipped.
-        skipped: whether the person skips the task because they may have written it.
-        comment: the remark on the item; `None` if there is none.
+        answers: the answers that can be taken.
+        faults: number of a task of the form -> what is wrong with its answer.
         then: what the person wants next.
-        fault: what is wrong with the form; `None` if nothing is.
+        typed: whether something is typed in a field whose answer cannot be taken.
     """
 
-    number: int
-    answer: str
-    skipped: bool
-    comment: str | None
+    answers: tuple[SentAnswer, ...]
+    faults: Mapping[int, Text]
     then: str
-    fault: Text | None
+    typed: bool = False
+
+    def fault(self) -> Text | None:
+        """Return what is wrong with the form as a whole; `None` if nothing is."""
+        if len(self.faults) + len(self.answers) == 1 or not self.answers:
+            return next(iter(self.faults.values()), None)
+        saved = Text(
+            "The other answers are saved. {n:# task needs|# tasks need} an answer.", n=len(self.faults)
+        )
+        return saved if self.faults else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +314,8 @@ class _Visit:
         study, now = self.study, self.site.clock.now()
 
         def held(connection: Connection, person: Participant) -> _Before:
-            working = person.stage == "working"
-            return _Before(person, steps.task_before(connection, study, person, now) if working else None)
+            before = steps.task_before(connection, study, person, now) if person.answers_tasks else None
+            return _Before(person, before)
 
         def given(connection: Connection, person: Participant) -> _Before:
             if page == "task":
@@ -277,7 +325,7 @@ class _Visit:
 
         if page == "task":
             found = await self.look(held)
-            if found is None or found.shown is not None or found.person.stage != "working":
+            if found is None or found.shown is not None or not found.person.answers_tasks:
                 return found
         return await self.step(given)
 
@@ -286,58 +334,81 @@ class _Visit:
         page: Page,
         *,
         before: _Before | None = None,
-        fault: Text | None = None,
+        sent: _Sent | None = None,
         form: Mapping[str, Sequence[str]] | None = None,
     ) -> Response:
-        """Return the page of the task that the person has before them; after a fault, with what they typed."""
+        """Return the page of the tasks that the person has before them; after a fault, with what they typed."""
         before = before or await self.before(page)
         if before is None or before.shown is None:
             return self.go()
         study, person, shown = self.study, before.person, before.shown
         if not isinstance(shown, ShownTask):
             heading, text, button = _WITHOUT[shown]
+            texts = [text, _NEED_NOT_WAIT] if shown == "wait" and before.completion else [text]
             return self.notice(
-                heading, [text], person=person, button=button, to=f"{self.base}/task", completion=before.completion
+                heading, texts, person=person, button=button, to=f"{self.base}/task", completion=before.completion,
+                **self._declaration(person, ended=shown in {"done", "most"}),
             )  # fmt: skip
-        language, task = self.language(person), study.tasks[shown.number]
-        if fault and wants_json(self.request):
+        language, fault = self.language(person), None if sent is None else sent.fault()
+        if fault and sent and not sent.answers and wants_json(self.request):
             return JSONResponse({"error": fault.in_language(language)}, status_code=422)
-        kept = form if form is not None and field(form, "task") == task.id else {}
-        most = steps.most_places(study, person)
+        most, last = steps.most_places(study, person), shown.beside[-1].place if shown.beside else shown.place
+        done = last - 1 - len(shown.beside)
         if shown.of:
             heading, progress = Text("Training task {place} of {of}", place=shown.place, of=shown.of), None
         else:
             heading = Text("Task {place}", place=shown.place)
-            progress = Text("{done:,} done, at most {most:,} in total", done=shown.place - 1, most=most)
-        earlier = [
-            {"prompt": prompt_html(study, study.tasks[number], language), "answer": answer}
-            for number, answer in shown.earlier
-        ]
+            if shown.beside:
+                heading = Text("Tasks {first}–{last}", first=shown.place, last=last)
+            progress = Text("{done:,} done, at most {most:,} in total", done=done, most=most)
         mine = SKIP_OWN[language]
         return self.site.page(
             self.request,
             "item.html.j2",
             study=study,
             person=person,
-            status=422 if fault else 200,
+            status=422 if fault and not wants_json(self.request) else 200,
             heading=heading,
             error=fault or "",
             page=page,
             progress=progress,
-            done=shown.place - 1,
+            done=done,
             most=most,
-            fixed=is_fixed_width(task),
-            task=task,
-            field=field_of(task),
-            prompt=prompt_html(study, task, language),
             left=shown.left,
-            earlier=earlier,
+            several=bool(shown.beside),
+            items=[self._item(one, page, language, sent, form or {}) for one in (shown, *shown.beside)],
             mine=mine[0].upper() + mine[1:],
-            typed=list(kept.get("answer", ())),
-            comment=field(kept, "comment"),
             longest=LONGEST_ANSWER,
             longest_comment=LONGEST_COMMENT,
         )
+
+    def _item(
+        self,
+        shown: ShownTask,
+        page: Page,
+        language: Language,
+        sent: _Sent | None,
+        form: Mapping[str, Sequence[str]],
+    ) -> dict[str, Any]:
+        """Return one task of a page for the template; after a fault, with what the person typed."""
+        study, task = self.study, self.study.tasks[shown.number]
+        kept = _of_task(form, task.id) if task.id in form.get("task", ()) else {}
+        return {
+            "task": task,
+            "place": shown.place,
+            "field": field_of(task),
+            "asked": asked_prompt(task),
+            "prompt": prompt_html(study, task, language, with_options=False),
+            "hidden_text": hidden_text(study, task),
+            "signals": page == "task" and study.folder.plan.assistance.signals,
+            "earlier": [
+                {"prompt": prompt_html(study, study.tasks[number], language), "answer": answer}
+                for number, answer in shown.earlier
+            ],
+            "fault": sent.faults.get(shown.number, "") if sent else "",
+            "typed": list(kept.get(ANSWER, ())),
+            "comment": field(kept, "comment"),
+        }
 
     async def take(self, page: Page) -> Response:
         """Save the answer of a sent form. The next page is sent only after the answer is on the disk."""
@@ -352,41 +423,40 @@ class _Visit:
         if self.sender is not None:
             site.limits.answer(self.request, self.sender)
         sent = _sent(study, page, form)
-        if sent.fault:
-            return await self.show(page, fault=sent.fault, form=form)
+        # The script keeps what cannot be taken; without it, the page stays.
+        pauses = sent.then == "pause" and (wants_json(self.request) or not sent.typed)
+        if not sent.answers and (not pauses or len(sent.faults) == 1):
+            return await self.show(page, sent=sent, form=form)
 
-        def save(
-            connection: Connection, person: Participant
-        ) -> tuple[Taken | Literal["answered_before"], _Before | None]:
+        def save(connection: Connection, person: Participant) -> tuple[_Result, _Before | None]:
             if page == "training":
-                return steps.answer_training(
-                    connection, study, person, sent.number, sent.answer, now=now
-                ), None
-            taken = steps.save_answer(
-                connection, study, person, sent.number, sent.answer, now=now, skipped=sent.skipped, comment=sent.comment
-            )  # fmt: skip
-            if (
-                taken == "repeated"
-                and steps.first_answer(connection, study, person, sent.number) != sent.answer
+                (one,) = sent.answers
+                return steps.answer_training(connection, study, person, one.number, one.answer, now=now), None
+            taken = steps.save_answers(connection, study, person, sent.answers, now=now)
+            result = _worst(taken.values())
+            if any(
+                taken[one.number] == "repeated"
+                and steps.first_answer(connection, study, person, one.number) != one.answer
+                for one in sent.answers
             ):
                 # Not a request that was sent twice, but another answer, for example from a second tab.
                 return "answered_before", None
-            if taken not in {"saved", "repeated"} or sent.then == "pause" or not wants_json(self.request):
-                return taken, None
+            if result not in {"saved", "repeated"} or sent.then == "pause" or not wants_json(self.request):
+                return result, None
             # The script gets the next page at once. An answer to a control item may have stopped the person.
-            if sent.number >= study.rules.tests:
+            if any(one.number >= study.rules.tests for one in sent.answers):
                 person = steps.person_of(connection, study, person.id) or person
-            return taken, _next(connection, study, person, now)
+            return result, _next(connection, study, person, now)
 
-        taken, before = await self.step(save) or ("not_given", None)
+        taken, before = ("saved", None) if not sent.answers else await self.step(save) or ("not_given", None)
         if taken == "not_given":
             raise RefusedRequestError(409, "not_given")
-        if before is not None:
-            return await self.show(page, before=before)
+        if before is not None or (sent.faults and taken in {"saved", "repeated"} and not pauses):
+            return await self.show(page, before=before, sent=sent, form=form)
         if taken in {"late", "passed_on", "answered_before"}:
             return self.go(f"pause?note={taken}")
         if page == "training":
-            return self.go(f"training/{study.tasks[sent.number].id}")
+            return self.go(f"training/{study.tasks[sent.answers[0].number].id}")
         return self.go("pause" if sent.then == "pause" else "task")
 
     def _unsaved(self, form: Mapping[str, Sequence[str]], error: RefusedRequestError) -> Response:
@@ -400,7 +470,9 @@ class _Visit:
         heading, text = refusal_texts(error)
         response = self.site.page(
             self.request, "unsaved.html.j2", study=self.study, status=error.status, heading=heading, text=text,
-            answers=form.get(ANSWER, ()), comment=field(form, "comment"), to=self.request.url.path,
+            answers=[value for name in form if name.startswith(ANSWER) for value in form[name] if value],
+            comments=[value for name in form if name.startswith("comment") for value in form[name] if value],
+            to=self.request.url.path,
             kept=[(name, value) for name, values in form.items() if name != "token" for value in values],
         )  # fmt: skip
         if error.seconds is not None:
@@ -431,7 +503,6 @@ class _Visit:
             prompt=prompt_html(study, shown, self.language(person)),
             given=answer,
             right=right,
-            fixed=is_fixed_width(shown),
             program=shown.form == "program",
             known=shown.first_known if told else None,
             hint=shown.hint if told else None,
@@ -440,7 +511,7 @@ class _Visit:
     async def instruction(self) -> Response:
         """Return the instruction's page."""
         person = await self.look(lambda _, person: person)
-        if person is None or person.stage == "consent":
+        if person is None or person.stage in {"consent", "declined", "questions"}:
             return self.go()
         language = self.language(person)
         # A table scrolls in its box, also by keyboard, so that a wide one does not widen the page.
@@ -462,12 +533,21 @@ class _Visit:
         """Let somebody in whom a platform sends, or return the page of a person's stage."""
         site, study, parameters = self.site, self.study, self.request.query_params
         handed = platform_id(parameters)
-        if handed is not None and not study.by_invitation:
+        if study.preview and self.sender is None:  # whoever looks at a preview is somebody new
+            handed = handed or ("link", token_hex())
+        if handed is not None and (study.preview or not study.by_invitation):
             language = browser_language(self.request, study.languages)
             now, wait = site.clock.now(), site.limits.seconds_to_new_person(self.request)
             admitted = await site.write(
                 lambda connection: admit_from_platform(
-                    connection, study, *handed, language, now=now, new=not wait, newcomers=site.newcomers
+                    connection,
+                    study,
+                    *handed,
+                    language,
+                    now=now,
+                    visit=panel_visit(parameters),
+                    new=not wait,
+                    newcomers=site.newcomers,
                 )
             )
             if admitted is None:
@@ -476,9 +556,8 @@ class _Visit:
                 site.limits.new_person(self.request)
             return _let_in(site, self.request, admitted)
 
-        def look(connection: Connection, person: Participant) -> tuple[Participant, str | None]:
-            ended = person.stage in _ENDED and person.from_platform
-            return person, steps.hand_out_completion(connection, person) if ended else None
+        def look(connection: Connection, person: Participant) -> tuple[Participant, Completion | None]:
+            return person, _completion(connection, study, person) if person.stage in _ENDED else None
 
         found = await self.step(look)
         if found is not None:
@@ -488,20 +567,57 @@ class _Visit:
         text = Text("Open the personal link that you received, or enter its code.")
         return self.notice(Text("By invitation only"), [text], code_form=True)
 
-    def _stage(self, person: Participant, completion: str | None) -> Response:
+    def consent(self, person: Participant) -> Response:
+        """Return the consent page."""
+        facts = consent_facts(self.study, steps.most_places(self.study, person))
+        questions = len(self.study.folder.plan.demographics)
+        personal = Text(
+            "Before the tasks there {n:is|are} {n:# voluntary question|# voluntary questions} about you.",
+            n=questions,
+        )
+        return self.site.page(
+            self.request, "consent.html.j2", study=self.study, person=person, heading=Text("Consent to take part"),
+            facts=facts,
+            texts=[*_CONSENT, *recorded(self.study.folder.plan.assistance), *([personal] if questions else [])],
+        )  # fmt: skip
+
+    async def questions(self) -> Response:
+        """Return the questions about the person."""
+        person = await self.look(lambda _, person: person)
+        if person is None or person.stage != "questions":
+            return self.go()
+        return self.site.page(
+            self.request, "questions.html.j2", study=self.study, person=person, page="questions",
+            heading=Text("About you"), questions=self.study.folder.plan.demographics,
+        )  # fmt: skip
+
+    def _stage(self, person: Participant, completion: Completion | None) -> Response:
         """Return the page of a person's stage."""
         if person.stage == "consent":
-            return self.notice(
-                Text("Consent to take part"), _CONSENT, person=person, button=Text("Agree and continue"),
-                to=f"{self.base}/consent", post=True,
-            )  # fmt: skip
+            return self.consent(person)
         if person.stage in _ENDED:
             heading, text = _ENDED[person.stage]
-            return self.notice(heading, [text], person=person, completion=completion)
+            if person.stage == "excluded" and person.source == PROLIFIC:
+                text = _PLACE_GIVEN_UP
+            again = {"button": Text("Take part after all"), "to": f"{self.base}/consent"}
+            more = (
+                again
+                if person.stage == "declined"
+                else self._declaration(person, ended=person.stage == "stopped")
+            )
+            return self.notice(heading, [text], person=person, completion=completion, **more)
         page: str = person.stage
-        if page == "working":
+        if person.answers_tasks:
             page = "pause?note=start" if self.study.rules.time_limit else "task"
         return RedirectResponse(f"{self.base}/{page}", 303)
+
+    def _declaration(self, person: Participant, *, ended: bool) -> dict[str, bool]:
+        """Return whether the page asks about help by AI, and whether it thanks for the answer."""
+        asked = ended and self.study.folder.plan.assistance.declaration
+        return {
+            "declare": asked and person.declared is None,
+            "declared": asked and person.declared is not None,
+        }
 
 
 def entry_routes(site: AnnotationSite) -> APIRouter:
@@ -538,7 +654,7 @@ def _router(site: AnnotationSite) -> tuple[APIRouter, Callable[[Request], _Visit
 
 
 def annotator_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of training and items."""
+    """Return the routes of training, items and the declaration at the end."""
     router, visit = _router(site)
 
     @router.get("/task")
@@ -561,11 +677,58 @@ def annotator_routes(site: AnnotationSite) -> APIRouter:
     async def feedback(request: Request) -> Response:
         return await visit(request).feedback(request.path_params["task"])
 
+    @router.post("/declaration")
+    async def declaration(request: Request) -> Response:
+        here = visit(request)
+        said = field(await here.form(), "declared")
+        await here.step(lambda connection, person: steps.declare(connection, here.study, person, said))
+        return here.go()
+
+    return router
+
+
+def consent_routes(site: AnnotationSite) -> APIRouter:
+    """Return the routes of consent and of questions about people."""
+    router, visit = _router(site)
+
+    @router.post("/consent")
+    async def consent(request: Request) -> Response:
+        here = visit(request)
+        await here.form()
+        await here.step(lambda connection, person: steps.consent(connection, here.study, person))
+        return here.go()
+
+    @router.post("/decline")
+    async def decline(request: Request) -> Response:
+        here = visit(request)
+        await here.form()
+        await here.step(steps.decline)
+        return here.go()
+
+    @router.get("/consent")
+    async def consent_again(request: Request) -> Response:
+        here = visit(request)
+        person = await here.look(lambda _, person: person)
+        return here.consent(person) if person and person.stage == "declined" else here.go()
+
+    @router.get("/questions")
+    async def questions(request: Request) -> Response:
+        return await visit(request).questions()
+
+    @router.post("/questions")
+    async def told(request: Request) -> Response:
+        here = visit(request)
+        given = told_options(here.study, await here.form())
+        await here.step(
+            lambda connection, person: steps.tell_background(connection, here.study, person, given)
+        )
+        return here.go()
+
     return router
 
 
 def reading_routes(site: AnnotationSite) -> APIRouter:
-    """Return the routes of consent, instruction, language, breaks and media."""
+    """Return the routes of instruction, language, breaks and media."""
     router, visit = _router(site)
 
     @router.get("/")
@@ -592,13 +755,6 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         response.headers["Clear-Site-Data"] = '"storage"'  # answers that were not sent
         return response
 
-    @router.post("/consent")
-    async def consent(request: Request) -> Response:
-        here = visit(request)
-        await here.form()
-        await here.step(steps.consent)
-        return here.go()
-
     @router.get("/instruction")
     async def instruction(request: Request) -> Response:
         return await visit(request).instruction()
@@ -617,7 +773,7 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
         if person is None:
             return here.go()
         heading, text, button = _NOTES.get(request.query_params.get("note", ""), _NOTES[""])
-        to = f"{here.base}/{'task' if person.stage == 'working' else ''}"
+        to = f"{here.base}/{'task' if person.answers_tasks else ''}"
         return here.notice(heading, [text], person=person, button=button, to=to)
 
     @router.get("/media/{name}", response_class=FileResponse)
@@ -632,29 +788,72 @@ def reading_routes(site: AnnotationSite) -> APIRouter:
 
 def _next(connection: Connection, study: ServedStudy, person: Participant, now: int) -> _Before:
     """Give a person their next item, or the code for the platform at the end."""
-    if person.stage != "working":
+    if not person.answers_tasks:
         return _Before(person, None)
     found = steps.next_task(connection, study, person, now)
-    ended = found in {"done", "most"} and person.from_platform
-    return _Before(person, found, steps.hand_out_completion(connection, person) if ended else None)
+    # Somebody from a panel has to hand in the code in time, and cannot wait for tasks of others.
+    ended = found in {"done", "most"} or (
+        found == "wait" and person.source == PROLIFIC and steps.has_answered(connection, study, person)
+    )
+    return _Before(person, found, _completion(connection, study, person) if ended else None)
+
+
+def _completion(connection: Connection, study: ServedStudy, person: Participant) -> Completion | None:
+    """Return what a person gives to the platform at the end; `None` if they were invited."""
+    if not person.from_platform:
+        return None
+    return hand_out_completion(connection, study, person.id, person.source)
+
+
+def _worst(results: Iterable[Taken]) -> Taken:
+    """Return what the person is told of the answers of a page."""
+    found = set(results)
+    return next(one for one in _FROM_WORST if one in found)
+
+
+def _of_task(form: Mapping[str, Sequence[str]], task: str) -> Mapping[str, Sequence[str]]:
+    """Return the fields of one task of a form; a form with several tasks has their ids in the names."""
+    if len(form.get("task", ())) < 2:
+        return form
+    ending = f"-{task}"
+    return {name.removesuffix(ending): values for name, values in form.items() if name.endswith(ending)}
 
 
 def _sent(study: ServedStudy, page: Page, form: Mapping[str, Sequence[str]]) -> _Sent:
     """Read a sent form.
 
     Raises:
-        RefusedRequestError: the task does not belong to this page.
+        RefusedRequestError: a task does not belong to this page.
     """
-    number = study.numbers.get(field(form, "task"))
-    if number is None or (number in study.training) != (page == "training"):
+    most = 1 if page == "training" else study.rules.on_screen
+    if most == 1:  # what else a form says does not count
+        form = {**form, "task": form.get("task", ())[:1]}
+    tasks, then = list(dict.fromkeys(form.get("task", ()))), field(form, "then")
+    if not 0 < len(tasks) <= most:
         raise RefusedRequestError(409, "not_given")
-    then = field(form, "then")
-    skipped = then == "mine" and page == "task" and study.arm.skip_own
-    answer, fault = (SKIP_OWN["ru"], None) if skipped else answer_in(field_of(study.tasks[number]), form)
-    comment = field(form, "comment").replace("\r\n", "\n").replace("\0", "").strip()
-    if len(comment) > LONGEST_COMMENT:
-        fault = Text("The comment is longer than 2,000 characters. Shorten it and send it again.")
-    return _Sent(number, answer, skipped, comment or None, then, fault)
+    answers, faults, typed = [], {}, False
+    for task in tasks:
+        number, own = study.numbers.get(task), _of_task(form, task)
+        if number is None or (number in study.training) != (page == "training"):
+            raise RefusedRequestError(409, "not_given")
+        marked = then == "mine" if len(tasks) == 1 else bool(field(own, "mine"))
+        skipped = marked and page == "task" and study.arm.skip_own
+        answer, fault = (SKIP_OWN["ru"], None) if skipped else answer_in(field_of(study.tasks[number]), own)
+        comment = field(own, "comment").replace("\r\n", "\n").replace("\0", "").strip()
+        if len(comment) > LONGEST_COMMENT:
+            fault = Text("The comment is longer than 2,000 characters. Shorten it and send it again.")
+        recorded = study.folder.plan.assistance.signals and page == "task"
+        signals = measured(field(own, SIGNALS)) if recorded else None
+        if fault is None:
+            answers.append(
+                SentAnswer(
+                    number=number, answer=answer, skipped=skipped, comment=comment or None, signals=signals
+                )
+            )
+        else:
+            faults[number] = fault
+            typed |= any(value.strip() for value in own.get(ANSWER, ()))
+    return _Sent(tuple(answers), faults, then, typed)
 
 
 async def _by_code(site: AnnotationSite, request: Request, code: str) -> Response:

@@ -4,16 +4,19 @@ Every function runs inside one transaction.
 
 A person's stage says what comes next:
 
-    consent -> instruction -> training -> working
-                                 |           |
-                              refused     stopped         (and `excluded`, by the author)
+    consent -> questions -> instruction -> training -> working <-> finished
+       |                                      |           |
+    declined                               refused     stopped         (and `excluded`, by the author)
+
+Whoever has no further task is finished; if places come back and they open the page again, they go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 from sqlalchemy import (
@@ -27,13 +30,26 @@ from sqlalchemy import (
     update,
 )
 
-from merilo.site.assignment import Allocation, GivenTask, Taken, Without, below_threshold
+from merilo.people.signals import DECLARATIONS
+from merilo.site.assignment import AT_WORK, Allocation, GivenTask, Taken, Without, below_threshold
 from merilo.site.audit_log import record
-from merilo.site.people_access import completion_code
-from merilo.site.schema import ANSWERED, ERASED, OPEN, PERSON, RESPONSE, STUDY
+from merilo.site.schema import ANSWERED, BACKGROUND, ERASED, OPEN, PERSON, RESPONSE, STUDY
 from merilo.site.served_study import ServedStudy
 
-Stage: TypeAlias = Literal["consent", "instruction", "training", "working", "refused", "stopped", "excluded"]
+Stage: TypeAlias = Literal[
+    "consent",
+    "declined",
+    "questions",
+    "instruction",
+    "training",
+    "working",
+    "finished",
+    "refused",
+    "stopped",
+    "excluded",
+]
+
+_BEFORE_CONSENT: Final[tuple[Stage, ...]] = ("consent", "declined")
 
 #: A task of the training does not go back to others.
 _NEVER: Final = 2**62
@@ -51,7 +67,7 @@ class Participant:
         source: how the person came in.
         controls: answered control items.
         controls_right: correctly answered control items.
-        completion: the code for the platform; `None` until it was made.
+        declared: what they declared about help by AI; `None` if nothing.
         paused: whether the author paused the study.
     """
 
@@ -62,13 +78,18 @@ class Participant:
     source: str
     controls: int
     controls_right: int
-    completion: str | None
+    declared: str | None
     paused: bool
 
     @property
     def from_platform(self) -> bool:
         """Whether a platform sent the person; others were invited."""
         return self.source not in {"link", "expert"}
+
+    @property
+    def answers_tasks(self) -> bool:
+        """Whether the person gets tasks, if there are any."""
+        return self.stage in AT_WORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +102,7 @@ class ShownTask:
         of: how many tasks there are in the training; `None` if the number is not known.
         left: seconds until the time limit; `None` without one.
         earlier: number and answer of the earlier turns of the dialogue.
+        beside: the further tasks of the page.
     """
 
     number: int
@@ -88,6 +110,27 @@ class ShownTask:
     of: int | None = None
     left: float | None = None
     earlier: tuple[tuple[int, str], ...] = ()
+    beside: tuple[ShownTask, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentAnswer:
+    """An answer to a test or control item that a form holds.
+
+    Attributes:
+        number: the task's number.
+        answer: the answer.
+        skipped: whether the person skips the item because they may have written it; a skipped control item is
+            not judged.
+        comment: the person's remark on the item.
+        signals: signals of help by AI, as JSON.
+    """
+
+    number: int
+    answer: str
+    skipped: bool = False
+    comment: str | None = None
+    signals: str | None = None
 
 
 _PERSON: Final = select(
@@ -98,7 +141,7 @@ _PERSON: Final = select(
     PERSON.c.source,
     PERSON.c.controls,
     PERSON.c.controls_right,
-    PERSON.c.completion,
+    PERSON.c.declared,
     STUDY.c.paused,
 ).where(
     PERSON.c.id == bindparam("of_person"),
@@ -111,7 +154,7 @@ _PERSON: Final = select(
 def person_of(connection: Connection, study: ServedStudy, number: int) -> Participant | None:
     """Read a person; `None` if they are not in this study, for example after they were erased."""
     found = connection.execute(_PERSON, {"of_person": number, "of_study": study.rules.study}).first()
-    return None if found is None else Participant(*found)  # SQLite's booleans are 0 and 1
+    return None if found is None else Participant(**found._mapping)  # SQLite's booleans are 0 and 1
 
 
 def set_language(connection: Connection, person: Participant, language: str) -> None:
@@ -119,9 +162,43 @@ def set_language(connection: Connection, person: Participant, language: str) -> 
     connection.execute(update(PERSON).where(PERSON.c.id == person.id).values(language=language))
 
 
-def consent(connection: Connection, person: Participant) -> None:
+def declare(connection: Connection, study: ServedStudy, person: Participant, said: str) -> None:
+    """Record what a person declares about help by AI; the first declaration stays."""
+    if study.folder.plan.assistance.declaration and said in DECLARATIONS:
+        own = and_(PERSON.c.id == person.id, PERSON.c.declared.is_(None))
+        connection.execute(update(PERSON).where(own).values(declared=said))
+
+
+def consent(connection: Connection, study: ServedStudy, person: Participant) -> None:
     """Record that a person agreed to take part; repeated, it changes nothing."""
-    _advance(connection, person, "consent", "instruction")
+    after: Stage = "questions" if study.folder.plan.demographics else "instruction"
+    for stage in _BEFORE_CONSENT:
+        _advance(connection, person, stage, after)
+
+
+def decline(connection: Connection, person: Participant) -> None:
+    """Record that a person does not agree to take part; they may agree later."""
+    _advance(connection, person, "consent", "declined")
+
+
+def tell_background(
+    connection: Connection, study: ServedStudy, person: Participant, given: Mapping[str, int]
+) -> None:
+    """Save what a person tells about themselves; repeated, it changes nothing.
+
+    Args:
+        connection: an open transaction that writes.
+        study: the study.
+        person: the person.
+        given: name of a question -> place of the chosen option; other questions were declined.
+    """
+    if not _advance(connection, person, "questions", "instruction"):
+        return
+    rows = [
+        {"person": person.id, "question": one.name, "answer": given.get(one.name)}
+        for one in study.folder.plan.demographics
+    ]
+    connection.execute(insert(BACKGROUND), rows)
 
 
 def read_instruction(connection: Connection, study: ServedStudy, person: Participant) -> None:
@@ -219,9 +296,13 @@ def next_task(
         allocation.reinstate(person.id)
     given = allocation.give(person.id, person.seed)
     if isinstance(given, GivenTask):
+        if person.stage == "finished":
+            _advance(connection, person, "finished", "working")
         return _shown(connection, study, person, given, now)
     if excluded and given != "wait":
         _stop(connection, study, person, person.controls_right, person.controls, now=now)
+    elif given != "wait" and person.stage == "working":
+        _advance(connection, person, "working", "finished")
     return given
 
 
@@ -236,44 +317,48 @@ def save_answer(
     skipped: bool = False,
     comment: str | None = None,
 ) -> Taken:
-    """Save an answer to a test or control item.
+    """Save one answer to a test or control item; see `save_answers`."""
+    sent = SentAnswer(number=number, answer=answer, skipped=skipped, comment=comment)
+    return save_answers(connection, study, person, [sent], now=now)[number]
 
-    Stop the person if too many of their answers to control items are wrong.
+
+def save_answers(
+    connection: Connection, study: ServedStudy, person: Participant, sent: Sequence[SentAnswer], *, now: int
+) -> dict[int, Taken]:
+    """Save the answers of a page to test and control items.
+
+    Stop the person if too many of their answers to control items are wrong; the other answers of the page are saved
+    before.
 
     Args:
         connection: an open transaction that writes.
         study: the study.
         person: the person.
-        number: the task's number.
-        answer: the answer.
+        sent: the answers; they share equally the time since the page was sent or a part of it was answered.
         now: the time, in milliseconds since 1970.
-        skipped: whether the person skips the item because they may have written it; a skipped control item is
-            not judged.
-        comment: the person's remark on the item.
 
     Returns:
-        What became of the answer; see `Allocation.save`.
+        Number of a task -> what became of its answer; see `Allocation.save`.
     """
     allocation = _allocation(connection, study, person, now)
-    control = study.rules.tests <= number < study.training.start
-    right = study.is_right(number, answer) if control and not skipped else None
-    taken = allocation.save(person.id, number, answer, right=right, comment=comment)
-    if taken == "saved" and right is not None:
-        controls, correct = person.controls + 1, person.controls_right + int(right)
-        if below_threshold(study.rules, controls, correct):
-            _stop(connection, study, person, correct, controls, now=now)
+    since = allocation.page_since(person.id, [one.number for one in sent])
+    taken: dict[int, Taken] = {}
+    controls, correct = person.controls, person.controls_right
+    for one in sorted(
+        sent, key=attrgetter("number")
+    ):  # so that two processes never wait for each other's items
+        control = study.rules.tests <= one.number < study.training.start
+        right = study.is_right(one.number, one.answer) if control and not one.skipped else None
+        taken[one.number] = allocation.save(
+            person.id, one.number, one.answer, right=right, comment=one.comment, signals=one.signals,
+            since=since, among=len(sent),
+        )  # fmt: skip
+        if taken[one.number] == "saved" and right is not None:
+            controls, correct = controls + 1, correct + int(right)
+    allocation.renew(person.id)
+    if controls > person.controls and below_threshold(study.rules, controls, correct):
+        _stop(connection, study, person, correct, controls, now=now)
     return taken
-
-
-def hand_out_completion(connection: Connection, person: Participant) -> str:
-    """Return the code that a person gives to the platform; it is made once."""
-    if person.completion is not None:
-        return person.completion
-    code = completion_code()
-    connection.execute(
-        update(PERSON).where(PERSON.c.id == person.id, PERSON.c.completion.is_(None)).values(completion=code)
-    )
-    return str(connection.scalar(select(PERSON.c.completion).where(PERSON.c.id == person.id)))
 
 
 def most_tasks(study: ServedStudy) -> int:
@@ -306,6 +391,12 @@ def first_answer(connection: Connection, study: ServedStudy, person: Participant
     return connection.scalar(select(RESPONSE.c.answer).where(answered))
 
 
+def has_answered(connection: Connection, study: ServedStudy, person: Participant) -> bool:
+    """Whether a person has answered an item of the test."""
+    answered = and_(_own(study, person), RESPONSE.c.task < study.rules.tests, RESPONSE.c.state == ANSWERED)
+    return connection.execute(select(RESPONSE.c.task).where(answered).limit(1)).first() is not None
+
+
 def _has_no_limit(study: ServedStudy, person: Participant) -> bool:
     """Invited people may go on as long as there are items."""
     return not person.from_platform or study.rules.dialogues
@@ -336,7 +427,8 @@ def _shown(
         earlier = sorted(
             ((row.task, row.answer or "") for row in rows), key=lambda one: study.tasks[one[0]].turn
         )
-    return ShownTask(given.task, given.place, left=left, earlier=tuple(earlier))
+    beside = tuple(_shown(connection, study, person, one, now) for one in given.beside)
+    return ShownTask(given.task, given.place, left=left, earlier=tuple(earlier), beside=beside)
 
 
 def _stop(
@@ -357,10 +449,10 @@ def _stop(
     )
 
 
-def _advance(connection: Connection, person: Participant, before: Stage, after: Stage) -> None:
-    connection.execute(
-        update(PERSON).where(PERSON.c.id == person.id, PERSON.c.stage == before).values(stage=after)
-    )
+def _advance(connection: Connection, person: Participant, before: Stage, after: Stage) -> bool:
+    """Move a person from one stage to another; whether they were at the first one."""
+    here = update(PERSON).where(PERSON.c.id == person.id, PERSON.c.stage == before)
+    return bool(connection.execute(here.values(stage=after)).rowcount)
 
 
 def _own(study: ServedStudy, person: Participant) -> ColumnElement[bool]:

@@ -15,7 +15,9 @@ from merilo.atomic_write import guarded
 from merilo.people.platforms.export import json_text
 from merilo.people.quality.controls import ExclusionRule
 from merilo.people.reading import StudyResponses
+from merilo.people.signals import DECLARED, HIDDEN_WORD, SIGNAL_COLUMNS, unfolded
 from merilo.people.spelling import NOT_SHOWN
+from merilo.site.item_form import hidden_word
 from merilo.site.schema import ANSWERED, OWN, PERSON, RESPONSE
 from merilo.site.served_study import ServedStudy
 from merilo.strict_json import Json
@@ -23,7 +25,7 @@ from merilo.studies.collected import input_columns, read_collected
 from merilo.studies.platform_rows import as_given
 from merilo.studies.study_tasks import study_tasks
 
-#: The columns of the table.
+#: The columns of the table, before those of signals if the plan asks for them.
 COLLECTED_FIELDS: Final = (
     "study", "task", "answer", "respondent", "page", "started", "submitted", "seconds", "reward",
 )  # fmt: skip
@@ -40,12 +42,14 @@ _OF_RESPONSE: Final = {
     "answered": pl.Int64,
     "seconds": pl.Float64,
     "answer": pl.String,
+    "signals": pl.String,
 }
 _OF_PERSON: Final = {
     "pseudonym": pl.String,
     "stage": pl.String,
     "controls": pl.Int32,
     "controls_right": pl.Int32,
+    "declared": pl.String,
 }
 
 
@@ -81,23 +85,58 @@ def _with_reasons(study: ServedStudy, table: pl.DataFrame) -> pl.DataFrame:
 def table_rows(study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
     """Return answers as rows of the table, with its columns.
 
-    Each answer was sent separately, so each is a page of its own, with its exact time and its share of the pay
-    for a page. People appear by their pseudonyms.
+    Answers that were sent together are a page, with its exact time and its share of the pay for a page of the plan.
+    People appear by their pseudonyms.
     """
-    reward = answer_reward(study)
+    reward, page = answer_reward(study), ["pseudonym", "given", "answered"]
+    if study.rules.on_screen == 1:
+        page = ["pseudonym", "place"]
+    seconds = (pl.col("seconds").round(6).sum()).over(page)
+    answers = answers.with_columns(
+        first=pl.col("place").min().over(page),
+        on_page=pl.len().over(page),
+        seconds=seconds,
+        given=pl.when(pl.len().over(page) == 1)
+        .then("given")
+        .otherwise(pl.col("answered") - (1000 * seconds).round().cast(pl.Int64)),
+    )
     return answers.join(study.asked, on="task", how="left", maintain_order="left").select(
         pl.lit(study.key).alias("study"),
         pl.col("code").alias("task"),
         "answer",
         pl.col("pseudonym").alias("respondent"),
-        pl.format("{}-{}", "pseudonym", "place").alias("page"),
+        pl.format("{}-{}", "pseudonym", "first").alias("page"),
         *(
             pl.from_epoch(name, time_unit="ms").dt.to_string("%Y-%m-%dT%H:%M:%S%.3f+00:00").alias(new)
             for name, new in (("given", "started"), ("answered", "submitted"))
         ),
         pl.Series("seconds", [f"{one:.3f}" for one in answers["seconds"]], dtype=pl.String),
-        pl.lit(None if reward is None else repr(reward), dtype=pl.String).alias("reward"),
+        pl.Series(
+            "reward",
+            [None if reward is None else repr(round(n * reward, 10)) for n in answers["on_page"]],
+            dtype=pl.String,
+        ),
+        *_signals(study, answers),
     )
+
+
+def _signals(study: ServedStudy, answers: pl.DataFrame) -> list[pl.Series]:
+    """Return the columns of the signals of help by AI that the plan asks for; none if it asks for none."""
+    if not study.folder.plan.assistance:
+        return []
+    rows = []
+    for task, answer, signals, declared in answers.select(
+        "task", "answer", "signals", "declared"
+    ).iter_rows():
+        word = hidden_word(study, study.tasks[task])
+        found = {} if word is None else {HIDDEN_WORD: int(word in answer.casefold())}
+        rows.append(unfolded(signals, {**found, DECLARED: declared}))
+    return [
+        pl.Series(
+            name, [None if (value := row[name]) is None else str(value) for row in rows], dtype=pl.String
+        )
+        for name in SIGNAL_COLUMNS
+    ]
 
 
 def collected_rows(connection: Connection, study: ServedStudy, answers: pl.DataFrame) -> pl.DataFrame:
@@ -121,7 +160,8 @@ def collected_rows(connection: Connection, study: ServedStudy, answers: pl.DataF
         for task, name in connection.execute(own)
         if name in people
     ]
-    return pl.concat([rows, pl.DataFrame(marks, schema=rows.schema, orient="row")])
+    own_rows = pl.DataFrame(marks, schema=dict.fromkeys(COLLECTED_FIELDS, pl.String), orient="row")
+    return pl.concat([rows, own_rows], how="diagonal")
 
 
 def responses_of(study: ServedStudy, rows: pl.DataFrame, *, with_inputs: bool = False) -> StudyResponses:
@@ -231,8 +271,9 @@ def collect_answers(connection: Connection, study: ServedStudy) -> CollectedAnsw
     text = io.StringIO()
     # Lines end by CR LF, so that an answer with either of them is put in quotation marks.
     writer = csv.writer(text)
-    writer.writerow(COLLECTED_FIELDS)
-    writer.writerows(guarded(collected_rows(connection, study, answers)).iter_rows())
+    rows = collected_rows(connection, study, answers)
+    writer.writerow(rows.columns)
+    writer.writerows(guarded(rows).iter_rows())
     counts = _counts(answers.with_columns(n=pl.lit(1)))
     return CollectedAnswers(counts.answers, counts.people, counts.left_out, text.getvalue())
 

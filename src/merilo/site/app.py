@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from merilo.site.annotation_site import AnnotationSite
-from merilo.site.annotator_pages import annotator_routes, entry_routes, reading_routes
+from merilo.site.annotator_pages import annotator_routes, consent_routes, entry_routes, reading_routes
 from merilo.site.assignment import Allocation
 from merilo.site.author_pages import (
     author_invitation_routes,
@@ -67,6 +67,7 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     )
     app.include_router(annotator_routes(site))
     app.include_router(entry_routes(site))
+    app.include_router(consent_routes(site))
     app.include_router(reading_routes(site))
     views = AuthorViews(site)
     app.include_router(author_entry_routes(views))

@@ -17,8 +17,9 @@ leaves whom the baseline would exclude.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from operator import attrgetter
 from random import Random
 from typing import Any, Final, Literal, TypeAlias
 
@@ -26,6 +27,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Integer,
     Row,
     and_,
     bindparam,
@@ -40,6 +42,7 @@ from sqlalchemy import (
 from merilo.people.quality.controls import ExclusionRule
 from merilo.settings import AdaptiveOverlap
 from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, RETURNED, TASK, TEST
+from merilo.studies.plan_checks import LEASE_MINUTES
 
 _SCALE: Final = 2**64
 
@@ -73,6 +76,7 @@ class StudyRules:
         vote_key: a function of a task and an answer; answers with equal keys are equal votes. `None` if the
             text is no answer, such as "may be mine".
         dialogues: whether the tasks are turns of dialogues, which one person answers in order.
+        on_screen: how many tasks a page has; 1 in dialogues.
     """
 
     study: int
@@ -88,11 +92,12 @@ class StudyRules:
     threshold: float = 0.8
     time_limit: float | None = None
     grace: float = 3.0
-    lease: float = 1800.0
+    lease: float = 60.0 * LEASE_MINUTES
     adaptive: AdaptiveOverlap | None = None
     fixed: frozenset[int] = frozenset()
     vote_key: Callable[[int, str], str | None] = same_text
     dialogues: bool = False
+    on_screen: int = 1
 
     def control_at(self, seed: int, place: int) -> int | None:
         """Return the task of the control item at a place of a person's order; `None` if the place has none.
@@ -145,12 +150,13 @@ _HAS_OPEN: Final = TASK.c.open > literal_column("0")
 _IS_OPEN: Final = RESPONSE.c.state == literal_column(f"'{OPEN}'")
 
 _AT: Final = bindparam("at", type_=BigInteger)
+_SINCE: Final = bindparam("since", type_=BigInteger)
 _HELD: Final = select(
     RESPONSE.c.task, RESPONSE.c.place, RESPONSE.c.state, RESPONSE.c.given, RESPONSE.c.due, RESPONSE.c.late
 ).where(OWN, RESPONSE.c.place > 0)
 
-#: The task that a person has before them, or else their latest one; in a dialogue, the first turn that is not answered.
-_LATEST: Final = _HELD.order_by(RESPONSE.c.place.desc()).limit(1)
+#: The tasks that a person has before them are among their latest ones; in a dialogue, the first turn without an answer.
+_LATEST: Final = _HELD.order_by(RESPONSE.c.place.desc()).limit(bindparam("most", type_=Integer))
 _NEXT_TURN: Final = _HELD.where(_IS_OPEN).order_by(RESPONSE.c.place).limit(1)
 _FREE: Final = (
     select(TASK.c.number, TASK.c.dialogue)
@@ -210,13 +216,18 @@ _ANSWER: Final = (
     .values(
         state=ANSWERED,
         answered=_AT,
-        seconds=(_AT - RESPONSE.c.given) / literal_column("1000.0"),
+        seconds=(_AT - func.coalesce(_SINCE, RESPONSE.c.given))
+        / (literal_column("1000.0") * bindparam("among")),
         answer=bindparam("text"),
         right=bindparam("is_right"),
         comment=bindparam("remark"),
+        signals=bindparam("traces"),
     )
 )
 
+
+#: Stages in which a person gets tasks, if there are any.
+AT_WORK: Final = frozenset({"working", "finished"})
 
 Taken: TypeAlias = Literal["saved", "repeated", "late", "passed_on", "not_given"]
 Without: TypeAlias = Literal["done", "wait", "most"]
@@ -234,12 +245,20 @@ class GivenTask:
         place: its place in the person's order, from 1.
         given: when it was sent, in milliseconds since 1970.
         late: when the study's time limit ends; `None` without one.
+        beside: the further tasks of the page.
     """
 
     task: int
     place: int
     given: int
     late: int | None
+    beside: tuple[GivenTask, ...] = ()
+
+    @classmethod
+    def page(cls, tasks: Sequence[GivenTask]) -> GivenTask | None:
+        """Return the first task of a page with the others beside it; `None` without tasks."""
+        ordered = sorted(tasks, key=attrgetter("place"))
+        return replace(ordered[0], beside=tuple(ordered[1:])) if ordered else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,23 +278,40 @@ class Allocation:
     most: int | None = None
 
     def give(self, person: int, seed: int) -> GivenTask | Without:
-        """Give a person their next task, or again the one that they have not answered.
+        """Give a person the tasks of their next page, or again those that they have not answered.
 
         Args:
             person: the person's number.
             seed: the person's seed.
 
         Returns:
-            The task; "done" if the person can get no more, "wait" if all tasks left are with others, "most"
-            if they reached the limit of tasks.
+            The first task of the page, with the others beside it; "done" if the person can get no more, "wait" if
+            all tasks left are with others, "most" if they reached the limit of tasks.
         """
         latest = self._latest(person)
-        held = self._held(person, latest)
-        if held is not None:
-            return held
+        held = [task for one in latest if (task := self._held(person, one)) is not None]
+        if (page := GivenTask.page(held)) is not None:
+            return page
         if self.rules.dialogues:
             latest = self._latest(person)  # a dialogue that ran out of time holds later places too
-        place = latest.place + 1 if latest else 1
+        given = self._give_one(person, seed, latest[0].place + 1 if latest else 1)
+        if not isinstance(given, GivenTask) or self.rules.on_screen == 1:
+            return given
+        tasks = [given]
+        while len(tasks) < self.rules.on_screen:
+            following = self._give_one(person, seed, given.place + len(tasks))
+            if not isinstance(following, GivenTask):
+                break
+            tasks.append(following)
+        if self.rules.time_limit is not None and len(tasks) > 1:
+            times = self._times(len(tasks))
+            mine = RESPONSE.c.task.in_([one.task for one in tasks])
+            self.connection.execute(update(RESPONSE).where(self._mine(person), mine).values(times))
+            tasks = [replace(one, late=times["late"]) for one in tasks]
+        return GivenTask.page(tasks) or given
+
+    def _give_one(self, person: int, seed: int, place: int) -> GivenTask | Without:
+        """Give a person the task of a place in their order."""
         if self.most is not None and place > self.most:
             return "most"
         control = self.rules.control_at(seed, place)
@@ -286,23 +322,49 @@ class Allocation:
             task, dialogue = found
             if dialogue:
                 if self._hold_dialogue(person, dialogue, place):
-                    return self._held(person, self._latest(person)) or "wait"
+                    return self._held(person, self._latest(person)[0]) or "wait"
             elif self.connection.execute(_TAKE, self._task(task)).rowcount:
                 return self._send(person, task, place)
         return "wait" if self._held_by_others(person) else "done"
 
     def before(self, person: int) -> GivenTask | None:
-        """Return the task that a person has before them, without changing anything.
+        """Return the tasks that a person has before them, without changing anything.
 
         `None` if `give` has to be asked.
         """
-        latest = self._latest(person)
-        if latest is None or latest.state != OPEN or latest.given is None or self._is_over(latest):
+        return GivenTask.page([
+            GivenTask(one.task, one.place, one.given, one.late)
+            for one in self._latest(person)
+            if one.state == OPEN and one.given is not None and not self._is_over(one)
+        ])  # fmt: skip
+
+    def page_since(self, person: int, tasks: Sequence[int]) -> int | None:
+        """Return when a person sent the last answers of the page of some tasks; `None` before the first ones."""
+        if self.rules.on_screen == 1:
             return None
-        return GivenTask(latest.task, latest.place, latest.given, latest.late)
+        of_page = select(RESPONSE.c.given).where(self._mine(person), RESPONSE.c.task.in_(tasks))
+        here = and_(self._mine(person), RESPONSE.c.given.in_(of_page), RESPONSE.c.task.not_in(tasks))
+        since: int | None = self.connection.scalar(select(func.max(RESPONSE.c.answered)).where(here))
+        return since
+
+    def renew(self, person: int) -> None:
+        """Let a person who has answered a part of a page keep its other tasks for the time of a lease."""
+        if self.rules.on_screen > 1 and self.rules.time_limit is None:
+            kept = and_(self._mine(person), _IS_OPEN, RESPONSE.c.due >= self.now)
+            due = self.now + round(1000 * self.rules.lease)
+            self.connection.execute(update(RESPONSE).where(kept).values(due=due))
 
     def save(
-        self, person: int, task: int, answer: str, *, right: bool | None = None, comment: str | None = None
+        self,
+        person: int,
+        task: int,
+        answer: str,
+        *,
+        right: bool | None = None,
+        comment: str | None = None,
+        signals: str | None = None,
+        since: int | None = None,
+        among: int = 1,
     ) -> Taken:
         """Save an answer, once.
 
@@ -312,6 +374,9 @@ class Allocation:
             answer: the answer.
             right: whether the answer to a control item is right; `None` if it is not judged.
             comment: the person's remark on the item.
+            signals: signals of help by AI, as JSON.
+            since: when the time of the answer began. Default: when the task was sent.
+            among: the number of answers that share this time equally, because they are sent together.
 
         Returns:
             "saved"; "repeated" if the task was answered before (the first answer stays); "late" after the
@@ -319,7 +384,16 @@ class Allocation:
             person never had it.
         """
         own = self._one(person, task)
-        values = {**own, "at": self.now, "text": answer, "is_right": right, "remark": comment}
+        values = {
+            **own,
+            "at": self.now,
+            "text": answer,
+            "is_right": right,
+            "remark": comment,
+            "traces": signals,
+            "since": since,
+            "among": among,
+        }
         if not self.connection.execute(_ANSWER, values).rowcount:
             refused = self._why_not(self.connection.execute(select(RESPONSE).where(ONE), own).first())
             if refused is not None:
@@ -428,16 +502,16 @@ class Allocation:
     def _one(self, person: int, task: int) -> dict[str, int]:
         return {"of_study": self.rules.study, "of_person": person, "of_task": task}
 
-    def _latest(self, person: int) -> Row[*tuple[Any, ...]] | None:
-        """Return the latest task of a person; in a dialogue, the first turn that is not answered."""
+    def _latest(self, person: int) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return a person's latest tasks, as many as a page has; in a dialogue, the first turn that is not answered."""
         own = self._own(person)
         if self.rules.dialogues and (turn := self.connection.execute(_NEXT_TURN, own).first()) is not None:
-            return turn
-        return self.connection.execute(_LATEST, own).first()
+            return [turn]
+        return self.connection.execute(_LATEST, {**own, "most": self.rules.on_screen}).all()
 
-    def _held(self, person: int, latest: Row[*tuple[Any, ...]] | None) -> GivenTask | None:
-        """Return the task that a person has before them, or the next turn of their dialogue, whose time starts now."""
-        if latest is None or latest.state != OPEN:
+    def _held(self, person: int, latest: Row[*tuple[Any, ...]]) -> GivenTask | None:
+        """Return a task that a person has before them, or the next turn of their dialogue, whose time starts now."""
+        if latest.state != OPEN:
             return None
         if latest.given is None or latest.due is None:
             times = self._times()
@@ -466,10 +540,11 @@ class Allocation:
         self.connection.execute(_SEND, {**sent, **times})
         return GivenTask(task, place, self.now, times["late"])
 
-    def _times(self) -> dict[str, int | None]:
-        """Return when a task is sent, when it goes back to others, and when the time limit ends."""
+    def _times(self, tasks: int = 1) -> dict[str, int | None]:
+        """Return when the tasks of a page are sent, when they go back to others, and when their time limit ends."""
         limit = self.rules.time_limit
-        due = self.now + round(1000 * (self.rules.lease if limit is None else limit + self.rules.grace))
+        seconds = self.rules.lease if limit is None else tasks * limit + self.rules.grace
+        due = self.now + round(1000 * seconds)
         return {"given": self.now, "due": due, "late": None if limit is None else due}
 
     def _expire(self, person: int, task: int) -> None:
@@ -494,7 +569,7 @@ class Allocation:
             return "late"
         test = found.task < self.rules.tests
         stage = self.connection.scalar(select(PERSON.c.stage).where(PERSON.c.id == found.person))
-        if found.state != EXPIRED or self.rules.dialogues or stage != "working":
+        if found.state != EXPIRED or self.rules.dialogues or stage not in AT_WORK:
             return "passed_on"
         if test and not self.connection.execute(_TAKE, self._task(found.task)).rowcount:
             return "passed_on"

@@ -21,7 +21,19 @@ from merilo.site.answer_export import moment
 from merilo.site.assignment import Allocation
 from merilo.site.audit_log import Actor, Deed, LoggedEvent, events, record
 from merilo.site.people_access import new_invitation
-from merilo.site.schema import ANSWERED, ERASED, EVENT, INVITATION, OPEN, PERSON, RESPONSE, RETURNED, STUDY
+from merilo.site.schema import (
+    ANSWERED,
+    BACKGROUND,
+    BONUS,
+    ERASED,
+    EVENT,
+    INVITATION,
+    OPEN,
+    PERSON,
+    RESPONSE,
+    RETURNED,
+    STUDY,
+)
 from merilo.site.served_study import ServedStudy
 
 #: The most characters of a reason.
@@ -209,11 +221,15 @@ class AuthorActions:
             theirs = or_(theirs, and_(self._invitations, INVITATION.c.name == name))
         self.connection.execute(delete(INVITATION).where(theirs))
         self._erase_from_log(name, person.id)
+        paid = and_(BONUS.c.study == self.study.rules.study, BONUS.c.session == person.session)
+        self.connection.execute(update(BONUS).where(paid).values(session=ERASED))
         self._change(
             person.id,
             pseudonym=f"{ERASED}-{secrets.token_hex(5)}",
             source=ERASED,
             external=None,
+            session=None,
+            panel=None,
             stage=ERASED,
             reason=None,
             before=None,
@@ -225,7 +241,9 @@ class AuthorActions:
             trained=0,
             trained_right=0,
             completion=None,
+            declared=None,
         )
+        self.connection.execute(delete(BACKGROUND).where(BACKGROUND.c.person == person.id))
         self.record("erased", answers=answers)
         return Change(changed=True, answers=answers, places=places)
 

@@ -29,6 +29,7 @@ from merilo.site.collected_figures import estimate_so_far
 from merilo.site.database import drop_remnants
 from merilo.site.overview_texts import CHART, overview_texts, people_columns, sorted_people
 from merilo.site.people_access import LONGEST_ID, domains_of, new_code
+from merilo.site.people_counts import count_people, people_table
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import RefusedRequestError, field, form_of
 from merilo.text import Text
@@ -140,6 +141,12 @@ def author_table_routes(views: AuthorViews) -> APIRouter:
         study = site.study(key)
         made = await site.read(lambda connection: collect_answers(connection, study))
         return await table(request, study, "answers", "answers_exported", made.table)
+
+    @router.get("/people.csv", response_class=Response)
+    async def people(request: Request, key: str) -> Response:
+        study, now = site.study(key), site.clock.now()
+        came = await site.read(lambda connection: count_people(connection, study, now))
+        return await table(request, study, "people", "counts_exported", people_table(study, came))
 
     @router.get("/comments.csv", response_class=Response)
     async def comments(request: Request, key: str) -> Response:

@@ -178,6 +178,7 @@ class PersonFigures:
     Attributes:
         person: the row of the table `person`.
         answers: answers to items of the test, without skipped ones.
+        tasks: all answers, those to control items too.
         skipped: skipped items of the test.
         median_seconds: the median time of an answer; `None` without answers.
         agreement: the mean share of the others who gave the same answer; `None` if nobody else answered the same items.
@@ -189,6 +190,7 @@ class PersonFigures:
 
     person: Row[Any]
     answers: int
+    tasks: int
     skipped: int
     median_seconds: float | None
     agreement: float | None
@@ -351,6 +353,7 @@ def _people(
             PersonFigures(
                 person=person,
                 answers=own["answers"],
+                tasks=own["all"],
                 skipped=own["skipped"],
                 median_seconds=seconds.get(name),
                 agreement=share,

@@ -14,9 +14,12 @@ from merilo.text import Language, Money, Text, formatted, joined
 #: What a person does now.
 STAGES: Final[Mapping[str, Text]] = {
     "consent": Text("has not agreed yet"),
+    "declined": Text("did not agree"),
+    "questions": Text("answers questions about themselves"),
     "instruction": Text("reads the instruction"),
     "training": Text("in training"),
     "working": Text("answers tasks"),
+    "finished": Text("finished"),
     "refused": Text("did not pass the training"),
     "stopped": Text("stopped because of control items"),
     "excluded": Text("excluded"),
@@ -25,9 +28,12 @@ STAGES: Final[Mapping[str, Text]] = {
 #: How many people are at a stage, in the order in which people pass the stages.
 _AT_STAGE: Final[Mapping[str, Text]] = {
     "consent": Text("have not agreed yet: {n:,}"),
+    "declined": Text("did not agree: {n:,}"),
+    "questions": Text("telling about themselves: {n:,}"),
     "instruction": Text("reading the instruction: {n:,}"),
     "training": Text("in training: {n:,}"),
     "working": Text("answering: {n:,}"),
+    "finished": Text("finished: {n:,}"),
     "refused": Text("did not pass the training: {n:,}"),
     "stopped": Text("stopped: {n:,}"),
     "excluded": Text("excluded: {n:,}"),
@@ -90,8 +96,10 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
     paid, kept, agreement = found.paid, found.collected, found.agreement
     undecided = Text("the plan does not state the pay")
 
-    def money(amount: float | None, without: Text) -> Text | Money:
-        return without if amount is None else Money(amount, figures.currency)
+    def money(amount: float | None, without: Text, share: float = 0.0) -> Text | Money:
+        return without if amount is None else Money(amount * (1 + share), figures.currency)
+
+    commission, came = figures.commission or 0.0, figures.participation
 
     texts: dict[str, object] = {
         "answered": Text(
@@ -101,6 +109,12 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
         "in_hand": Text("{n:,}", n=counts.in_hand),
         "rate": _rate(figures),
         "end": _end(figures),
+        "end_range": _end_range(figures),
+        "final_cost": money(figures.final_pay, undecided, commission),
+        "planned_cost": ""
+        if figures.planned_pay is None
+        else Text("by the plan, {cost}", cost=money(figures.planned_pay, undecided, commission)),
+        "assumed": _assumed(figures),
         "alpha": _NO_AGREEMENT[agreement.why]
         if agreement.alpha is None
         else Text("{value:.3f}", value=agreement.alpha),
@@ -135,6 +149,10 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
         else money(left.pay, undecided),
         "remaining_hours": _NONE_YET if left.hours is None else duration(left.hours),
         "people": _people(figures),
+        "refusals": came.refusals,
+        "dropouts": came.dropouts,
+        "where_left": came.where_people_left,
+        "low_pay": _low_pay(paid.hourly if paid else None, figures),
         "flagged": Text("{n:,}", n=figures.flagged),
         "chart_text": Text(
             "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The "
@@ -147,16 +165,28 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
     return {**shown, "share": f"{done:.4f}", "points": chart_points(figures)}
 
 
+def _low_pay(hourly: float | None, figures: StudyFigures) -> Text | str:
+    """A warning if the measured pay of an hour is below the plan's minimum."""
+    least = figures.minimum_hourly
+    if hourly is None or least is None or hourly >= least:
+        return ""
+    return Text("below the minimum of the plan, {least}", least=Money(least, figures.currency))
+
+
 def _rate(figures: StudyFigures) -> Text:
     rate = figures.rate
     if rate is None:
-        return Text("not known yet: fewer than 10 answers in the last hour")
+        return Text("not known yet: it takes 10 answers and 10 minutes")
     return Text(
-        "{rate:,.0f} an hour ({n:,} {n:answer|answers} in the last {minutes:.0f} min)",
+        "{rate:,.0f} an hour ({n:,} {n:answer|answers} in the last {time})",
         rate=rate.per_hour,
         n=rate.answers,
-        minutes=rate.minutes,
+        time=_past(rate.minutes),
     )
+
+
+def _past(minutes: float) -> Text:
+    return Text("{n:,} min", n=round(minutes)) if minutes < 100 else duration(minutes / 60)
 
 
 def _end(figures: StudyFigures) -> Text:
@@ -168,13 +198,36 @@ def _end(figures: StudyFigures) -> Text:
         return Text("cannot be told yet: the speed is not known")
     if figures.end is None:
         return Text("cannot be told: the speed varies too much")
-    expected, low, high = map(duration, figures.end)
-    return Text(
-        "in {expected}, if people go on as in this time; by the variation of the speed, between {low} and {high}",
-        expected=expected,
-        low=low,
-        high=high,
-    )
+    return Text("in {expected}", expected=duration(figures.end[0]))
+
+
+def _end_range(figures: StudyFigures) -> Text | str:
+    if figures.end is None:
+        return ""
+    _, low, high = map(duration, figures.end)
+    return Text("by the variation of the speed, between {low} and {high}", low=low, high=high)
+
+
+def _assumed(figures: StudyFigures) -> Text:
+    """What the end and the final cost assume."""
+    parts = []
+    if figures.end is not None and figures.rate is not None:
+        time = _past(figures.rate.minutes)
+        parts.append(Text("The end assumes that answers go on coming as in the last {time}.", time=time))
+    if figures.final_pay is not None:
+        parts.append(
+            Text(
+                "The cost is the pay for all answers until now and, by the plan, for {n:,} more.",
+                n=figures.more,
+            )
+        )
+        parts.append(
+            Text("The platform's commission is not in it.")
+            if figures.commission is None
+            else Text("The platform's commission of {share:%} is in it.", share=figures.commission)
+        )
+    parts.append(Text("Nobody else is assumed to be stopped or excluded."))
+    return joined(parts)
 
 
 def _people(figures: StudyFigures) -> Text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -33,12 +33,18 @@ class NewPeople:
         return secrets.randbits(62)
 
 
+#: Prolific's name in the database.
+PROLIFIC: Final = "prolific"
+
 #: Parameters of an address that hand over a person's id -> the platform's name in the database.
 PLATFORM_IDS: Final[Mapping[str, str]] = {
-    "PROLIFIC_PID": "prolific",
+    "PROLIFIC_PID": PROLIFIC,
     "workerId": "mturk",
     "worker_id": "platform",
 }
+
+#: Parameters of an address that name a visit on a panel -> columns of the table `person`.
+_VISIT: Final[Mapping[str, str]] = {"SESSION_ID": "session", "STUDY_ID": "panel"}
 
 #: The longest id that a platform may hand over.
 LONGEST_ID: Final = 200
@@ -188,6 +194,7 @@ def admit_from_platform(
     language: Language,
     *,
     now: int,
+    visit: Mapping[str, str] | None = None,
     new: bool = True,
     newcomers: NewPeople = _DRAWN,
 ) -> Admission | None:
@@ -200,6 +207,7 @@ def admit_from_platform(
         external: the person's id there.
         language: the language of the browser.
         now: the time, in milliseconds since 1970.
+        visit: the visit on a panel, as `panel_visit` reads it.
         new: whether somebody may come in for the first time.
         newcomers: draws the pseudonym and the seed of a new person.
 
@@ -213,12 +221,12 @@ def admit_from_platform(
         PERSON.c.study == study.rules.study, PERSON.c.source == source, PERSON.c.external == external
     )
     found = connection.scalar(query)
-    if found is not None:
-        return Admission(study.rules.study, found)
-    if not new:
+    if found is None and not new:
         return None
-    person = _new_person(connection, study, source, external, language, newcomers=newcomers, now=now)
-    return Admission(study.rules.study, person, new=True)
+    person = found or _new_person(connection, study, source, external, language, newcomers=newcomers, now=now)
+    if visit:
+        connection.execute(update(PERSON).where(PERSON.c.id == person).values(**visit))
+    return Admission(study.rules.study, person, new=found is None)
 
 
 def platform_id(parameters: Mapping[str, str]) -> tuple[str, str] | None:
@@ -236,11 +244,23 @@ def platform_id(parameters: Mapping[str, str]) -> tuple[str, str] | None:
     """
     if parameters.get("assignmentId") == PREVIEW:
         return None
-    for name, source in PLATFORM_IDS.items():
-        value = parameters.get(name, "").replace("\0", "").strip()
-        if value:
-            return source, value[:LONGEST_ID]
-    return None
+    return next(((PLATFORM_IDS[name], value) for name, value in _ids(parameters, PLATFORM_IDS)), None)
+
+
+def panel_visit(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Read the ids of a visit from a panel that the address hands over: columns of the table `person`.
+
+    Example:
+        >>> panel_visit({"PROLIFIC_PID": "5f3a", "STUDY_ID": "61d0", "SESSION_ID": "62c1"})
+        {'session': '62c1', 'panel': '61d0'}
+    """
+    return {_VISIT[name]: value for name, value in _ids(parameters, _VISIT)}
+
+
+def _ids(parameters: Mapping[str, str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        if value := parameters.get(name, "").replace("\0", "").strip():
+            yield name, value[:LONGEST_ID]
 
 
 def completion_code() -> str:

@@ -80,6 +80,8 @@ PERSON: Final = Table(
         "source", String(16), nullable=False
     ),  # how they came in: link, code, expert, or the platform's name
     Column("external", Text),  # their id there; null after they are erased
+    Column("session", Text),  # the id of their latest visit from a panel, which the panel pays
+    Column("panel", Text),  # the id of the study there that sent them
     Column("stage", String(12), nullable=False),
     Column("reason", Text),  # why they were stopped or excluded
     Column("before", String(12)),  # the stage before they were excluded, to which they return
@@ -91,6 +93,9 @@ PERSON: Final = Table(
     Column("trained", Integer, nullable=False, server_default=text("0")),  # training items answered
     Column("trained_right", Integer, nullable=False, server_default=text("0")),
     Column("completion", String(24)),  # the code that a platform pays for
+    Column(
+        "declared", String(4)
+    ),  # whether they used AI, as they declared at the end; null if they did not say
     UniqueConstraint("study", "pseudonym"),
     UniqueConstraint("study", "source", "external", name="uq_person_external"),
 )
@@ -122,6 +127,7 @@ RESPONSE: Final = Table(
     Column("answer", Text),
     Column("right", Boolean),  # of a control or training item
     Column("comment", Text),
+    Column("signals", Text),  # of help by AI, as JSON; null if the page sent none
     UniqueConstraint("study", "person", "place", name="uq_response_place"),
     # Few tasks are open at a time, however many were answered.
     Index(
@@ -132,6 +138,38 @@ RESPONSE: Final = Table(
         postgresql_where=text("state = 'open'"),
     ),
     Index("ix_response_task", "task", "study"),  # not by study: SQLite would take it for open tasks too
+)
+
+#: The study on a panel such as Prolific that sends people to a group of annotators.
+PANEL: Final = Table(
+    "panel",
+    METADATA,
+    Column("study", ForeignKey("study.id"), primary_key=True, autoincrement=False),
+    Column("external", String(64), nullable=False),  # its id there
+    Column("codes", Text, nullable=False),  # the completion codes as JSON
+    Column("created", BigInteger, nullable=False),
+)
+
+#: Bonuses that a panel was asked to pay; written before it is asked, so that none is paid twice.
+BONUS: Final = Table(
+    "bonus",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("study", ForeignKey("study.id"), nullable=False),
+    Column("session", Text, nullable=False),  # the visit that is paid
+    Column("cents", Integer, nullable=False),
+    Column("payment", String(64), nullable=False),  # the id of the payment there, which has several bonuses
+    Column("asked", BigInteger, nullable=False),
+    Index("ix_bonus_study", "study"),
+)
+
+#: What people say of themselves before they begin, apart from their answers to tasks.
+BACKGROUND: Final = Table(
+    "background",
+    METADATA,
+    Column("person", ForeignKey("person.id"), primary_key=True, autoincrement=False),
+    Column("question", String(40), primary_key=True),
+    Column("answer", SmallInteger),  # the place of the option in the plan, from 0; null if they declined
 )
 
 #: Links and codes that let somebody in: only their hashes are kept.

@@ -19,7 +19,7 @@ import polars as pl
 from sqlalchemy import Connection, insert, select
 
 from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, InputError, UsageError, argument
+from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.squad import alternatives, f1_points
 from merilo.people.platforms.export import json_text
@@ -30,7 +30,7 @@ from merilo.site.schema import FOREIGN, OWN, STUDY, TASK
 from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
-from merilo.studies.study_folder import StudyFolder, changes_since_freeze, read_frozen
+from merilo.studies.study_folder import StudyFolder, refuse_changed
 from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, needs_fixed_overlap, study_tasks
 from merilo.text import Language
 from merilo.wording import listed
@@ -55,6 +55,7 @@ class ServedStudy:
         lengths: characters of the input texts of every test and control item.
         types: number of an item of the test -> the type of the question in an exam, as the baseline finds it;
             of a control item, if it is among the inputs.
+        preview: whether the author looks at the study and nothing is kept.
     """
 
     key: str
@@ -67,6 +68,7 @@ class ServedStudy:
     secret: bytes
     lengths: tuple[int, ...] = ()
     types: Mapping[int, str] = field(default_factory=dict)
+    preview: bool = False
 
     @property
     def path(self) -> str:
@@ -161,6 +163,8 @@ class ServedStudy:
         ]  # fmt: skip
         if self.arm.domain is not None:
             decided.append([task.domain for task in self.tasks])
+        if self.arm.items_on_screen > 1:
+            decided.append(self.arm.items_on_screen)
         if self.arm.adaptive is not None:
             decided.append(str(AdaptiveDesign(self.arm.adaptive, plan.seed)))
         return sha256(json.dumps(decided).encode()).hexdigest()
@@ -241,18 +245,20 @@ class ServedStudy:
         return key_of(self.declared)
 
 
-def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
+def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> ServedStudy:
     """Read a group of annotators of a frozen study.
 
     Args:
         folder: the study.
         arm: the group's name in the plan.
+        preview: whether the author looks at the study and nothing is kept; then it need not be frozen.
 
     Raises:
         DataError: the study has no items, or it was changed after the freeze.
         InputError: the study is not frozen, or a file of it cannot be read.
     """
-    _refuse_changed(folder)
+    if not preview:
+        refuse_changed(folder)
     plan = folder.plan
     items = [one.item for one in folder.items()]
     made = study_tasks(folder, author_field=author_field(items), domain_field=plan.arms[arm].domain)
@@ -279,6 +285,7 @@ def load_study(folder: StudyFolder, arm: str) -> ServedStudy:
         secret=made.ids.key,
         lengths=tuple(map(_length, (*items, *controls))),
         types={number: kind for number, kind in enumerate(types) if kind is not None},
+        preview=preview,
     )  # fmt: skip
 
 
@@ -356,6 +363,7 @@ def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: Callable[[int, str], 
         fixed=fixed,
         vote_key=votes,
         dialogues=any(task.dialogue for task in made.tests),
+        on_screen=1 if any(task.dialogue for task in made.tests) else arm.items_on_screen,
     )
 
 
@@ -373,21 +381,6 @@ def _instruction(
         mine=SKIP_OWN[language] if group.skip_own else "",
     )
     return instruction_body(page)
-
-
-def _refuse_changed(folder: StudyFolder) -> None:
-    if read_frozen(folder.path) is None:
-        raise InputError(
-            "the plan is not frozen, and answers are collected only for a frozen plan: run 'merilo study freeze' first",
-            file=folder.path,
-        )
-    changes = [change for change in changes_since_freeze(folder.path) if change.decision]
-    if changes:
-        more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
-        raise DataError(
-            f"the study was changed after the freeze: {changes[0]}{more}; restore it, or make a new study",
-            file=folder.path,
-        )
 
 
 #: Rows of one statement.

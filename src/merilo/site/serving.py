@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -40,6 +41,7 @@ from merilo.site.database import (
     snapshot,
     writing,
 )
+from merilo.site.people_counts import count_people, people_table
 from merilo.site.served_study import ServedStudy, load_study, register
 from merilo.studies.study_export import arm_of
 from merilo.studies.study_folder import open_study
@@ -56,6 +58,7 @@ def serve_study(
     proxy: str = "",
     address: str | None = None,
     database: str | None = None,
+    preview: bool = False,
     started: Callable[[str, list[ServedStudy]], None] = lambda _address, _studies: None,
     password_made: Callable[[str], None] = lambda _password: None,
 ) -> None:
@@ -71,6 +74,7 @@ def serve_study(
         address: the public address of the site. Requests that name another host are refused, except by an address
             of IP, `localhost` and the computer's name.
         database: the database's address. Default: `site.db` in the folder of the only study.
+        preview: whether the author looks at the study and nothing is kept; then it need not be frozen.
         started: called with the site's address and the groups when the server accepts connections and an
             interrupt stops it.
         password_made: called before, with the password of the author's pages, if there was none and the
@@ -83,7 +87,8 @@ def serve_study(
         InputError: a study is not frozen, or the database cannot be opened.
     """
     trusted, public_name = _proxies(proxy), _name_of(address)
-    with opened_studies(study, database, *further) as (engine, studies), _listening(host, port) as listener:
+    opened = opened_studies(study, database, *further, preview=preview)
+    with opened as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
             clock, key = site_clock(connection), cookie_key(connection)
             made = ensure_password(connection, clock.now())
@@ -142,6 +147,29 @@ def serve_study(
             Server(settings).run(sockets=[listener])
         except KeyboardInterrupt:  # the server has ended its requests and its writer before
             return
+
+
+def preview_study(
+    study: Path,
+    *,
+    port: int = 0,
+    started: Callable[[str, list[ServedStudy]], None] = lambda _address, _studies: None,
+) -> None:
+    """Let the author take part in a study, frozen or not, on a site whose database is deleted at the end.
+
+    Args:
+        study: the study's folder.
+        port: the port; 0 takes a free one.
+        started: called with the site's address and the groups.
+
+    Raises:
+        UsageError: the port is in use.
+        InputError: a file of the study cannot be read.
+        DataError: the study has no items, or one that cannot be rendered.
+    """
+    with TemporaryDirectory(prefix="merilo-preview-") as folder:
+        database = f"sqlite:///{folder}/preview.db"
+        serve_study(study, port=port, database=database, preview=True, started=started)
 
 
 def set_site_password(
@@ -225,7 +253,7 @@ def invite_to_site(
             such group or domain.
     """
     plan = open_study(study).plan
-    with _opened_arm(study, arm or ("experts" if experts and "experts" in plan.arms else None), database) as (
+    with opened_arm(study, arm or ("experts" if experts and "experts" in plan.arms else None), database) as (
         engine,
         served,
     ):
@@ -303,8 +331,23 @@ def collect_site(study: Path, *, arm: str | None = None, database: str | None = 
     Raises:
         UsageError: the plan has no such group.
     """
-    with _opened_arm(study, arm, database) as (engine, served), snapshot(engine) as connection:
+    with opened_arm(study, arm, database) as (engine, served), snapshot(engine) as connection:
         return collect_answers(connection, served)
+
+
+def collect_people(study: Path, *, arm: str | None = None, database: str | None = None) -> str:
+    """Collect the counts of a group's people as the table that `merilo study import` reads.
+
+    Args:
+        study: the study's folder.
+        arm: the group of annotators. Default: `people`, or the only group.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: the plan has no such group.
+    """
+    with opened_arm(study, arm, database) as (engine, served), snapshot(engine) as connection:
+        return people_table(served, count_people(connection, served, site_clock(connection).now()))
 
 
 def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None:
@@ -325,16 +368,16 @@ def back_up_site(study: Path, out: Path, *, database: str | None = None) -> None
 
 @contextmanager
 def opened_studies(
-    study: Path, database: str | None, *further: Path
+    study: Path, database: str | None, *further: Path, preview: bool = False
 ) -> Iterator[tuple[Engine, list[ServedStudy]]]:
-    """Open the database, with all groups of frozen studies registered in it."""
+    """Open the database, with all groups of frozen studies registered in it; for a preview, not frozen ones too."""
     if further and not (database or os.environ.get(DATABASE_VARIABLE)):
         raise UsageError(
             f"several studies need one database: give {argument('database')}, because site.db in a "
             "study's folder is for that study alone"
         )
     folders = [open_study(one) for one in (study, *further)]
-    loaded = [load_study(folder, arm) for folder in folders for arm in folder.plan.arms]
+    loaded = [load_study(folder, arm, preview=preview) for folder in folders for arm in folder.plan.arms]
     _refuse_repeated(loaded)
     engine = open_database(database_url(folders[0].path, database))
     try:
@@ -347,8 +390,8 @@ def opened_studies(
 
 
 @contextmanager
-def _opened_arm(study: Path, arm: str | None, database: str | None) -> Iterator[tuple[Engine, ServedStudy]]:
-    """Open the database of a study, and one of its groups."""
+def opened_arm(study: Path, arm: str | None, database: str | None) -> Iterator[tuple[Engine, ServedStudy]]:
+    """Open the database of a study, and one of its groups: `people` by default, or the only one."""
     name, _ = arm_of(open_study(study), arm)
     with opened_studies(study, database) as (engine, studies):
         yield engine, next(one for one in studies if one.arm_name == name)

@@ -163,7 +163,9 @@ class SimulatedCrowd:
             return found
 
         yield _READING
-        steps.consent(self._connection, person())
+        steps.consent(self._connection, study, person())
+        told = {one.name: random.randrange(len(one.choices)) for one in study.folder.plan.demographics}
+        steps.tell_background(self._connection, study, person(), told)
         yield _READING
         steps.read_instruction(self._connection, study, person())
         while (now := person()).stage == "training":
@@ -174,7 +176,7 @@ class SimulatedCrowd:
             answer = simulated_answer(item, character.training, random)
             steps.answer_training(self._connection, study, person(), shown.number, answer, now=self._now)
         for _ in range(_MOST_WAITS):
-            while (now := person()).stage == "working":
+            while (now := person()).answers_tasks:
                 given = steps.next_task(self._connection, study, now, self._now)
                 if not isinstance(given, ShownTask):
                     visit.waits = given == "wait"
@@ -190,7 +192,7 @@ class SimulatedCrowd:
                 break
             yield _TRY_AGAIN
             visit.waits = False
-        if person().stage == "working":
+        if person().answers_tasks:
             visit.end = "done"
             self._nothing_left |= not visit.answered
         else:

@@ -96,7 +96,7 @@ class VisitorCookies:
 LARGEST_FORM: Final = 1_000_000
 #: The most bytes that are read of a form that is too large, so that the browser can show the answer to it.
 _LARGEST_READ: Final = 16_000_000
-_MOST_FIELDS: Final = 200
+_MOST_FIELDS: Final = 1000
 
 
 #: Why a request is refused.

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, and_, case, distinct, func, select
 
+from merilo.participation import Participation
 from merilo.site.collected_figures import CollectedFigures, open_responses
+from merilo.site.people_counts import Presence, participation
 from merilo.site.schema import ERASED, PERSON, RESPONSE, STUDY, TASK, TEST
 from merilo.site.served_study import ServedStudy
 from merilo.statistics.intervals import quantile_of
-from merilo.studies.plan_figures import paid_work
+from merilo.studies.plan_figures import arm_figures, paid_work
 
 #: The recent time whose answers give the rate, in milliseconds.
 WINDOW: Final = 3_600_000
@@ -58,7 +60,7 @@ class AnswerRate:
 
 
 def answer_rate(times: NDArray[np.int64], now: int) -> AnswerRate | None:
-    """Compute the rate of the answers of the last hour, or since the first answer if that is less than an hour ago.
+    """Compute the rate of the answers of the last hour; if they are fewer than 10, of all since the first answer.
 
     The window is divided into 12 parts. The variance of the count n is phi n, where phi is the variance of
     the parts' counts divided by their mean, and at least 1 as for a Poisson process. The interval is  rate *
@@ -70,16 +72,19 @@ def answer_rate(times: NDArray[np.int64], now: int) -> AnswerRate | None:
         now: the time, in milliseconds since 1970.
 
     Returns:
-        The rate; `None` with fewer than 10 answers in the window, or within 10 minutes after the first answer.
+        The rate; `None` with fewer than 10 answers, or within 10 minutes after the first answer.
     """
     if not times.size:
         return None
-    window = min(WINDOW, now - int(times.min()))
-    if window < SHORTEST:
-        return None
     ago = now - times
-    recent = ago[(ago >= 0) & (ago < window)]
-    n = int(recent.size)
+    since_first = int(ago.max())
+    if since_first < SHORTEST:
+        return None
+    for window in (min(WINDOW, since_first), since_first):
+        recent = ago[(ago >= 0) & (ago < window)]
+        n = int(recent.size)
+        if n >= FEWEST:
+            break
     if n < FEWEST:
         return None
     counts = np.bincount(recent * PARTS // window, minlength=PARTS)[:PARTS]
@@ -160,7 +165,7 @@ class RemainingWork:
     """The work and pay that are left.
 
     Attributes:
-        answers: missing answers to items of the test.
+        answers: missing answers to items of the test; with adaptive overlap, as many as the plan expects in the end.
         controls: answers to control items that will come with them, by the plan.
         pay: the pay of all these; `None` while it is not decided.
         hours: hours of the people's work for the missing answers, at the median time of an answer; `None`
@@ -185,6 +190,9 @@ class StudyFigures:
         end: hours until the study is complete at this rate, and their bounds; `None` if nothing can be said,
             if the study is paused or complete.
         remaining: the work and pay that are left.
+        planned_pay: the pay by the plan; `None` while it is not decided.
+        minimum_hourly: the least pay of an hour by the plan; `None` without one.
+        commission: the platform's commission, as a share of the pay; `None` if the plan has none.
         currency: the currency of the pay.
         points: hours since the first answer, and the answers until then.
     """
@@ -195,6 +203,9 @@ class StudyFigures:
     rate: AnswerRate | None
     end: tuple[float, float, float] | None
     remaining: RemainingWork
+    planned_pay: float | None
+    minimum_hourly: float | None
+    commission: float | None
     currency: str
     points: tuple[tuple[float, int], ...]
 
@@ -205,6 +216,35 @@ class StudyFigures:
             return None
         paid = self.collected.paid
         return 0.0 if paid is None else paid.total
+
+    @property
+    def more(self) -> int:
+        """The answers that will still come, to control items too."""
+        return self.remaining.answers + self.remaining.controls
+
+    @property
+    def final_pay(self) -> float | None:
+        """The pay in the end, the platform's commission not included; `None` while the pay is not decided."""
+        if self.earned is None or self.remaining.pay is None:
+            return None
+        return self.earned + self.remaining.pay
+
+    @property
+    def participation(self) -> Participation:
+        """How many people came, stayed and left."""
+        return participation(
+            (
+                Presence(
+                    one.person.stage,
+                    one.person.before,
+                    one.tasks,
+                    one.last_seen,
+                    one.person.completion is not None,
+                )
+                for one in self.collected.people
+            ),
+            self.at,
+        )
 
     @property
     def flagged(self) -> int:
@@ -272,7 +312,9 @@ def figures_at(study: ServedStudy, counts: SiteCounts, collected: CollectedFigur
         now: the moment, in milliseconds since 1970.
     """
     plan, arm = study.folder.plan, study.arm
-    checks, _, pay = paid_work(arm, plan, counts.missing)
+    planned = arm_figures(arm, plan)
+    missing = max(counts.needed, planned.answers) - counts.answered if counts.missing else 0
+    checks, _, pay = paid_work(arm, plan, missing)
     seconds = collected.collected.median_seconds if collected.collected else None
     rate = answer_rate(collected.times, now)
     goes_on = bool(counts.missing) and not counts.paused
@@ -281,13 +323,16 @@ def figures_at(study: ServedStudy, counts: SiteCounts, collected: CollectedFigur
         counts=counts,
         collected=collected,
         rate=rate,
-        end=rate.hours_for(counts.missing) if rate and goes_on else None,
+        end=rate.hours_for(missing) if rate and goes_on else None,
         remaining=RemainingWork(
-            counts.missing,
+            missing,
             checks,
             pay,
-            None if seconds is None else counts.missing * seconds / 3600,
+            None if seconds is None else missing * seconds / 3600,
         ),
+        planned_pay=planned.pay,
+        minimum_hourly=arm.pay.minimum_per_hour,
+        commission=arm.pay.commission,
         currency=arm.pay.currency,
         points=tuple(progress_points(collected.times, now if counts.missing else 0)),
     )

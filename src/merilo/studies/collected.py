@@ -11,29 +11,34 @@ import writes the tables again.
 
 from __future__ import annotations
 
+import csv
 import fcntl
+import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import polars as pl
 from pydantic import Field
 
-from merilo.atomic_write import write_bytes, write_text
+from merilo.atomic_write import OWNER, unguarded_text, write_bytes, write_text
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, OutputError
 from merilo.files import opened
 from merilo.files import sha256 as file_sha256
+from merilo.participation import COUNT_FIELDS, Participation, read_counts
 from merilo.people import platforms
 from merilo.people.platforms import Platform
 from merilo.people.reading import StudyResponses, read_responses
+from merilo.people.signals import SIGNAL_COLUMNS, unfolded
 from merilo.records import Record
-from merilo.responses import INPUT_MARK
+from merilo.responses import INPUT_MARK, SIGNALS
 from merilo.strict_json import Json, indented
 from merilo.studies.platform_rows import FileReplies, file_replies
 from merilo.studies.study_folder import StudyFolder
@@ -44,7 +49,10 @@ IMPORTS: Final = "imports"
 IMPORTS_FILE: Final = "imports.json"
 ANSWERS: Final = "answers"
 
-#: The columns of an answer beside the item's input fields.
+#: How a table of counts of people begins.
+_COUNTS_HEAD: Final = ",".join(COUNT_FIELDS).encode()
+
+#: The columns of an answer beside the item's input fields; answers with signals have `SIGNAL_COLUMNS` too.
 COLUMNS: Final = (
     "id",
     "respondent",
@@ -90,7 +98,7 @@ class AnswersTable(Record):
     Attributes:
         sha256: its hash.
         answers: its rows.
-        repeated: rows that occur in several imported files and are counted once.
+        repeated: rows that occur in several imported files and are counted once, or not if the last takes them back.
         planned_pay: answers on pages whose pay no file states, so that they have the pay of the plan.
         fields: the columns that hold the items' input fields.
     """
@@ -108,10 +116,12 @@ class Imports(Record):
     Attributes:
         files: the files, in the order of their import.
         tables: the group of annotators -> its table of answers.
+        people: the group of annotators -> how many people came and stayed.
     """
 
     files: tuple[ImportedFile, ...] = ()
     tables: dict[str, AnswersTable] = Field(default_factory=dict)
+    people: dict[str, Participation] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +144,7 @@ class ImportedStudy:
             "added": [one.to_json() for one in self.added],
             "known": [*self.known],
             "tables": {arm: table.to_json() for arm, table in self.imports.tables.items()},
+            "people": {arm: came.came for arm, came in self.imports.people.items()},
         }
 
 
@@ -183,8 +194,9 @@ def import_files(
 ) -> ImportedStudy:
     """Import files of platforms into a study: all of them or none, and each of them once.
 
-    Every file is read before anything is written. A file that was imported before changes nothing. Without
-    files, the tables of answers are computed again from the copies of the imported files.
+    A table of counts of people, as the site makes it, takes the place of the one imported before. Every file is
+    read before anything is written. A file that was imported before changes nothing. Without files, the tables
+    of answers are computed again from the copies of the imported files.
 
     Args:
         folder: the study.
@@ -200,14 +212,16 @@ def import_files(
     tasks = study_tasks(folder)
     arms = {tasks.ids.study(arm): arm for arm in folder.plan.arms}
     with _importing(folder):
+        before = read_imports(folder)
         read = [
             (one, file_replies(_copy_of(folder, one), tasks, arms, one.platform, one.encoding))
-            for one in read_imports(folder).files
+            for one in before.files
         ]
+        counted = {path: found for path in paths if (found := _counts_in(folder, path, arms)) is not None}
         seen = {one.sha256 for one, _ in read}
         fresh: list[tuple[Path, ImportedFile, FileReplies]] = []
         known = []
-        for path in paths:
+        for path in (one for one in paths if one not in counted):
             digest = file_sha256(path)
             if digest in seen:
                 known.append(shown(path))
@@ -231,7 +245,40 @@ def import_files(
             _keep_copy(folder, path, described)
         read += [(described, held) for _, described, held in fresh]
         added = tuple(described for _, described, _ in fresh)
-        return ImportedStudy(added, tuple(known), _write_tables(folder, tasks, read))
+        people = {**before.people, **dict(counted.values())}
+        return ImportedStudy(added, tuple(known), _write_tables(folder, tasks, read, people))
+
+
+def _counts_in(folder: StudyFolder, path: Path, arms: Mapping[str, str]) -> tuple[str, Participation] | None:
+    """Read a table of counts of people: the group of annotators and the counts; `None` for any other file."""
+    with opened(path) as stream:
+        if stream.read(len(_COUNTS_HEAD)) != _COUNTS_HEAD:
+            return None
+        text = stream.read().decode("utf-8", "replace")
+    rows = [[unguarded_text(cell) for cell in row] for row in csv.reader(io.StringIO(text[1:])) if row]
+    studies = {row[0] for row in rows}
+    if len(studies) != 1 or not studies <= set(arms) or any(len(row) != len(COUNT_FIELDS) for row in rows):
+        raise DataError("is not a table of counts of people of this study", file=shown(path))
+    words = {one.name: one.words for one in folder.plan.demographics}
+    try:
+        return arms[studies.pop()], read_counts(((row[1], row[2], row[3]) for row in rows), words)
+    except DataError as error:
+        raise DataError(
+            error.marked, file=shown(path), row=error.place.row, field=error.place.field
+        ) from error
+
+
+def import_text(folder: StudyFolder, text: str, name: str) -> ImportedStudy:
+    """Import what a platform's API answered, as the file of that name that the platform exports.
+
+    Raises:
+        InputError: the text is not an export of the platform.
+        DataError: it belongs to another study.
+    """
+    with TemporaryDirectory() as room:
+        path = Path(room) / name
+        write_text(path, text, OWNER)
+        return import_files(folder, [path])
 
 
 @contextmanager
@@ -268,7 +315,10 @@ def _copy_of(folder: StudyFolder, known: ImportedFile) -> Path:
 
 
 def _write_tables(
-    folder: StudyFolder, tasks: StudyTasks, files: Sequence[tuple[ImportedFile, FileReplies]]
+    folder: StudyFolder,
+    tasks: StudyTasks,
+    files: Sequence[tuple[ImportedFile, FileReplies]],
+    people: dict[str, Participation],
 ) -> Imports:
     """Write the tables of answers, and then the list of imported files.
 
@@ -278,7 +328,9 @@ def _write_tables(
     for arm in sorted({known.arm for known, _ in files}):
         text, tables[arm] = answers_table(folder, arm, tasks, [held for _, held in files])
         write_text(answers_file(folder, arm), text)
-    made = Imports(files=tuple(known for known, _ in files), tables=tables)
+    made = Imports(
+        files=tuple(known for known, _ in files), tables=tables, **({"people": people} if people else {})
+    )
     write_text(folder.path / IMPORTS_FILE, indented(made.to_json()) + "\n")
     return made
 
@@ -289,8 +341,8 @@ def answers_table(
     """Make the table of answers of a group of annotators from the answers of several files.
 
     Platforms export a whole pool each time, so later files repeat earlier rows. An answer is known by its
-    person, task and page; a later file's version replaces an earlier one. Without pages, equal answers of one
-    person to one task are one.
+    person, task and page; a later file's version replaces an earlier one, and is no answer if the page was rejected
+    or skipped. Without pages, equal answers of one person to one task are one.
 
     Args:
         folder: the study.
@@ -303,7 +355,15 @@ def answers_table(
     """
     known = {task.id: task for task in (*tasks.tests, *tasks.controls)}
     order = pl.Series(list(known), dtype=pl.String)
-    every = pl.concat([held.replies for held in files if held.arm == arm], how="vertical_relaxed")
+    every = pl.concat(
+        [
+            rows.with_columns(withdrawn=pl.lit(withdrawn))
+            for held in files
+            if held.arm == arm
+            for rows, withdrawn in ((held.replies, False), (held.withdrawn, True))
+        ],
+        how="vertical_relaxed",
+    )
     without_page = pl.when(pl.col("page").is_null()).then(pl.col("answer").fill_null(""))
     group = folder.plan.arms[arm]
     pay = pl.lit(group.pay.per_page, dtype=pl.Float64)
@@ -312,6 +372,7 @@ def answers_table(
     replies = (
         every.with_columns(without_page.alias("without_page"))
         .unique(["respondent", "task", "page", "without_page"], keep="last", maintain_order=True)
+        .filter(~pl.col("withdrawn"))
         .with_columns(
             pl.coalesce("reward", (pay * on_page / group.items_per_page).round(10)),
             planned=pl.col("reward").is_null() & pay.is_not_null(),
@@ -320,6 +381,7 @@ def answers_table(
         .sort("order", "submitted", "respondent", "page", nulls_last=False, maintain_order=True)
     )
     fields = input_columns(folder, tasks)
+    signals = replies[SIGNALS].is_not_null().any()
     lines = []
     for row in replies.iter_rows(named=True):
         task = known[row["task"]]
@@ -334,12 +396,13 @@ def answers_table(
             "submitted": row["submitted"] and row["submitted"].isoformat(timespec="milliseconds"),
             "seconds": None if row["seconds"] is None else round(row["seconds"], 3),
             "reward": row["reward"],
+            **(unfolded(row[SIGNALS]) if signals else {}),
         })  # fmt: skip
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return text, AnswersTable(
         sha256=sha256(text.encode()).hexdigest(),
         answers=replies.height,
-        repeated=every.height - replies.height,
+        repeated=every.height - int(every["withdrawn"].sum()) - replies.height,
         planned_pay=int(replies["planned"].sum()),
         fields=tuple(dict.fromkeys(name for task in replies["task"] for name in fields[task])),
     )
@@ -380,6 +443,7 @@ def input_columns(folder: StudyFolder, tasks: StudyTasks) -> dict[str, dict[str,
         inputs = asked.item.inputs
         own = {"inputs": inputs} if isinstance(inputs, str) else dict(inputs)
         found[task.id] = {
-            f"{INPUT_MARK}{name}" if name in COLUMNS else name: value for name, value in own.items()
+            f"{INPUT_MARK}{name}" if name in (*COLUMNS, *SIGNAL_COLUMNS) else name: value
+            for name, value in own.items()
         }
     return found

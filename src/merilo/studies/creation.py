@@ -12,10 +12,11 @@ from typing import Final
 
 from merilo.atomic_write import new_folder, write_files
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import template
+from merilo.datasets.own_items import read_splits
+from merilo.datasets.rendering import in_english, template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
 from merilo.files import sha256
-from merilo.items import Item, read_splits
+from merilo.items import Item
 from merilo.metrics.scoring import RATED
 from merilo.people.question_sampling import value_of
 from merilo.settings import PlannedAnalysis
@@ -68,6 +69,7 @@ from merilo.studies.study_source import (
 )
 from merilo.studies.study_tasks import domain_of, needs_fixed_overlap
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
+from merilo.text import Language
 from merilo.wording import listed, shown
 
 #: The declaration of a custom dataset, copied into the study's folder.
@@ -335,7 +337,7 @@ def _apart(items: Sequence[Item], taken: set[str], prefix: str) -> tuple[Item, .
 
 
 def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
-    splits = read_splits(path)
+    splits = read_splits(path, source.declared)
     if not splits:
         raise InputError("has no items", file=path)
     name = next(
@@ -376,10 +378,13 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         if f"{{{name}}}" in (declared.extra or "") and any(value_of(item, name) for item in subset.items)
     ]
     every = spacing(wishes.control_share)
+    languages: tuple[Language, ...] = wishes.language or (
+        ("en",) if in_english(declared, subset.items) else ("ru", "en")
+    )
     return Study(
         study=wishes.name or declared.name,
         dataset=declared.name if source.declaration_file is None else DECLARATION_FILE,
-        languages=("ru", "en"),
+        languages=languages,
         seed=wishes.seed,
         # The plan is published, and an absolute path would name folders of the author's machine.
         source=SourceFile(
@@ -388,11 +393,11 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             split=source.split.name,
         ),
         arms=arms,
-        restrictions=(*default_restrictions(declared), *wishes.rules),
+        restrictions=(*default_restrictions(declared, languages), *wishes.rules),
         subset=subset.section,
         controls=ControlsPlan(share=round(1 / every, 6), every=every) if known.controls else None,
         training=TrainingPlan() if known.training else None,
-        instruction=dict(INSTRUCTION_FILES),
+        instruction={one: INSTRUCTION_FILES[one] for one in languages},
         assumptions=Assumptions(expected=wishes.expected),
         baseline=PlannedAnalysis(metric=declared.metrics[0], by=tuple(by)),
         checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),

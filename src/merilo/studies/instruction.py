@@ -40,8 +40,10 @@ SKIP_OWN: Final[Mapping[Language, str]] = {
 _CARD: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
 
 
-def default_restrictions(declared: Dataset) -> tuple[Restriction, ...]:
-    """Return the rules of every study of a dataset, unless the author replaces them."""
+def default_restrictions(
+    declared: Dataset, languages: Sequence[Language] = LANGUAGES
+) -> tuple[Restriction, ...]:
+    """Return the rules of every study of a dataset in some languages, unless the author replaces them."""
     tools = Text("Do not use a calculator, a spreadsheet or a programming language such as Python.")
     if declared.answer.kind == "program":
         tools = Text(
@@ -51,7 +53,9 @@ def default_restrictions(declared: Dataset) -> tuple[Restriction, ...]:
     networks = Text(
         "Do not use neural networks, chatbots or voice assistants, and do not copy the tasks into them."
     )
-    return tuple(Restriction(ru=rule.ru, en=rule.en) for rule in (search, tools, networks))
+    return tuple(
+        Restriction(**{one: rule.in_language(one) for one in languages}) for rule in (search, tools, networks)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from math import ceil
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from merilo.atomic_write import write_text
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.own_items import read_split
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, UsageError, for_command_line
 from merilo.files import sha256
-from merilo.items import Item, read_split
+from merilo.items import Item
 from merilo.metrics.scoring import RATED, gold_label, has_gold, score
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
+from merilo.studies.consent import Consent, OwnWords
 from merilo.studies.item_fields import field_names
 from merilo.studies.known_answers import compare_controls
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
@@ -35,6 +37,9 @@ from merilo.studies.study_folder import FrozenPlan, StudyFolder, StudyItem, chan
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import author_field, authors_of, domain_of, needs_fixed_overlap, one_answer
 from merilo.wording import counted_noun, listed
+
+#: Minutes after which the tasks of a page on Merilo's own site go to others.
+LEASE_MINUTES: Final = 30
 
 #: A fault of a key of the plan (the key and what is wrong), a fault of another file, or a warning.
 Finding: TypeAlias = tuple[str, str] | PlanFault | str
@@ -106,6 +111,7 @@ def validate_study(path: Path) -> StudyCheck:
         _known,
         _controls,
         _instruction,
+        _consent,
         _checklist,
         _source,
         _frozen,
@@ -185,6 +191,7 @@ def _items(content: _Content) -> Iterator[Finding]:
         return
     yield from metric_gaps(plan, declared, items)
     yield from _adaptive_faults(plan, declared, items)
+    yield from _screen_faults(plan, items)
     for number, shown in enumerate(content.items, start=1):
         try:
             same = render(shown.item, declared) == shown.prompt
@@ -309,6 +316,19 @@ def _instruction(content: _Content) -> Iterator[Finding]:
                 yield f"{name} does not contain restriction {number + 1}: '{said}'"
 
 
+def _consent(content: _Content) -> Iterator[Finding]:
+    """Name what the consent page does not tell people."""
+    plan, missing = content.plan, []
+    for part in fields(Consent):
+        own = getattr(plan.consent, part.name)
+        if own is None and part.name != "minutes":
+            missing.append(f"consent.{part.name}")
+        elif isinstance(own, OwnWords):
+            missing += [f"consent.{part.name}.{one}" for one in plan.languages if own.text(one) is None]
+    if missing:
+        yield f"the consent page and the checklist lack {listed(missing)}"
+
+
 def _checklist(content: _Content) -> Iterator[Finding]:
     for number in content.plan.checklist:
         if number not in CHECKLIST_NUMBERS:
@@ -322,8 +342,9 @@ def _source(content: _Content) -> Iterator[Finding]:
     # The study is complete without the dataset's file, which may be on another machine.
     if path.is_file() and sha256(path) != source.sha256:
         yield f"the dataset's file {source.file} has changed since the study was created"
-    elif path.is_file():
-        there = {str(item.id) for item in read_split(path, source.split)}
+    elif path.is_file() and content.declared is not None:
+        split = read_split(path, content.declared, source.split)
+        there = {str(item.id) for item in split}
         if lost := [str(item.id) for item in content.asked if str(item.id) not in there]:
             yield "source.file", f"has no items {listed(lost, 5)}, which {ITEMS_FILE} has"
 
@@ -338,6 +359,23 @@ def _frozen(content: _Content) -> Iterator[Finding]:
 def _nearest(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     return f"; did you mean '{near[0]}'?" if near else f"; there are {listed(list(known)) or 'none'}"
+
+
+def _screen_faults(plan: Study, items: Sequence[Item]) -> Iterator[Finding]:
+    """List the faults of pages with several tasks on Merilo's own site."""
+    turns = any(isinstance(item.meta.get("dialog_id"), int) for item in items)
+    for name, arm in plan.arms.items():
+        if arm.items_on_screen == 1:
+            continue
+        key, minutes = f"arms.{name}.items_on_screen", 60 * arm.items_on_screen / arm.items_per_hour
+        if turns:
+            yield key, "must be 1: the items are turns of dialogues, which are answered one after another"
+        elif arm.time_limit is None and minutes > LEASE_MINUTES:
+            yield (
+                key,
+                f"is {arm.items_on_screen}: at {arm.items_per_hour:g} tasks an hour (items_per_hour) a page takes "
+                f"{minutes:.0f} minutes, but after {LEASE_MINUTES} its tasks go to others",
+            )
 
 
 def _adaptive_faults(plan: Study, declared: Dataset, items: Sequence[Item]) -> Iterator[Finding]:

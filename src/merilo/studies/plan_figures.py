@@ -168,7 +168,7 @@ def plan_figures(
         training_there: the number of training items, which take time but are not paid.
     """
     items = plan.subset.size
-    arms = {name: _arm(arm, plan, items, training_there) for name, arm in plan.arms.items()}
+    arms = {name: arm_figures(arm, plan, training_there) for name, arm in plan.arms.items()}
     metric = plan.baseline.metric or declared.metrics[0]
     checked = None
     notes = ["there are no control items: annotators who guess cannot be found by them"]
@@ -189,11 +189,19 @@ def plan_figures(
         for name, figures in arms.items()
         if figures.pay is None
     ]
+    notes += _pay_notes(plan, arms)
     return PlanFigures(items, plan.subset.of, arms, checked, precise, metric, tuple(notes))
 
 
-def _arm(arm: Arm, plan: Study, items: int, training: int) -> ArmFigures:
-    adaptive = arm.adaptive
+def arm_figures(arm: Arm, plan: Study, training: int = 0) -> ArmFigures:
+    """Compute the figures of a group of annotators.
+
+    Args:
+        arm: the group.
+        plan: the plan.
+        training: the number of training items.
+    """
+    items, adaptive = plan.subset.size, arm.adaptive
     least = answers = most = items * arm.overlap
     if adaptive is not None:
         least = round(items * (adaptive.start + adaptive.fixed_share * (adaptive.limit - adaptive.start)))
@@ -399,11 +407,26 @@ def _adaptive_notes(plan: Study) -> Iterator[str]:
             )
 
 
+def _pay_notes(plan: Study, arms: Mapping[str, ArmFigures]) -> Iterator[str]:
+    """List the arms whose planned pay is below the minimum, with the pay that reaches it."""
+    for name, arm in plan.arms.items():
+        least, hourly, page = arm.pay.minimum_per_hour, arms[name].hourly_pay, arm.pay.per_page
+        if least is None or hourly is None or page is None or hourly >= least:
+            continue
+        enough = f"at least {ceil(100 * page * least / hourly) / 100:.2f}" if hourly else "more"
+        yield (
+            f"{name}: people earn {hourly:.2f} {arm.pay.currency} an hour at {arm.items_per_hour:g} tasks an hour, "
+            f"below the minimum of {least:.2f} (arms.{name}.pay.minimum_per_hour): pay {enough} for a page "
+            f"(arms.{name}.pay.per_page)"
+        )
+
+
 def plan_page(plan: Study, figures: PlanFigures, warnings: Sequence[str]) -> str:
     """Write the computed plan as Markdown."""
     lines = [f"# Plan of the study {plan.study}", ""]
     whole = f"all {figures.items} items" if plan.subset.all else f"{figures.items} of the {figures.of} items"
-    lines += [f"Annotators answer {whole} of {plan.dataset}. The seed of every draw is {plan.seed}.", ""]
+    dataset = plan.study if plan.dataset.endswith(".yaml") else plan.dataset
+    lines += [f"Annotators answer {whole} of {dataset}. The seed of every draw is {plan.seed}.", ""]
     names = list(figures.arms)
     lines += [f"| value | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in plan_rows(plan, figures)]

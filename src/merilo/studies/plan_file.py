@@ -35,7 +35,6 @@ AUTHOR_QUESTIONS: Final[Mapping[str, str]] = {
     "0.3": "year of the paper",
     "0.4": "venue of the paper",
     "1.6": "was the setup piloted or validated, and how",
-    "1.9": "ethics review: who reviewed the study, or why no review was needed",
     "1.10": "public registry of the frozen plan, if any: link",
     "2.1": "the population of people that the result speaks for",
     "2.1.1": "by what the population was narrowed: expertise, education, language, age",
@@ -310,7 +309,7 @@ def keys_at(path: YamlPath) -> list[str]:
 
     Example:
         >>> keys_at(("arms", "people", "pay"))
-        ['per_page', 'currency', 'commission']
+        ['per_page', 'currency', 'commission', 'screening', 'minimum_per_hour']
     """
     kind: Any = Study
     parts = iter(path)

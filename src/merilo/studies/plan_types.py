@@ -35,6 +35,7 @@ from merilo.settings import (
     Text,
     Whole,
 )
+from merilo.studies.consent import Consent, OwnWords, PersonalQuestion
 from merilo.text import Language
 
 #: Names of files in a study's folder.
@@ -82,11 +83,32 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pay:
-    """The pay of an arm; a commission of the platform is a share of it."""
+    """The pay of an arm; a commission of the platform is a share of it, and `screening` that of a failed training."""
 
     per_page: PagePay = None
     currency: Currency = "USD"
     commission: Share | None = None
+    screening: Annotated[
+        Amount | None, Help("Pay of somebody who does not pass the training; null: nothing.")
+    ] = None
+    minimum_per_hour: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelCodes:
+    """The completion codes of a study on Prolific, one for each way in which a person's part ends."""
+
+    complete: Text
+    no_consent: Text
+    screened_out: Text
+    stopped: Text
+
+    def __post_init__(self) -> None:
+        codes = [getattr(self, one.name) for one in fields(self)]
+        if not all(re.fullmatch(r"[A-Za-z0-9]{4,24}", code) for code in codes):
+            raise ValueError("a completion code must have 4 to 24 Latin letters and digits")
+        if len(set(codes)) < len(codes):
+            raise ValueError("every completion code must differ from the others")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +124,34 @@ class Arm:
         ),
     ] = None
     items_per_page: ItemsPerPage = 20
+    items_on_screen: Annotated[
+        int,
+        Strict(),
+        Field(ge=1, le=20),
+        Help("Tasks on a page of Merilo's own site; pay counts items_per_page."),
+    ] = 1
     items_per_person: ItemsPerPerson = 50
     items_per_hour: Annotated[Positive, Help("Tasks in an hour; 30 unless you have measured it.")] = 30.0
     people: Annotated[Count | None, Help("Number of annotators; null: enough for items_per_person.")] = None
     pay: Annotated[
-        Pay, Help("per_page: null while it is not decided; commission: the platform's share on top.")
+        Pay,
+        Help(
+            "per_page: null while it is not decided; commission: the platform's share on top; screening: for a failed "
+            "training; minimum_per_hour: warn if people earn less."
+        ),
     ] = Pay()
     time_limit: TimeLimit = None
     skip_own: Annotated[Flag, Help("Whether annotators skip items that they may have written.")] = False
     domain: Annotated[
         Text | None,
         Help("Field of the items with the domain, for experts of domains; null: everybody gets all items."),
+    ] = None
+    prolific: Annotated[
+        PanelCodes | None,
+        Help(
+            "Completion codes on Prolific, {complete: ..., no_consent: ..., screened_out: ..., stopped: ...}; null: "
+            "'merilo study prolific create' makes them."
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -135,19 +174,8 @@ _PEOPLE_ARM: Final = Arm(kind="basic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restriction:
-    """A rule for annotators, in one language of the study or in both."""
-
-    ru: Text | None = None
-    en: Text | None = None
-
-    def __post_init__(self) -> None:
-        if self.ru is None and self.en is None:
-            raise ValueError("a restriction needs a text in Russian (ru) or in English (en)")
-
-    def text(self, language: str) -> str | None:
-        """Return the rule in a language; `None` if it is not translated."""
-        return self.ru if language == "ru" else self.en
+class Restriction(OwnWords):
+    """A rule for annotators."""
 
     @classmethod
     def of(cls, text: str) -> Restriction:
@@ -223,6 +251,25 @@ class TrainingPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AssistancePlan:
+    """What Merilo's own site records about help by AI; the consent page names it."""
+
+    signals: Annotated[
+        Flag,
+        Help("Counts and times with each answer: pastes, copies, absences, typing rhythm; no content."),
+    ] = False
+    hidden_text: Annotated[
+        Flag, Help("Hidden text beside items with free answers that asks models for a word.")
+    ] = False
+    declaration: Annotated[
+        Flag, Help("An optional question at the end: did you use AI? Without effect on pay.")
+    ] = False
+
+    def __bool__(self) -> bool:
+        return self.signals or self.hidden_text or self.declaration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
     """The assumptions of the computed plan; see `merilo power`."""
 
@@ -252,6 +299,20 @@ class Study:
     restrictions: Annotated[
         tuple[Restriction, ...], Help("Rules for annotators; the instruction must contain them.")
     ] = ()
+    consent: Annotated[
+        Consent,
+        Help(
+            "What the consent page of Merilo's own site tells people, in Russian (ru) and English (en); number of "
+            "tasks and pay are computed."
+        ),
+    ] = field(default_factory=Consent)
+    demographics: Annotated[
+        tuple[PersonalQuestion, ...],
+        Help(
+            "Questions about the people on Merilo's own site, such as [{name: age}, {name: native_language}, "
+            "{name: education}]; nobody has to answer."
+        ),
+    ] = ()
     subset: Annotated[
         DrawnSubset,
         Help(
@@ -269,6 +330,10 @@ class Study:
         ),
     ] = None
     instruction: Mapping[Language, FileName]
+    assistance: Annotated[
+        AssistancePlan,
+        Help("What Merilo's own site records about help by AI, by itself without consequences for anybody."),
+    ] = AssistancePlan()
     assumptions: Annotated[Assumptions, Help("The assumptions of the computed plan; see 'merilo power'.")] = (
         Assumptions()
     )
@@ -293,6 +358,9 @@ class Study:
             raise ValueError("arms: a study needs at least one group of annotators")
         if not self.languages:
             raise ValueError("languages: a study needs at least one language")
+        names = [one.name for one in self.demographics]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"demographics: two questions have the name '{twice[0]}'")
         if missing := [name for name in self.languages if name not in self.instruction]:
             raise ValueError(f"instruction: there is no file for the language '{missing[0]}'")
 
@@ -338,6 +406,14 @@ class StudyWishes(CheckedSettings):
         ),
     ] = ()
     seed: Seed = 0
+    language: Annotated[
+        tuple[Language, ...],
+        Help(
+            "A language of the instruction and of the site's pages, the first by default; may be given several "
+            "times. Default: en for prompts in English, else ru and en.",
+            _PEOPLE,
+        ),
+    ] = ()
     audience: Annotated[
         Audience | None, Help("Whom to ask. Default: taken from the dataset's knowledge skills.", _PEOPLE)
     ] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from merilo.people import platforms
 from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError
 from merilo.people.platforms.export import Export
 from merilo.people.platforms.forms import TABLE_FORMS, questions_of
+from merilo.responses import SIGNALS
 from merilo.studies.instruction import SKIP_OWN
 from merilo.studies.platform_tasks import ANSWER, MINE, STUDY, TASK
 from merilo.studies.study_tasks import StudyTasks
@@ -39,13 +40,16 @@ class FileReplies:
     Attributes:
         arm: the group of annotators whose tasks it answers.
         replies: the answers to test and control items, in the file's order: `task`, `respondent`, `answer` (null if
-            the page was sent without one), `page`, `started`, `submitted`, `seconds` and `reward` of the page.
+            the page was sent without one), `page`, `started`, `submitted`, `seconds` and `reward` of the page,
+            `signals`.
+        withdrawn: the rows of rejected and skipped pages, which take back what an earlier file says of them.
         rows: rows of the file with a task.
         left_out: reason -> rows that are no answers: rejected, not submitted, training.
     """
 
     arm: str
     replies: pl.DataFrame
+    withdrawn: pl.DataFrame
     rows: int
     left_out: Mapping[str, int]
 
@@ -81,10 +85,13 @@ def file_replies(
     training = pl.col(TASK).is_in([task.id for task in tasks.training])
     why = pl.col("dropped").fill_null(pl.when(training).then(pl.lit("training")))
     left_out = dict(rows.select(why.alias("why")).drop_nulls()["why"].value_counts(sort=True).iter_rows())
+    if SIGNALS not in rows.columns:
+        rows = rows.with_columns(pl.lit(None, pl.String).alias(SIGNALS))
     answers = rows.filter(why.is_null())
     for row in answers.filter(pl.col("respondent").is_null())["row"].head(1):
         raise InputError("the answer has no annotator", file=shown(path), row=row)
-    return FileReplies(arm, answers.select(*_reply()), rows.height, dict(sorted(left_out.items())))
+    withdrawn = rows.filter(pl.col("dropped").is_not_null()).select(*_reply())
+    return FileReplies(arm, answers.select(*_reply()), withdrawn, rows.height, dict(sorted(left_out.items())))
 
 
 def _reply() -> list[pl.Expr]:
@@ -104,6 +111,7 @@ def _reply() -> list[pl.Expr]:
         submitted,
         seconds.alias("seconds"),
         pl.col("page_reward").alias("reward"),
+        pl.col(SIGNALS),
     ]
 
 
@@ -139,7 +147,7 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
     if platform == "csv":
         names = platforms.field_names(path, encoding)
         _require_fields(names, path)
-        there = {name: name for name in _PLAIN if name in names}
+        there: Any = {name: name for name in _PLAIN if name in names}
         asked = Columns(answer=ANSWER, item=(STUDY, TASK), annotator="respondent", **there)
         fields: tuple[str, ...] = tuple(names)
     elif platform == "abc":

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby
+from string import Template
 from typing import Any, Final, Literal, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -378,14 +379,27 @@ def label_studio_files(outgoing: Outgoing) -> dict[str, str]:
     `tasks.json` holds no known answer, because the community edition checks nobody with them and shows all
     data of a task.
     """
-    tasks: list[Json] = [{"data": {**outgoing.shown(task)}} for task in outgoing.mixed]
-    # The element `Text` shows the prompt as text, so no markup of a dataset is run.
     return {
-        "tasks.json": indented(tasks) + "\n",
-        "labels.xml": _page("label_studio.xml", outgoing),
+        "tasks.json": indented(label_studio_tasks(outgoing)) + "\n",
+        "labels.xml": label_studio_labels(outgoing),
         **_pages(outgoing),
         "instruction.html": instruction_body(outgoing),
     }
+
+
+def label_studio_tasks(outgoing: Outgoing) -> list[Json]:
+    """Return the tasks as Label Studio imports them."""
+    return [{"data": {**outgoing.shown(task)}} for task in outgoing.mixed]
+
+
+def label_studio_labels(outgoing: Outgoing) -> str:
+    """Return the labelling configuration: its element `Text` shows a prompt as text, so no markup of it is run.
+
+    Labels of one sign are their own keys. By default, Label Studio numbers the options, so key 1 would choose 0.
+    """
+    labels = [label for label in outgoing.labels if label != outgoing.mine]
+    keys = all(len(label) == 1 and label.isascii() and label.isalnum() for label in labels)
+    return _page("label_studio.xml", outgoing, keys=labels if keys else [])
 
 
 def mturk_files(outgoing: Outgoing) -> dict[str, str]:
@@ -404,26 +418,44 @@ def mturk_files(outgoing: Outgoing) -> dict[str, str]:
     for size in dict.fromkeys(map(len, whole)):
         mark = "" if size == len(whole[0]) else f"-{size}"
         files[f"tasks{mark}.csv"] = _mturk_table(outgoing, [page for page in whole if len(page) == size])
-        files[f"layout{mark}.html"] = _page(
-            "mturk.html",
-            outgoing,
-            size=size,
-            instruction=instruction_body(outgoing).replace("$", "&#36;"),
-            pattern=PATTERNS.get(outgoing.form),
-        )
+        files[f"layout{mark}.html"] = _mturk_layout(outgoing, size)
     return files
+
+
+def mturk_pages(outgoing: Outgoing) -> list[tuple[list[StudyTask], str]]:
+    """Return the tasks of each page, and the page as HTML: the layout with its cells filled in."""
+    whole = pages(outgoing.mixed, outgoing.page)
+    layouts = {size: Template(_mturk_layout(outgoing, size)) for size in {*map(len, whole)}}
+    return [(page, layouts[len(page)].substitute(_mturk_cells(outgoing, page))) for page in whole]
+
+
+def _mturk_layout(outgoing: Outgoing, size: int) -> str:
+    return _page(
+        "mturk.html",
+        outgoing,
+        size=size,
+        instruction=instruction_body(outgoing).replace("$", "&#36;"),
+        pattern=PATTERNS.get(outgoing.form),
+    )
+
+
+def _mturk_cells(outgoing: Outgoing, page: Sequence[StudyTask]) -> dict[str, str]:
+    """Return the cells of a page by the names of their columns."""
+    cells = {
+        f"{name}_{place}": mturk_cell(text)
+        for place, task in enumerate(page, start=1)
+        for name, text in outgoing.shown(task).items()
+        if name != STUDY
+    }
+    return {STUDY: outgoing.study, **cells}
 
 
 def _mturk_table(outgoing: Outgoing, rows: Sequence[Sequence[StudyTask]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    places = range(1, len(rows[0]) + 1)
-    names = [name for name in outgoing.shown(rows[0][0]) if name != STUDY]
-    writer.writerow([STUDY, *(f"{name}_{place}" for place in places for name in names)])
-    for page in rows:
-        shown = (outgoing.shown(task) for task in page)
-        cells = [mturk_cell(fields[name]) for fields in shown for name in names]
-        writer.writerow([outgoing.study, *cells])
+    cells = [_mturk_cells(outgoing, page) for page in rows]
+    writer.writerow(cells[0])
+    writer.writerows(row.values() for row in cells)
     return text.getvalue()
 
 

@@ -20,8 +20,8 @@ from merilo.studies.plan_file import plan_path
 from merilo.studies.plan_types import Arm
 from merilo.studies.platform_tasks import PLATFORM_FILES, Outgoing
 from merilo.studies.study_folder import StudyFolder
-from merilo.studies.study_tasks import StudyTasks, study_tasks
 from merilo.studies.study_tasks import author_field as usual_author_field
+from merilo.studies.study_tasks import study_tasks
 from merilo.text import Language
 from merilo.wording import listed
 
@@ -132,16 +132,10 @@ def export_study(
     if (author_field or experts) and not group.skip_own:
         given = argument("author_field") if author_field else argument("expert")
         raise UsageError(f"{given} needs an arm with skip_own: true in study.yaml, and '{name}' has none")
-    if group.adaptive is not None:
-        raise DataError(
-            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed number of people: serve "
-            f"the study with 'merilo study serve', or set arms.{name}.adaptive to null before the freeze",
-            file=plan_path(folder.path),
-        )
     field = _author_field(folder, author_field) if group.skip_own else None
-    tasks = study_tasks(folder, author_field=field, domain_field=group.domain)
-    everybody = _outgoing(folder, name, tasks, language, media_url)
-    _refuse_unfit(everybody, platform)
+    everybody = outgoing_study(
+        folder, platform, name, language=language, media_url=media_url, author_field=field
+    )
     sheets: list[ExportedSheet] = []
     texts: dict[str, bytes] = {}
     cut = _cut(everybody, experts, domains, known=field is not None)
@@ -151,25 +145,54 @@ def export_study(
         texts |= {Path(place, file).as_posix(): text.encode() for file, text in files.items()}
         whose, tests = outgoing.respondent, len(outgoing.tests)
         sheets.append(ExportedSheet(place, whose, tests, left_out, chosen, tuple(files)))
-    controls = 0 if everybody.dialogue else len(tasks.controls)
-    made = ExportedStudy(platform, name, group.overlap, controls, len(tasks.training), tuple(sheets), field)
+    controls = 0 if everybody.dialogue else len(everybody.controls)
+    made = ExportedStudy(
+        platform, name, group.overlap, controls, len(everybody.training), tuple(sheets), field
+    )
     described = {"study": everybody.study, "plan_sha256": sha256(plan_path(folder.path)), **made.to_dict()}
     with new_folder(out, force=force) as hidden:
         write_files(hidden, {**texts, EXPORT_FILE: (indented(described) + "\n").encode()})
     return made
 
 
-def _outgoing(
-    folder: StudyFolder, name: str, tasks: StudyTasks, language: str | None, media_url: str
+def outgoing_study(
+    folder: StudyFolder,
+    platform: Platform,
+    name: str,
+    *,
+    language: str | None = None,
+    media_url: str = "",
+    author_field: str | None = None,
 ) -> Outgoing:
+    """Return the tasks of a group of annotators as a platform shows them.
+
+    Args:
+        folder: the study.
+        platform: the platform.
+        name: the group of annotators.
+        language: the language of the instruction; by default, the first of the plan.
+        media_url: the address of the folder `samples/`.
+        author_field: the field of `meta` that names the authors of an item; by default, authors are not known.
+
+    Raises:
+        UsageError: the plan has no such language.
+        DataError: the overlap is adaptive, the platform cannot show the tasks, or an item cannot be rendered.
+    """
     arm = folder.plan.arms[name]
+    if arm.adaptive is not None:
+        raise DataError(
+            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed number of people: serve "
+            f"the study with 'merilo study serve', or set arms.{name}.adaptive to null before the freeze",
+            file=plan_path(folder.path),
+        )
+    tasks = study_tasks(folder, author_field=author_field, domain_field=arm.domain)
     chosen: Language = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
     if language is not None and language not in folder.plan.instruction:
         raise UsageError(
             f"the study has no instruction in '{language}', only in {listed(list(folder.plan.instruction))}",
             field=argument("language"),
         )
-    return Outgoing(
+    outgoing = Outgoing(
         study=tasks.ids.study(name),
         title=folder.plan.study,
         language=chosen,
@@ -183,6 +206,8 @@ def _outgoing(
         mine=SKIP_OWN[chosen] if arm.skip_own else "",
         media_url=media_url,
     )
+    _refuse_unfit(outgoing, platform)
+    return outgoing
 
 
 def _author_field(folder: StudyFolder, named: str | None) -> str | None:

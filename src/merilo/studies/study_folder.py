@@ -16,7 +16,7 @@ from merilo.atomic_write import unguarded_text, write_text
 from merilo.datasets import dataset
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
-from merilo.errors import InputError, OutputError, UsageError, argument
+from merilo.errors import DataError, InputError, OutputError, UsageError, argument
 from merilo.files import sha256
 from merilo.items import Item, entry_of, item_of
 from merilo.records import Object, Record
@@ -335,6 +335,27 @@ def changes_since_freeze(folder: Path) -> list[PlanChange]:
             if current != digest:
                 found.append(PlanChange(name, digest[:12], current and current[:12]))
     return found
+
+
+def refuse_changed(folder: StudyFolder) -> None:
+    """Check that the plan is frozen and that no decision was changed since, before people are asked.
+
+    Raises:
+        InputError: the plan is not frozen.
+        DataError: a decision of the plan or a file was changed.
+    """
+    if read_frozen(folder.path) is None:
+        raise InputError(
+            "the plan is not frozen, and answers are collected only for a frozen plan: run 'merilo study freeze' first",
+            file=folder.path,
+        )
+    changes = [change for change in changes_since_freeze(folder.path) if change.decision]
+    if changes:
+        more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+        raise DataError(
+            f"the study was changed after the freeze: {changes[0]}{more}; restore it, or make a new study",
+            file=folder.path,
+        )
 
 
 def _content(folder: Path) -> dict[str, Json]:

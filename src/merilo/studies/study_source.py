@@ -15,15 +15,17 @@ from typing import Final
 
 from merilo.datasets import CATALOGUE, Dataset, dataset
 from merilo.datasets.declaration import BASIC_SKILLS, EXPERT_SKILL
+from merilo.datasets.own_items import own_file, read_splits
 from merilo.datasets.rendering import prompts
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.items import SUFFIXES, Item, Split, read_splits, split_file
+from merilo.items import SUFFIXES, Item, Split, split_file
 from merilo.strict_json import Json, read_json
 from merilo.studies.plan_types import Audience
 from merilo.wording import shown
 
 _META: Final = "raw_dataset_meta.json"
 _DECLARATION: Final = "dataset.yaml"
+_YAML: Final = (".yaml", ".yml")
 #: Splits of solved items that are not the test.
 _SHOTS: Final = ("shots", "train", "public_test")
 
@@ -59,7 +61,8 @@ def read_source(
     """Read a dataset's file or folder.
 
     Args:
-        path: a file of items, or the dataset's folder with `test.json`, `shots.json` and `raw_dataset_meta.json`.
+        path: a file of items; a declaration that names its file; or the dataset's folder with `test.json`,
+            `shots.json` and `raw_dataset_meta.json`.
         name: a name of the catalogue, or the path of a declaration; by default, the declaration in the folder, or the
             dataset of the catalogue that the metadata or the file's name says.
         split: the split whose items people answer; "test" by default.
@@ -73,8 +76,8 @@ def read_source(
     folder = path if path.is_dir() else path.parent
     meta = _metadata(folder) if (folder / _META).is_file() else None
     declared, own = _declaration(path, folder, name, meta)
-    file = _items_file(path, declared.name, split or "test")
-    splits = read_splits(file)
+    file = _items_file(path, declared, split or "test")
+    splits = read_splits(file, declared)
     wanted = split or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
     if wanted not in splits:
         raise UsageError(f"{shown(file)} has no split '{wanted}' (it has {', '.join(splits) or 'no splits'})")
@@ -85,7 +88,7 @@ def read_source(
     return StudySource(
         file,
         test,
-        _shots(file, declared.name, splits, wanted),
+        _shots(file, declared, splits, wanted),
         _with_prompts(declared, meta, folder),
         own,
         kind,
@@ -103,6 +106,8 @@ def _metadata(folder: Path) -> Mapping[str, Json]:
 def _declaration(
     path: Path, folder: Path, name: str | None, meta: Mapping[str, Json] | None
 ) -> tuple[Dataset, Path | None]:
+    if name is None and path.suffix in _YAML:
+        name = str(path)
     if name is not None:
         given = Path(name)
         if name.lower() in CATALOGUE or not given.exists():
@@ -120,7 +125,12 @@ def _declaration(
     )
 
 
-def _items_file(path: Path, name: str, split: str) -> Path:
+def _items_file(path: Path, declared: Dataset, split: str) -> Path:
+    name = declared.name
+    if (path.is_dir() or path.suffix in _YAML) and (named := own_file(declared)) is not None:
+        return named
+    if path.suffix in _YAML:
+        return _items_file(path.parent, declared, split)
     if not path.is_dir():
         return path
     for stem in dict.fromkeys((split, name)):
@@ -133,7 +143,7 @@ def _items_file(path: Path, name: str, split: str) -> Path:
     return found
 
 
-def _shots(file: Path, name: str, splits: Mapping[str, Split], wanted: str) -> tuple[Item, ...]:
+def _shots(file: Path, declared: Dataset, splits: Mapping[str, Split], wanted: str) -> tuple[Item, ...]:
     """Return the solved items of the same file, or of `shots.json` beside a file `test.json`."""
     for other in _SHOTS:
         if other in splits and other != wanted:
@@ -143,7 +153,7 @@ def _shots(file: Path, name: str, splits: Mapping[str, Split], wanted: str) -> t
     for other in _SHOTS:
         beside = split_file(file.parent, other, other)
         if beside is not None and beside != file:
-            found = read_splits(beside)
+            found = read_splits(beside, declared)
             return next(iter(found.values())).items if found else ()
     return ()
 

@@ -8,14 +8,15 @@ annotators do not have.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import Media, parts
+from merilo.datasets.rendering import Media, option_fields, parts, shown_value, template
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
 from merilo.people.question_sampling import value_of
@@ -30,6 +31,19 @@ _EXAM_FORMS: Final[dict[str, AnswerForm]] = {"multiple_choice": "set", "matching
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """An answer to choose from.
+
+    Attributes:
+        sign: what stands before it in the prompt, such as "A" or "Reply 1".
+        text: what it says.
+    """
+
+    sign: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StudyTask:
     """One item as it is shown to people.
 
@@ -41,6 +55,8 @@ class StudyTask:
         media: the pictures, sounds and films of the prompt.
         form: what an answer looks like.
         labels: the answers to choose from; empty for open answers.
+        options: the options in the order of their labels or numbers; empty if only the labels are known.
+        listed: the piece of the prompt that lists the options; empty if it names them elsewhere.
         known: the known answer of a control or training item; `None` for an item of the test.
         alternatives: the separator of several known answers in `known`; `None` if it is one answer.
         hint: what is said after a wrong answer to a training item.
@@ -57,6 +73,8 @@ class StudyTask:
     media: tuple[Media, ...] = ()
     form: AnswerForm = "text"
     labels: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    listed: str = ""
     known: str | None = None
     alternatives: str | None = None
     hint: str | None = None
@@ -190,15 +208,18 @@ def tasks_of(
         item = shown.item
         media = [part for part in parts(item, declared) if isinstance(part, Media)] if declared.media else []
         dialogue, turn = item.meta.get("dialog_id"), item.meta.get("question_id")
-        hint = item.meta.get("hint")
+        hint, form = item.meta.get("hint"), form_of(item, declared)
+        options, listed = listed_options(item, declared, form, shown.prompt)
         task = StudyTask(
             id=ids.of(kind, item),
             item=item.id,
             kind=kind,
             prompt=shown.prompt,
             media=tuple(dict.fromkeys(media)),
-            form=form_of(item, declared),
-            labels=declared.answer.labels,
+            form=form,
+            labels=labels_of(item, declared),
+            options=options,
+            listed=listed,
             known=None if kind == "test" else known_answer_of(item, kind),
             alternatives=None if kind == "test" else alternatives_of(item, declared),
             hint=hint if isinstance(hint, str) and kind == "training" else None,
@@ -224,6 +245,86 @@ def form_of(item: Item, declared: Dataset) -> AnswerForm:
     if "grade_norm" in declared.metrics and isinstance(kind, str):
         return next((form for start, form in _EXAM_FORMS.items() if kind.startswith(start)), "text")
     return "text"
+
+
+#: A line of an exam's question that lists an option under its number.
+_NUMBERED: Final = re.compile(r"[ \t]*(\d{1,2})\)[ \t]*(\S.*)")
+
+#: What stands before an option: its label, a few words before it, and signs between the label and the option.
+_BEFORE: Final = r"([^\n{{}}:;]{{0,30}}?(?<!\w){label}[^\w\n{{}}«\"(]{{1,4}})"
+_BETWEEN: Final = r"([;,.]?(?:[ \t]+|\s*\n\s*))"
+_END: Final = r"([;,.]?)[ \t]*$"
+_ANGLES: Final = re.compile(r"<\w+>")
+
+
+def labels_of(item: Item, declared: Dataset) -> tuple[str, ...]:
+    """Return the labels that an item has; items with fewer options than others lack the last ones."""
+    fields = option_fields(declared)
+    lacking = {
+        label for label, name in fields.items() if isinstance(item.inputs, dict) and name not in item.inputs
+    }
+    return tuple(label for label in declared.answer.labels if label not in lacking)
+
+
+def listed_options(
+    item: Item, declared: Dataset, form: AnswerForm, prompt: str
+) -> tuple[tuple[Option, ...], str]:
+    r"""Return the options of an item, and the piece of its prompt that lists them.
+
+    A list is found only where the template has it, or where it is one input of the item: a list inside a text that
+    is asked about lists no options.
+
+    Args:
+        item: the item.
+        declared: its dataset.
+        form: what an answer looks like.
+        prompt: the item's prompt.
+
+    Returns:
+        Options that have no fields and are named inside a sentence are not found; the piece is empty if options that
+        have fields are named there.
+
+    Example:
+        >>> from merilo.datasets import dataset
+        >>> asked = Item(1, "{premise}\n1. {choice1}\n2. {choice2}", {"premise": "A", "choice1": "B", "choice2": "C"})
+        >>> listed_options(asked, dataset("parus"), "labels", "A\n1. B\n2. C")
+        ((Option(sign='1', text='B'), Option(sign='2', text='C')), '1. B\n2. C')
+    """
+    inputs = item.inputs if isinstance(item.inputs, dict) else {"": item.inputs}
+    options: tuple[Option, ...] = ()
+    listed = ""
+    if form == "set":
+        for text in (value.strip() for value in inputs.values() if isinstance(value, str)):
+            found = [_NUMBERED.fullmatch(line) for line in text.split("\n")]
+            if len(found) > 1 and all(one and one[1] == str(at) for at, one in enumerate(found, start=1)):
+                options, listed = tuple(Option(one[1], one[2].strip()) for one in found if one), text
+    elif form == "labels":
+        labels, by_label = labels_of(item, declared), option_fields(declared)
+        fields = tuple(by_label[label] for label in labels if by_label)
+        texts = tuple(shown_value(cast("Json", inputs.get(name))) for name in fields)
+        if pieces := _pieces(template(item, declared), labels, fields):
+            texts = texts or tuple(text for _, text, _ in pieces)
+            listed = "".join(
+                before + text + after for (before, _, after), text in zip(pieces, texts, strict=True)
+            )
+            labels = tuple(before.strip(" \t[(").rstrip(" .):]=—–") for before, _, _ in pieces)
+        options = tuple(map(Option, labels, texts)) if texts else ()
+    if not all(one.text.strip() and not _ANGLES.search(one.text) for one in options):
+        return (), ""
+    return (options, listed) if prompt.count(listed) == 1 else (options if form == "labels" else (), "")
+
+
+@lru_cache(256)  # a dataset has few templates and many items
+def _pieces(text: str, labels: tuple[str, ...], fields: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """What stands before each option that a template lists, its field or text, and what follows it."""
+    names = [rf"(\{{{name}\}})" for name in fields] or [r"([^\W\d_][^\n{}]*?)"] * len(labels)
+    between = _BETWEEN if fields else r"([;,.]?\s*\n\s*)"
+    each = [_BEFORE.format(label=re.escape(label)) + name for label, name in zip(labels, names, strict=True)]
+    found = [*re.finditer(r"(?:^|(?<=: ))" + between.join(each) + _END, text, re.MULTILINE)]
+    if len(found) != 1:
+        return ()
+    groups = found[0].groups()
+    return tuple((groups[at], groups[at + 1], groups[at + 2]) for at in range(0, len(groups), 3))
 
 
 def one_answer(outputs: Json) -> Json:

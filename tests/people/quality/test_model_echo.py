@@ -34,7 +34,7 @@ def test_people_who_copy_are_named_and_the_share_of_their_answers_is_within_its_
     echo = echo_of(made)
     assert echo.interval.low <= made.copied.mean() <= echo.interval.high
     assert echo.interval.high - echo.interval.low < 0.15
-    named = np.flatnonzero(echo.p * made.copies.size <= NAMED)
+    named = np.flatnonzero(echo.alone <= NAMED)
     assert named.size >= made.copies.sum() // 2
     assert made.copies[named].all()
 
@@ -44,7 +44,7 @@ def test_people_who_share_the_errors_of_a_model_without_copying_are_not_named(ac
     for seed in range(4):
         echo = echo_of(study(seed, 0.0, accuracy))
         assert echo.interval.low < 0.01
-        assert np.nanmin(echo.p) * COPIED.people > NAMED
+        assert np.nanmin(echo.alone) > NAMED
 
 
 def test_the_size_of_the_parts_that_are_held_in_memory_changes_nothing(
@@ -56,7 +56,7 @@ def test_the_size_of_the_parts_that_are_held_in_memory_changes_nothing(
     parts = echo_of(made)
     assert whole.share == pytest.approx(parts.share)
     np.testing.assert_allclose(whole.people, parts.people, rtol=1e-9)
-    np.testing.assert_allclose(whole.p, parts.p, atol=1e-12)
+    np.testing.assert_allclose(whole.alone, parts.alone, atol=1e-12)
 
 
 def table(made: Study) -> pl.DataFrame:
@@ -89,8 +89,8 @@ def test_a_baseline_tells_the_share_and_what_people_reach_without_it(tmp_path: P
     folder = tmp_path / "out"
     result.save(folder)
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "Answers that a model may have given" in page
-    assert "Ответы, которые могла дать модель" in page
+    assert "Help by AI" in page
+    assert "Помощь ИИ" in page
 
 
 def test_a_model_without_errors_and_two_people_give_the_reason(tmp_path: Path) -> None:
@@ -99,4 +99,4 @@ def test_a_model_without_errors_and_two_people_give_the_reason(tmp_path: Path) -
     answers = tmp_path / "robot.csv"
     pl.DataFrame({"id": list(gold), "answer": list(gold.values())}).write_csv(answers)
     told = merilo.baseline(table(made), gold=gold, models=[answers], min_votes=2).to_dict()["assistance"]
-    assert "wrong on no item" in told[0]["reason"]  # type: ignore[index, call-overload, operator]
+    assert "wrong on fewer than 3 items" in told[0]["reason"]  # type: ignore[index, call-overload, operator]

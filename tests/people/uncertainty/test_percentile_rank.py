@@ -68,18 +68,29 @@ def test_a_few_careless_annotators_hardly_move_the_rank_among_the_others() -> No
 
 
 def test_the_fitted_share_is_the_integral_of_the_masses() -> None:
-    at = np.array([1.0, np.log(0.7), -2.0])
+    at = np.array([1.0, np.log(0.7), -2.0, 0.3])
     careless = 1 / (1 + np.exp(2.0))
+    below, above = 0.7 * np.exp(0.3), 0.7 * np.exp(-0.3)
 
     def density(x: float) -> float:
-        return (1 - careless) * stats.norm.pdf(x, 1, 0.7) + careless * stats.uniform.pdf(
-            x, 1 - CARELESS, CARELESS
-        )
+        spread = below if x < 1 else above
+        careful = stats.norm.pdf((x - 1) / spread) * 2 / (below + above)
+        return (1 - careless) * careful + careless * stats.uniform.pdf(x, 1 - CARELESS, CARELESS)
 
     by_hand = integrate.quad(density, -10, 0.5, points=[-5.0])[0]
     assert _Abilities.below(at, 1 / (1 + np.exp(-0.5))) == pytest.approx(by_hand, abs=1e-6)
     middles = np.array([integrate.quad(density, x - 0.0625, x + 0.0625)[0] for x in NODES])
     assert _masses(at) == pytest.approx(middles, abs=1e-6)
+
+
+@pytest.mark.parametrize("sloppy", [0.0, 0.25])
+def test_sloppy_people_do_not_lower_the_rank_of_a_very_good_model(sloppy: float) -> None:
+    rng = np.random.default_rng(0)
+    ability = np.where(rng.random(4000) < sloppy, 0.3, 1.8) + 0.8 * rng.standard_normal(4000)
+    right = 1 / (1 + np.exp(-ability))
+    fitted = _Abilities.fit(rng.binomial(40, right) / 40, np.full(4000, 40.0))
+    share = fitted.below(fitted.at, float(np.quantile(right, 0.95)))
+    assert share == pytest.approx(0.95, abs=0.01)
 
 
 def test_everybody_perfect_leaves_the_rank_of_a_perfect_model_open() -> None:

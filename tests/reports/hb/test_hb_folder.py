@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import mlcroissant
 import polars as pl
 import pytest
+import yaml
 from command import merilo as command
 from every import every
 from report_contents import STUDY
@@ -22,6 +24,7 @@ from merilo.errors import DataError, InputError, OutputError
 from merilo.reports.hb import plots
 from merilo.reports.hb.raw_study import read_raw
 from merilo.reports.hb.recomputation import recompute
+from merilo.reports.hb.registries import TABLES
 from merilo.reports.human_table import read_study
 from merilo.studies.study_folder import combined_hash
 
@@ -544,3 +547,44 @@ def test_the_plan_chooses_the_items_of_human_benchmark_and_the_card_says_which(
     which = "the items with a majority only" if rule == "agreed" else "all items with a consensus"
     assert f"metadata is that of {which}: {expected['n']} of 8." in section
     assert merilo.verify(tmp_path / "hb").ok
+
+
+AUTHORS = ("Anna Petrova", "Борис & Co")
+
+
+@pytest.fixture(scope="module")
+def published(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("published") / "hb"
+    merilo.report(base, out, authors=AUTHORS, licence="CC-BY-4.0", repo="lab/people")
+    return out
+
+
+def test_croissant_is_valid_and_loads_every_row(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(published)
+    loaded = mlcroissant.Dataset("croissant.json")
+    assert not loaded.metadata.ctx.issues.errors
+    assert all("datePublished" in found for found in loaded.metadata.ctx.issues.warnings)
+    assert loaded.metadata.creators is not None
+    assert [one.name for one in loaded.metadata.creators] == list(AUTHORS)
+    for name, (file, _) in TABLES.items():
+        rows = [*loaded.records(name)]
+        assert len(rows) == pl.read_csv(published / file).height > 0
+    assert "annotators" in str(loaded.metadata.data_collection)
+    assert loaded.metadata.annotations_per_item
+
+
+def test_the_hub_finds_the_tables_and_the_citation_names_the_authors(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = yaml.safe_load((published / "README.md").read_text().split("---\n")[1])
+    assert front["license"] == "cc-by-4.0"
+    assert {one["config_name"]: one["data_files"] for one in front["configs"]} == {
+        name: file for name, (file, _) in TABLES.items()
+    }
+    datasets = pytest.importorskip("datasets")
+    loaded = datasets.load_dataset(str(published), "consensus", cache_dir=str(tmp_path))["train"]
+    assert loaded.num_rows == pl.read_csv(published / "consensus.csv").height
+    citation = yaml.safe_load((published / "CITATION.cff").read_text())
+    assert [one["name"] for one in citation["authors"]] == list(AUTHORS)
+    assert r"{Борис \& Co}" in (published / "citation.bib").read_text()
+    assert merilo.verify(published).ok

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+from merilo.datasets import dataset
 from merilo.datasets.declaration import CATALOGUE, Dataset
+from merilo.datasets.own_items import own_file
 from merilo.datasets.validation.folder import OWN, Contents, ValidationReport, Violation, read_contents
 from merilo.datasets.validation.item_rules import (
     check_answers,
@@ -25,7 +28,7 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
     """Check a dataset's folder, or a single file of items.
 
     Args:
-        path: the folder or file.
+        path: the folder, the file, or a declaration that names it.
         declared: the dataset's declaration; by default found by its name, or in `dataset.yaml` beside the data.
 
     Returns:
@@ -34,7 +37,14 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
     Raises:
         InputError: there is nothing at the path.
     """
-    contents = read_contents(path)
+    if path.suffix in {".yaml", ".yml"}:
+        declared = dataset(str(path))
+        path = own_file(declared) or path.parent
+    elif declared is None and (path / OWN).is_file():
+        with suppress(InputError):  # the fault of a declaration is reported with those of the items
+            found = dataset(str(path))
+            declared, path = (found, own_file(found) or path) if found.items else (None, path)
+    contents = read_contents(path, declared)
     contents.declared = declared or _known(path, contents)
     contents.media = media_fields(contents)
     for check in (

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from merilo.datasets.declaration import CATALOGUE, Dataset
+from merilo.datasets.own_items import own_entries
 from merilo.errors import InputError
-from merilo.items import SUFFIXES, Item, faults_of, item_of, raw_splits
+from merilo.items import SUFFIXES, Item, RawSplit, faults_of, item_of, raw_splits
 from merilo.strict_json import Json, read_json
 
 META: Final = "raw_dataset_meta.json"
@@ -167,8 +168,12 @@ class Contents:
         return content
 
 
-def read_contents(path: Path) -> Contents:
+def read_contents(path: Path, declared: Dataset | None = None) -> Contents:
     """Read a folder or a single file, and note every fault.
+
+    Args:
+        path: the folder or file.
+        declared: the dataset, whose declaration may name the columns of the file.
 
     Raises:
         InputError: the path does not exist.
@@ -182,7 +187,7 @@ def read_contents(path: Path) -> Contents:
     # A single file also needs the metadata in its folder: its items may refer to prompts by number.
     contents.meta = contents.read_object(META)
     for file in files:
-        contents.places += _places(file, contents)
+        contents.places += _places(file, contents, declared)
     if not files or (not contents.report.items and contents.report.valid):
         contents.report.wrong("", "", _NO_ITEMS)
     return contents
@@ -192,11 +197,12 @@ def _holds_items(file: Path) -> bool:
     return file.suffix.lower() in SUFFIXES and file.name not in _NOT_ITEMS and not file.name.startswith(".")
 
 
-def _places(file: Path, contents: Contents) -> Iterator[LocatedItem]:
+def _places(file: Path, contents: Contents, declared: Dataset | None) -> Iterator[LocatedItem]:
     report, name = contents.report, file.name
     report.files.append(name)
     try:
-        splits = raw_splits(file)
+        own = own_entries(file, declared)
+        splits = raw_splits(file) if own is None else [RawSplit("test", [entry for _, entry in own])]
     except InputError as error:
         if contents.whole and file.stem.lower() not in {*SPLITS, contents.root.resolve().name.lower()}:
             report.note(name, "", f"is not read as a file of items: {error.message}")

@@ -59,7 +59,8 @@ def check_fields(contents: Contents) -> None:
     if contents.declared is not None:
         usual = frozenset(contents.declared.fields) or None
     for place in contents.places:
-        if (shape := _shape(place.item)) != usual:
+        shape, hidden = _shape(place.item), frozenset(contents.declared.hidden if contents.declared else ())
+        if shape != usual and (shape is None or usual is None or shape | hidden != usual | hidden):
             contents.wrong(place, "inputs", f"must be {_named(usual)}, but is {_named(shape)}")
 
 

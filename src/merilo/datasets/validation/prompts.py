@@ -74,13 +74,14 @@ def check_prompts(contents: Contents) -> None:
                 report.wrong(META, where, f"has {len(texts)} prompts; at least {FEWEST} are required")
     elif declared is not None and declared.prompts:
         for where, texts in _check_texts(OWN, groups, contents):
-            if len(texts) < FEWEST:
+            if len(texts) < FEWEST and declared.items is None:
                 few = f"has {len(texts)} prompts; a dataset of the benchmark needs at least {FEWEST}"
                 report.note(OWN, where, few)
     for place in contents.places:
         if fault := _template_fault(place.item, contents, groups):
             contents.wrong(place, "instruction", fault)
-    _check_spread(contents, groups)
+    if declared is None or declared.items is None:  # a declaration chooses the prompt that an item can fill
+        _check_spread(contents, groups)
 
 
 def _check_bare_forms(contents: Contents) -> None:

@@ -97,7 +97,7 @@ class ItemFinder:
         hidden = {*declared.hidden, *declared.media}
         self.declared = declared
         self.items = items
-        self._values = [tuple(map(squeezed, _visible(named.item, hidden))) for named in items]
+        self._values = [_checked(named, hidden) for named in items]
         self._holders: dict[str, list[int]] = defaultdict(list)
         for place, values in enumerate(self._values):
             for key in {key for value in values for key in _keys(value)}:
@@ -220,6 +220,12 @@ def squeezed(text: str) -> str:
         '2+2'
     """
     return "".join(text.split())
+
+
+def _checked(named: NamedItem, hidden: set[str]) -> tuple[str, ...]:
+    """Return the texts that a row must hold, without white space; none if only the id of the item is known."""
+    values = tuple(_visible(named.item, hidden))
+    return () if values == (named.name,) else tuple(map(squeezed, values))
 
 
 def _visible(item: Item, hidden: set[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from merilo.people.platforms import label_studio, plain
 from merilo.people.platforms.export import Columns, Export, SeveralAnswersError
 from merilo.people.platforms.forms import TABLE_FORMS
 from merilo.people.spelling import unify
-from merilo.responses import INPUT_MARK, SCHEMA, Responses, lost_pages
+from merilo.responses import INPUT_MARK, SCHEMA, SIGNALS, Responses, lost_pages
 from merilo.settings import Platform
 from merilo.wording import choices, listed
 
@@ -173,7 +173,7 @@ def _joined(exports: Sequence[Export]) -> Responses:
 
 def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
     """Add the prefix `input_` to input fields that have the name of a column of the response table."""
-    reserved = {*SCHEMA, "dropped"}
+    reserved = {*SCHEMA, SIGNALS, "dropped"}
     return inputs.rename({name: f"{INPUT_MARK}{name}" for name in inputs.columns if name in reserved})
 
 
@@ -265,7 +265,10 @@ def _responses(
     data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
     renamed = {old: new for export in exports for old, new in export.renamed.items()}
     return Responses(
-        table=data.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
+        table=data.select(
+            *(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()),
+            *([SIGNALS] if SIGNALS in data.columns else []),
+        ),
         items=items,
         rows_read=rows_read,
         dropped={row["dropped"]: row["count"] for row in counts.iter_rows(named=True)},
@@ -274,6 +277,7 @@ def _responses(
         renamed=dict(sorted(renamed.items())),
         unread=tuple(one for export in exports for one in export.unread),
         lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
+        scored=first.scored,
         absent=tuple(what for what in first.absent if all(what in export.absent for export in exports)),
     )
 

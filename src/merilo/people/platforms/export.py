@@ -37,6 +37,10 @@ class Columns:
         submitted: the column of the time when the page was submitted (plain tables).
         seconds: the column of the page's duration in seconds (plain tables).
         reward: the column of the page's reward (plain tables).
+        score: the column that says whether the answer is right (plain tables); answers are then `PASSED` or `FAILED`.
+        attempt: the column of the number of an attempt, for scored answers.
+        attempts: how many attempts count, the best of them; by default, all.
+        wide: whether every row is a person, and the columns are the items.
     """
 
     answer: str | None = None
@@ -48,6 +52,10 @@ class Columns:
     submitted: str | None = None
     seconds: str | None = None
     reward: str | None = None
+    score: str | None = None
+    attempt: str | None = None
+    attempts: int | None = None
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,7 @@ class Export:
         renamed: answers that the reader rewrote.
         unread: times and rewards that could not be read.
         absent: the data that the platform usually exports and for which this file has no column; see `Responses`.
+        scored: whether the answers were scored elsewhere; see `Responses`.
     """
 
     file: str
@@ -78,6 +87,7 @@ class Export:
     renamed: dict[str, str] = field(default_factory=dict)
     unread: tuple[Unread, ...] = ()
     absent: tuple[str, ...] = ()
+    scored: bool = False
 
 
 def export_of_columns(

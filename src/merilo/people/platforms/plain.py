@@ -12,7 +12,9 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import Progress, Table, read_parquet, read_table, refuse_too_wide
+from merilo.people.platforms import scored
 from merilo.people.platforms.export import Columns, Export, column, export_of_columns, text_columns
+from merilo.people.signals import folded
 from merilo.strict_json import Json, json_lines
 from merilo.wording import choices, listed, shown
 
@@ -66,16 +68,25 @@ def read(table: Table, columns: Columns) -> Export:
     Raises:
         UsageError: a required column was neither named nor found.
     """
+    if columns.wide:
+        table, columns = scored.long(table, columns)
+    if columns.score is not None:
+        table = scored.verdicts(table, columns)
+        columns = replace(columns, answer=columns.score)
     data = table.data
-    items = [_find(data, "item", name, table.file) for name in dict.fromkeys(columns.item) or (None,)]
-    found = {what: _find(data, what, getattr(columns, what), table.file) for what in USUAL if what != "item"}
+    items = [found_column(data, "item", name, table.file) for name in dict.fromkeys(columns.item) or (None,)]
+    found = {
+        what: found_column(data, what, getattr(columns, what), table.file) for what in USUAL if what != "item"
+    }
     places = {_PLACES.get(what, what): name for what, name in found.items()}
     inputs = {name: name for name in items}
     export = export_of_columns(table, data, places, inputs, column(data, found["control"]))
-    return replace(export, project=listed(items, 50))
+    signals = folded(data)
+    rows = export.rows if signals.is_null().all() else export.rows.with_columns(signals)
+    return replace(export, rows=rows, project=listed(items, 50), scored=columns.score is not None)
 
 
-def _find(data: pl.DataFrame, what: str, named: str | None, file: str) -> str:
+def found_column(data: pl.DataFrame, what: str, named: str | None, file: str) -> str:
     """Find the column for one purpose; return an empty string if there is none and it is optional."""
     if named is not None:
         if named in data.columns:
@@ -84,7 +95,9 @@ def _find(data: pl.DataFrame, what: str, named: str | None, file: str) -> str:
     found = _usual(what, data.columns) or ""
     if what in _REQUIRED and not found:
         raise UsageError(
-            f"no column for the {what} was found; name it with {argument(what)} (choose from: {listed(data.columns)})",
+            f"no column for the {what} was found; name it with {argument(what)}"
+            + (f", or a column of scores with {argument('score')}" if what == "answer" else "")
+            + f" (choose from: {listed(data.columns)})",
             file=file,
         )
     return found
@@ -156,6 +169,9 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
         "participant",
         "rater",
         "assessor",
+        "hashed_id",
+        "subject_id",
+        "prolific",
         "person",
         "разметчик",
         "исполнитель",
@@ -198,7 +214,80 @@ def guess(data: pl.DataFrame, columns: Columns) -> Columns:
         taken.add(found[what] or "")
     usual = _usual("item", [name for name in data.columns if name not in taken])
     item = (usual,) if usual else _describing(data, taken, found["annotator"])
-    return replace(columns, **found, item=columns.item or item)
+    return replace(columns, annotator=found["annotator"], answer=found["answer"], item=columns.item or item)
+
+
+#: Names of columns that say whether an answer is right, of the number of an attempt, and of the time of an answer.
+_SCORES: Final = (
+    "correct",
+    "is_correct",
+    "score",
+    "right",
+    "solved",
+    "success",
+    "accuracy",
+    "acc",
+    "passed",
+    "верно",
+)
+_ATTEMPTS: Final = (
+    "attempt",
+    "attempt_number",
+    "attempt_no",
+    "try",
+    "try_number",
+    "trial_attempt",
+    "попытка",
+)
+_SECONDS: Final = (
+    "duration",
+    "elapsed",
+    "response_time",
+    "time_taken",
+    "rt",
+    "reaction_time",
+    "time",
+    "duration_s",
+)
+
+
+def guess_scores(data: pl.DataFrame, columns: Columns) -> Columns:
+    """Guess the columns of a table of answers that were scored elsewhere; unchanged if there are no scores.
+
+    Without columns of scores, of items and of answers, but with several columns of 1 and 0, a row is a person.
+
+    Args:
+        data: the table's text columns.
+        columns: the columns that the user named.
+    """
+    names = {name.casefold().replace(" ", "_"): name for name in reversed(data.columns)}
+    one = next(
+        (names[name] for name in _SCORES if name in names and scored.is_score(data[names[name]])), None
+    )
+    score = columns.score or one
+    if score is None:
+        whole = guess(data, columns)
+        wide = columns.wide or (
+            not columns.item
+            and columns.answer is None
+            and len(scored.items_of_wide(data, columns)) > 1
+            and (whole.annotator is None or data[whole.annotator].n_unique() == data.height)
+        )
+        return replace(columns, wide=wide)
+    free = data.drop(score)
+    found = guess(free, columns)
+    attempt = columns.attempt or next((names[name] for name in _ATTEMPTS if name in names), None)
+    rest = [name for name in found.item if name != attempt]
+    usual = _usual("seconds", data.columns)
+    seconds = columns.seconds or usual or next((names[name] for name in _SECONDS if name in names), None)
+    return replace(
+        columns,
+        score=score,
+        attempt=attempt,
+        annotator=found.annotator,
+        item=tuple(name for name in rest if name != seconds),
+        seconds=seconds,
+    )
 
 
 def _describing(data: pl.DataFrame, taken: Set[str], annotator: str | None) -> tuple[str, ...]:

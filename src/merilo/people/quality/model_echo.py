@@ -3,16 +3,15 @@
 Annotator i gives the model's answer with probability c_i, and otherwise an answer of their own. An own answer to
 item j is right with probability 1 / (1 + exp(b_j - t_i)) for the ability t_i of the annotator and the difficulty b_j
 of the item; difficulties have another mean where the model is wrong. People and models fall for the same lures: an own
-wrong answer to an item on which the model is wrong equals the model's as often as other annotators' own wrong answers
-to this item do, drawn towards the study's mean. What remains is agreement that neither skill nor lures explain.
+wrong answer to item j equals the model's wrong answer with probability l_j. A few annotators may guess: their own
+answers are drawn evenly from all answers. What remains is agreement that neither skill nor lures nor chance explain.
 
-Abilities are integrated out, and the distribution of c over annotators is estimated on a grid. An echo of right
-answers alone cannot be told from skill, and what every annotator repeats cannot be told from a lure.
+All of these quantities are drawn from their joint posterior distribution by Gibbs sampling, so the intervals allow
+for what the data do not tell: an echo of right answers looks like skill, and what everybody repeats like a lure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,19 +25,30 @@ from merilo.statistics import FloatArray
 from merilo.statistics.intervals import Interval
 
 #: The shares of an annotator's answers that are tried; 0 is an annotator who answers alone.
-_SHARES: Final = np.array([0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1])
-#: The abilities that are integrated over, in standard deviations of the annotators.
-_ABILITIES: Final = np.linspace(-3, 3, 13)
-#: Steps of the EM algorithm: with more of them the estimate changes by less than its Monte Carlo error.
-_STEPS: Final = 30
-#: How many own wrong answers to an item the study's share of lured ones counts as.
-_LENT: Final = 4.0
-#: Draws from the posterior distribution of the annotators' shares, the first of which are left out.
-_DRAWS, _FIRST = 1200, 200
-#: Answers times grid points that are held in memory at once.
+_SHARES: Final = np.array([0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1])
+#: The beta prior of the share of annotators who do not answer alone, and the Dirichlet prior of how much they copy.
+_NOT_ALONE: Final = (0.3, 2.0)
+_HOW_MUCH: Final = 0.12
+#: The abilities and the difficulties that are tried, in standard deviations from the mean.
+_GRID: Final = np.linspace(-2.8, 2.8, 15)
+_DENSITY: Final = -(_GRID**2) / 2
+#: The prior share of annotators who guess; they have the place after the abilities.
+_GUESSERS: Final = 0.03
+#: The prior of the mean difficulty of the items that the model misses: normal distribution, the others have mean 0.
+_MISSED: Final = (0.75, 0.75)
+#: How far the lures of the items may differ: parameters a + b of their beta distribution, and its means.
+_CONCENTRATIONS: Final = np.array([1.0, 4.0, 16.0])
+_MEANS: Final = np.linspace(0.025, 0.975, 20)
+_ALPHA, _BETA = _CONCENTRATIONS[:, None] * _MEANS, _CONCENTRATIONS[:, None] * (1 - _MEANS)
+_NORMALISER: Final = scipy.special.betaln(_ALPHA, _BETA)
+#: Draws, the first of which are left out.
+_DRAWS, _FIRST = 600, 100
+#: Numbers that are held in memory at once.
 _CELLS: Final = 4_000_000
-#: An annotator is named if the p-value, corrected by Holm's method over the annotators, is at most this.
-NAMED: Final = 0.02
+#: An annotator is named if the probability that they answered alone is at most this.
+NAMED: Final = 0.05
+
+_TINY: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,55 +59,13 @@ class Echo:
         share: the expected share of answers that the model gave.
         interval: its 95 % credible interval.
         people: shape (annotators,), the expected share of each annotator's answers; NaN without answers.
-        p: shape (annotators,), p-values of the test that the annotator answered alone; NaN without answers.
+        alone: shape (annotators,), the probability that the annotator answered alone; NaN without answers.
     """
 
     share: float
     interval: Interval
     people: FloatArray
-    p: FloatArray
-
-
-@dataclass(slots=True)
-class _State:
-    """The parameters of the model, updated by each step."""
-
-    difficulty: FloatArray
-    mean: FloatArray
-    spread: float
-    ability: tuple[float, float]
-    lured: FloatArray
-    shares: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """The answers, sorted by annotator."""
-
-    annotator: IntArray
-    item: IntArray
-    right: BoolArray
-    echoes: BoolArray
-    missed: BoolArray
-    labels: int
-    annotators: int
-    items: int
-
-    def chunks(self) -> Iterator[slice]:
-        """Divide the answers between annotators, so that no part is too large for the memory."""
-        most = max(_CELLS // (_SHARES.size * _ABILITIES.size), 1)
-        start = 0
-        while start < self.item.size:
-            end = min(start + most, self.item.size)
-            if end < self.item.size:
-                first = int(np.searchsorted(self.annotator, self.annotator[end]))
-                end = (
-                    first
-                    if first > start
-                    else int(np.searchsorted(self.annotator, self.annotator[end], "right"))
-                )
-            yield slice(start, end)
-            start = end
+    alone: FloatArray
 
 
 def model_echo(
@@ -119,196 +87,228 @@ def model_echo(
         echoes: shape (n,), whether it is the model's answer.
         model_right: shape (items,), whether the model's answer to the item is right.
         labels: how many answers an item has to choose from.
-        seed: random seed of the draws for the interval.
+        seed: random seed of the draws.
 
     References:
-        A. Dempster, N. Laird, D. Rubin (1977), Maximum likelihood from incomplete data via the EM algorithm.
-        N. Laird (1978), Nonparametric maximum likelihood estimation of a mixing distribution.
+        A. Gelfand, A. Smith (1990), Sampling-based approaches to calculating marginal densities.
     """
-    order = np.argsort(annotator, kind="stable")
-    codes, person = np.unique(annotator[order], return_inverse=True)
-    answers = _Answers(
-        person.astype(np.int32),
-        item[order],
-        right[order],
-        echoes[order],
-        ~model_right[item[order]],
-        max(labels, 2),
-        codes.size,
-        model_right.size,
-    )
-    likelihood, expected, variance, posterior = _fitted(answers, ~model_right)
-    ratio = 2 * (likelihood.max(1) - likelihood[:, 0])
-    tested = np.where(ratio > 1e-9, scipy.special.gammaincc(0.5, ratio / 2) / 2, 1.0)
-    drawn = _draws(likelihood, expected, variance, np.random.default_rng(seed)) / item.size
-    low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
-    people = np.full(int(annotator.max(initial=-1)) + 1, np.nan)
-    p = people.copy()
-    people[codes] = (posterior * expected).sum(1) / np.bincount(person)
-    p[codes] = tested
-    interval = Interval(low, high, method="posterior distribution of annotators' shares (1000 draws)")
-    return Echo(float(drawn.mean()), interval, people, p)
-
-
-def _fitted(answers: _Answers, missed: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Fit the model.
-
-    Returns:
-        For each annotator and share in `_SHARES`: the log-likelihood; the expected number of echoes; its variance; the
-        posterior probability.
-    """
-    items = answers.items
-    state = _State(
-        np.zeros(items), np.zeros(items), 1.0, (1.0, 1.0),
-        np.full(answers.item.size, 1 / (answers.labels - 1)), np.full(_SHARES.size, 0.1 / (_SHARES.size - 1)),
+    codes, person = np.unique(annotator, return_inverse=True)
+    order = np.argsort(person, kind="stable")
+    chain = _Chain(
+        person[order].astype(np.intp), item[order].astype(np.intp), right[order], echoes[order],
+        missed=~model_right, labels=labels, seed=seed,
     )  # fmt: skip
-    state.shares[0] = 0.9
-    for _ in range(_STEPS):
-        _maximise(answers, state, _expected(answers, state), missed)
-    grid = (answers.annotators, _SHARES.size)
-    likelihood, echoes, variance, posterior = (np.zeros(grid) for _ in range(4))
-    for piece in _pieces(answers, state):
-        people = piece.people
-        likelihood[people], posterior[people] = piece.likelihood, piece.posterior
-        echo = (piece.weight[piece.place] * (piece.by_model / piece.either)).sum(2)
-        echoes[people] = np.add.reduceat(echo, piece.first)
-        variance[people] = np.add.reduceat(echo * (1 - echo), piece.first)
-    return likelihood, echoes, variance, posterior
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """The probabilities of the answers of some annotators, given the parameters.
-
-    Attributes:
-        rows: the answers.
-        people: shape (people,), the annotators.
-        first: shape (people,), where their answers begin in `rows`.
-        place: shape (rows,), the place of each answer's annotator in `people`.
-        by_model: shape (rows, shares, 1), the probability of the answer as the model's.
-        by_person: shape (rows, shares, abilities), that as the annotator's own.
-        either: shape (rows, shares, abilities), their sum.
-        likelihood, posterior: shape (people, shares), see `_fitted`.
-        weight: shape (people, shares, abilities), the probabilities of abilities given the share.
-    """
-
-    rows: slice
-    people: IntArray
-    first: NDArray[np.intp]
-    place: IntArray
-    by_model: FloatArray
-    by_person: FloatArray
-    either: FloatArray
-    likelihood: FloatArray
-    posterior: FloatArray
-    weight: FloatArray
-
-
-def _pieces(answers: _Answers, state: _State) -> Iterator[_Piece]:
-    prior = np.exp(-(_ABILITIES**2) / 2)
-    log_prior = np.log(prior / prior.sum())
-    mean, spread = state.ability
-    missed_label = np.where(
-        answers.missed,
-        np.where(answers.echoes, state.lured, (1 - state.lured) / max(answers.labels - 2, 1)),
-        1 / (answers.labels - 1),
-    )
-    share = _SHARES[None, :, None]
-    for rows in answers.chunks():
-        people, first = np.unique(answers.annotator[rows], return_index=True)
-        right = scipy.special.expit(
-            mean + spread * _ABILITIES - state.difficulty[answers.item[rows]][:, None]
-        )
-        alone = np.where(answers.right[rows, None], right, (1 - right) * missed_label[rows, None])
-        by_model = share * answers.echoes[rows, None, None]
-        by_person = (1 - share) * alone[:, None, :]
-        either = by_model + by_person + 1e-12
-        joint = np.add.reduceat(np.log(either), first) + log_prior
-        top = joint.max(2, keepdims=True)
-        weight = np.exp(joint - top)
-        likelihood = np.log(weight.sum(2)) + top[:, :, 0]
-        log_share = likelihood + np.log(state.shares)
-        posterior = np.exp(log_share - log_share.max(1, keepdims=True))
-        yield _Piece(
-            rows, people, first, answers.annotator[rows] - people[0], by_model, by_person, either,
-            likelihood, posterior / posterior.sum(1, keepdims=True), weight / weight.sum(2, keepdims=True),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Expected:
-    """What one step expects, given the parameters.
-
-    Attributes:
-        shares: shape (shares,), the expected number of annotators with each share.
-        abilities: shape (annotators, abilities), the posterior probabilities of abilities.
-        own: shape (n, abilities), the probabilities that an answer is the annotator's own, with each ability.
-    """
-
-    shares: FloatArray
-    abilities: FloatArray
-    own: FloatArray
-
-
-def _expected(answers: _Answers, state: _State) -> _Expected:
-    posterior = np.zeros((answers.annotators, _SHARES.size))
-    abilities = np.zeros((answers.annotators, _ABILITIES.size))
-    own = np.zeros((answers.item.size, _ABILITIES.size))
-    for piece in _pieces(answers, state):
-        posterior[piece.people] = piece.posterior
-        both = piece.posterior[:, :, None] * piece.weight
-        abilities[piece.people] = both.sum(1)
-        own[piece.rows] = (both[piece.place] * (piece.by_person / piece.either)).sum(1)
-    return _Expected(posterior.sum(0), abilities, own)
-
-
-def _maximise(answers: _Answers, state: _State, found: _Expected, missed: BoolArray) -> None:
-    """Update the parameters."""
-    mean, spread = state.ability
-    ability = mean + spread * _ABILITIES
-    # A Newton step of the difficulties, drawn towards the mean of the items on which the model is right or wrong.
-    right = scipy.special.expit(ability - state.difficulty[answers.item][:, None])
-    known = (found.own * right * (1 - right)).sum(1)
-    slope = (found.own * (right - answers.right[:, None])).sum(1)
-    precision = np.bincount(answers.item, weights=known, minlength=answers.items) + state.spread**-2
-    pull = (state.difficulty - state.mean) / state.spread**2
-    gradient = np.bincount(answers.item, weights=slope, minlength=answers.items) - pull
-    state.difficulty = state.difficulty + np.clip(gradient / precision, -1, 1)
-    state.difficulty -= state.difficulty.mean()
-    state.mean = np.zeros(answers.items)
-    for group in (missed, ~missed):
-        if group.any():
-            state.mean[group] = state.difficulty[group].mean()
-    doubt = (state.difficulty - state.mean) ** 2 + 1 / precision
-    state.spread = float(np.sqrt(np.clip(doubt.mean(), 0.1, 4.0)))
-    first = float((found.abilities @ ability).mean())
-    second = float((found.abilities @ ability**2).mean())
-    state.ability = first, max(np.sqrt(max(second - first**2, 0.0)), 0.3)
-    # The lures: the own wrong answers of the others to the same item.
-    own = found.own.sum(1) * (~answers.right & answers.missed)
-    lured = own * answers.echoes
-    share = (float(lured.sum()) + 1) / (float(own.sum()) + answers.labels - 1)
-    wrong = np.bincount(answers.item, weights=own, minlength=answers.items)[answers.item] - own
-    hits = np.bincount(answers.item, weights=lured, minlength=answers.items)[answers.item] - lured
-    state.lured = (hits + _LENT * share) / (wrong + _LENT)
-    counts = found.shares + np.where(_SHARES == 0, 0.5, 0.05)
-    state.shares = counts / counts.sum()
-
-
-def _draws(
-    likelihood: FloatArray, expected: FloatArray, variance: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Draw the number of echoes in the study from its posterior distribution by Gibbs sampling, shape (draws,)."""
-    people, grid = likelihood.shape
-    weight = np.exp(likelihood - likelihood.max(1, keepdims=True))
-    prior = np.full(grid, 1 / (grid - 1))
-    prior[0] = 1.0
-    shares = prior / prior.sum()
-    place, drawn = np.arange(people), np.empty(_DRAWS)
+    drawn, people, alone = [], np.zeros(codes.size), np.zeros(codes.size)
     for draw in range(_DRAWS):
-        cumulated = (weight * shares).cumsum(1)
-        chosen = (cumulated < rng.random((people, 1)) * cumulated[:, -1:]).sum(1)
-        shares = np.maximum(rng.dirichlet(prior + np.bincount(chosen, minlength=grid)), 1e-300)
-        spread = np.sqrt(variance[place, chosen].sum())
-        drawn[draw] = max(expected[place, chosen].sum() + spread * rng.standard_normal(), 0.0)
-    return drawn[_FIRST:]
+        chain.step()
+        if draw >= _FIRST:
+            drawn.append(chain.copied)
+            people += chain.posterior @ _SHARES
+            alone += chain.posterior[:, 0]
+    shares = np.array(drawn) / item.size
+    low, high = np.quantile(shares, (0.025, 0.975)).tolist()
+    every = np.full((2, int(annotator.max(initial=-1)) + 1), np.nan)
+    every[:, codes] = np.stack((people, alone)) / len(drawn)
+    interval = Interval(low, high, method=f"posterior distribution ({len(drawn)} draws)")
+    return Echo(float(shares.mean()), interval, every[0], every[1])
+
+
+#: What an answer is: a right one that the model gave too, another right one, another wrong one, the model's wrong one.
+_SHARED, _RIGHT, _WRONG, _LURED = range(4)
+
+
+class _Own:
+    """The logarithms of the probabilities of own answers, right and wrong, shape (2 * difficulties, abilities + 1).
+
+    The rows are the places of difficulties, those of items that the model misses after the others; the last column is
+    that of somebody who guesses.
+    """
+
+    def __init__(self, ability: FloatArray, difficulty: FloatArray, labels: int) -> None:
+        above = np.append(ability, 0.0) - difficulty.reshape(-1, 1)
+        self.right = -np.logaddexp(0, -above)
+        self.wrong = self.right - above
+        self.right[:, -1], self.wrong[:, -1] = np.log(1 / labels), np.log(1 - 1 / labels)
+
+
+class _Chain:
+    """A Markov chain over all that is not known; answers are sorted by annotator.
+
+    Attributes:
+        posterior: shape (annotators, shares), the probabilities of the shares given the other draws.
+        copied: the number of answers that the model gave.
+    """
+
+    def __init__(
+        self,
+        person: NDArray[np.intp],
+        item: NDArray[np.intp],
+        right: BoolArray,
+        echoes: BoolArray,
+        *,
+        missed: BoolArray,
+        labels: int,
+        seed: int,
+    ) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._labels = max(labels, 2)
+        self._person, self._item, self._group = person, item, missed.astype(np.intp)
+        self._people, self._items = int(person.max(initial=-1)) + 1, missed.size
+        kind = np.where(right, np.where(missed[item], _RIGHT, _SHARED), _WRONG)
+        kind[~right & echoes & missed[item]] = _LURED
+        self._shared, self._lured = np.flatnonzero(kind == _SHARED), np.flatnonzero(kind == _LURED)
+        self._lured_people, self._lured_first = np.unique(person[self._lured], return_index=True)
+        self._by_person, self._by_item = 4 * person + kind, 2 * item + ~right
+        self._others = np.bincount(person[(kind == _RIGHT) | (kind == _WRONG)], minlength=self._people)
+        # Own wrong answers to items that the model misses.
+        self._tempted = np.flatnonzero(missed[item] & ~right)
+        self._mean, self._spread, self._means, self._scale = 1.0, 1.0, np.zeros(2), 1.0
+        self._place = np.full(self._items, _GRID.size // 2)
+        self._difficulty = np.stack((_GRID, _GRID))
+        self._lure = np.full(self._items, 1 / (self._labels - 1))
+        self._lures = 1 / (self._labels - 1), 4.0
+        self._weights = np.full(_SHARES.size, 0.1 / (_SHARES.size - 1))
+        self._weights[0] = 0.9
+        self.posterior = np.zeros((self._people, _SHARES.size))
+        self.copied = 0
+
+    def step(self) -> None:
+        """Draw everything once, given everything else."""
+        ability = self._mean + self._spread * _GRID
+        own = _Own(ability, self._difficulty, self._labels)
+        cell = (self._group * _GRID.size + self._place)[self._item]
+        lured = np.exp(own.wrong[cell[self._lured]]) * self._lure[self._item[self._lured], None]
+        lured[:, -1] = 1 / self._labels
+        share, place = self._draw_people(own, cell, lured)
+        by_model = self._draw_copies(own, cell, lured, share, place)
+        self.copied = int(by_model.sum())
+        honest = place < _GRID.size
+        informs = ~by_model & honest[self._person]
+        self._draw_items(ability, np.minimum(place, _GRID.size - 1), informs)
+        if self._labels > 2:
+            self._draw_lures(informs)
+        self._draw_populations(ability[place[honest]], share)
+
+    def _draw_people(
+        self, own: _Own, cell: NDArray[np.intp], lured: FloatArray
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Draw the place of each annotator's share and of their ability."""
+        counts = _counts(self._by_person, cell, 4 * self._people, 2 * _GRID.size).reshape(self._people, 4, -1)
+        mixed = np.log(_SHARES[:, None] + (1 - _SHARES[:, None]) * np.exp(own.right)[:, None, :] + _TINY)
+        mixed = mixed.reshape(2 * _GRID.size, -1)
+        apart = np.log(np.maximum(1 - _SHARES, _TINY))[:, None]
+        prior = np.append(
+            _DENSITY - scipy.special.logsumexp(_DENSITY) + np.log(1 - _GUESSERS), np.log(_GUESSERS)
+        )
+        prior = np.log(self._weights)[:, None] + prior
+        share, place = np.zeros(self._people, np.intp), np.zeros(self._people, np.intp)
+        most = max(_CELLS // prior.size, 1)
+        for people in (slice(start, start + most) for start in range(0, self._people, most)):
+            here = counts[people]
+            joint = (here[:, _SHARED] @ mixed).reshape(here.shape[0], *prior.shape)
+            joint += (here[:, _RIGHT] @ own.right + here[:, _WRONG] @ own.wrong)[:, None, :]
+            joint += self._others[people, None, None] * apart + prior
+            self._add_lured(joint, people.start, lured)
+            chosen, weight = _chosen(joint.reshape(here.shape[0], -1), self._rng)
+            share[people], place[people] = np.divmod(chosen, prior.shape[1])
+            self.posterior[people] = weight.reshape(joint.shape).sum(2)
+        return share, place
+
+    def _add_lured(self, joint: FloatArray, start: int, lured: FloatArray) -> None:
+        """Add the likelihood of the model's wrong answers to that of the annotators from `start` on."""
+        low, high = np.searchsorted(self._lured_people, (start, start + joint.shape[0])).tolist()
+        ends = np.append(self._lured_first, lured.shape[0])
+        most = max(_CELLS // joint[0].size, 1)
+        while low < high:
+            # As many annotators as fit into the memory, and at least one.
+            end = int(np.clip(np.searchsorted(ends, ends[low] + most, "right") - 1, low + 1, high))
+            alone = lured[ends[low] : ends[end], None, :]
+            log = np.log(_SHARES[:, None] + (1 - _SHARES[:, None]) * alone + _TINY)
+            joint[self._lured_people[low:end] - start] += np.add.reduceat(log, ends[low:end] - ends[low])
+            low = end
+
+    def _draw_copies(
+        self,
+        own: _Own,
+        cell: NDArray[np.intp],
+        lured: FloatArray,
+        share: NDArray[np.intp],
+        place: NDArray[np.intp],
+    ) -> BoolArray:
+        """Draw which answers the model gave."""
+        by_model = np.zeros(self._item.size, np.bool_)
+        of_shared, of_lured = self._person[self._shared], self._person[self._lured]
+        for rows, person, alone in (
+            (self._shared, of_shared, np.exp(own.right[cell[self._shared], place[of_shared]])),
+            (self._lured, of_lured, lured[np.arange(of_lured.size), place[of_lured]]),
+        ):
+            copied = _SHARES[share[person]]
+            by_model[rows] = self._rng.random(rows.size) * (copied + (1 - copied) * alone) < copied
+        return by_model
+
+    def _draw_items(self, ability: FloatArray, place: NDArray[np.intp], informs: BoolArray) -> None:
+        """Draw the difficulty of each item from own answers of people who do not guess."""
+        self._difficulty = self._means[:, None] + self._scale * _GRID
+        own = _Own(ability, self._difficulty, self._labels)
+        counts = _counts(self._by_item, place[self._person], 2 * self._items, _GRID.size, informs)
+        counts = counts.reshape(self._items, 2, -1)
+        both = counts[:, 0] @ own.right[:, :-1].T + counts[:, 1] @ own.wrong[:, :-1].T
+        likelihood = both.reshape(self._items, 2, -1)[np.arange(self._items), self._group]
+        self._place, _ = _chosen(likelihood + _DENSITY, self._rng)
+
+    def _draw_lures(self, informs: BoolArray) -> None:
+        """Draw for each item how often an own wrong answer is the model's, and the distribution over items."""
+        mean, concentration = self._lures
+        hits = np.bincount(self._item[self._lured[informs[self._lured]]], minlength=self._items)
+        wrong = np.bincount(self._item[self._tempted[informs[self._tempted]]], minlength=self._items)
+        missed = np.flatnonzero(self._group)
+        drawn = self._rng.beta(
+            concentration * mean + hits[missed], concentration * (1 - mean) + (wrong - hits)[missed]
+        )
+        drawn = np.clip(drawn, 1e-6, 1 - 1e-6)
+        self._lure[missed] = drawn
+        log = (
+            (_ALPHA - 1) * np.log(drawn).sum()
+            + (_BETA - 1) * np.log1p(-drawn).sum()
+            - missed.size * _NORMALISER
+        )
+        chosen, _ = _chosen(log.reshape(1, -1), self._rng)
+        row, column = divmod(int(chosen[0]), _MEANS.size)
+        self._lures = float(_MEANS[column]), float(_CONCENTRATIONS[row])
+
+    def _draw_populations(self, ability: FloatArray, share: NDArray[np.intp]) -> None:
+        """Draw mean and spread of abilities and difficulties, and the distribution of the shares."""
+        if ability.size:
+            self._mean = self._rng.normal(ability.mean(), self._spread / np.sqrt(ability.size))
+        self._spread = self._deviation(ability - self._mean)
+        difficulty = self._difficulty[self._group, self._place]
+        missed = difficulty[self._group == 1]
+        mean, spread = _MISSED
+        known, prior = missed.size / self._scale**2, spread**-2
+        centre = (missed.sum() / self._scale**2 + mean * prior) / (known + prior)
+        self._means[1] = self._rng.normal(centre, (known + prior) ** -0.5)
+        self._scale = self._deviation(difficulty - self._means[self._group])
+        alone, *others = np.bincount(share, minlength=_SHARES.size).tolist()
+        copying = self._rng.beta(_NOT_ALONE[0] + sum(others), _NOT_ALONE[1] + alone)
+        drawn = copying * self._rng.dirichlet(_HOW_MUCH + np.array(others))
+        self._weights = np.maximum(np.append(1 - copying, drawn), 1e-300)
+
+    def _deviation(self, from_mean: FloatArray) -> float:
+        """Draw a standard deviation from its inverse gamma distribution."""
+        return float(np.sqrt((0.5 + (from_mean**2).sum() / 2) / self._rng.gamma(1 + from_mean.size / 2)))
+
+
+def _counts(
+    row: NDArray[np.intp], column: NDArray[np.intp], rows: int, columns: int, weights: BoolArray | None = None
+) -> FloatArray:
+    """Count pairs, shape (rows, columns)."""
+    counts = np.bincount(row * columns + column, weights, minlength=rows * columns)
+    return counts.reshape(rows, columns).astype(np.float64, copy=False)
+
+
+def _chosen(log: FloatArray, rng: np.random.Generator) -> tuple[NDArray[np.intp], FloatArray]:
+    """Draw a column of each row, given logarithms of weights; return the columns, and the weights that sum to 1."""
+    weight = np.exp(log - log.max(1, keepdims=True))
+    cumulated = weight.cumsum(1)
+    chosen = (cumulated < rng.random((log.shape[0], 1)) * cumulated[:, -1:]).sum(1)
+    return chosen, weight / cumulated[:, -1:]

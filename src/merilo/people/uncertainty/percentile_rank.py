@@ -46,6 +46,9 @@ CARELESS: Final = 6.0
 #: centre is normal with this standard deviation, which only matters if nobody errs.
 CENTRE: Final = 4.0
 CARELESS_PRIOR: Final = 10.0
+#: The log of the factor between both spreads and their geometric mean is normal with this standard deviation. With
+#: equal spreads, many sloppy annotators widen the upper side too, and a very good model is ranked too low.
+UNEVEN: Final = 0.5
 
 
 def percentile_rank(
@@ -58,13 +61,13 @@ def percentile_rank(
 ) -> tuple[float, Interval, int]:
     """Compute the share of annotators whose true score is below the model's, and its interval.
 
-    On the logit scale, true scores are normal, but for a share of careless annotators who are spread evenly below the
-    centre. Centre, spread and share are those of the largest penalised likelihood of the observed scores.
-    Each of these is binomial around the true score (for scores between 0 and 1 with the number of 0-or-1
-    answers that have the same variance). Scores are first adjusted for how hard the annotator's items are, as
-    far as others' answers tell. If items form clusters, the number of an annotator's answers is divided by
-    their design effect (`person_effects`). The rank is the fitted share below the model's score. Its variance
-    is that of the fit (delta method, observed information) plus that of the model's advantage over the items,
+    On the logit scale, true scores are normal with one spread below and another above the centre, but for a share of
+    careless annotators who are spread evenly below the centre. Centre, spreads and share are those of the largest
+    penalised likelihood of the observed scores. Each of these is binomial around the true score (for scores between 0
+    and 1 with the number of 0-or-1 answers that have the same variance). Scores are first adjusted for how hard the
+    annotator's items are, as far as others' answers tell. If items form clusters, the number of an annotator's answers
+    is divided by their design effect (`person_effects`). The rank is the fitted share below the model's score. Its
+    variance is that of the fit (delta method, observed information) plus that of the model's advantage over the items,
     whose standard error is at least two items. The interval is Student's with people - 1 degrees of freedom,
     on the probit scale. It contains Clopper and Pearson's interval for the most extreme sample: n people who
     are all below (or above) the model cannot show a share above 0.025^(1/n) (or below 1 minus that).
@@ -87,6 +90,8 @@ def percentile_rank(
         B. Efron (2016), Empirical Bayes deconvolution estimates. Biometrika 103, 1-20.
         Y. Chung, S. Rabe-Hesketh, V. Dorie, A. Gelman, J. Liu (2013), A nondegenerate penalized likelihood
         estimator for variance parameters in multilevel models. Psychometrika 78, 685-709 (log of the spread).
+        K. Wallis (2014), The two-piece normal, binormal, or double Gaussian distribution. Statistical Science 29,
+        106-112.
         C. Clopper, E. Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
         Biometrika 26, 404-413.
 
@@ -141,8 +146,9 @@ class _Abilities:
     """The fitted distribution of true scores.
 
     Attributes:
-        at: shape (3,), the centre, the log of the spread and the logit of the share of careless annotators.
-        covariance: shape (3, 3), of these.
+        at: shape (4,), the centre, the log of the spread, the logit of the share of careless annotators, and the log of
+            the factor by which the spread is larger below and smaller above the centre.
+        covariance: shape (4, 4), of these.
     """
 
     at: FloatArray
@@ -159,14 +165,13 @@ class _Abilities:
             share = 1 / (1 + np.exp(-at[2]))
             penalty = at[1] - (at[0] / CENTRE) ** 2 / 2 + CARELESS_PRIOR * np.log1p(-share) + np.log(share)
             # The spread has a weak upper bound too, for two or three annotators.
-            penalty -= np.exp(2 * at[1]) / 8
+            penalty -= np.exp(2 * at[1]) / 8 + (at[3] / UNEVEN) ** 2 / 2
             return -float(np.log(np.maximum(likelihood @ _masses(at), 1e-300)).sum() + penalty)
 
         middle = np.log((observed * weight + 0.5) / ((1 - observed) * weight + 0.5))
-        start = np.array([float(np.median(middle)), log(max(float(middle.std()) / 2, 0.2)), -3.0])
-        at = scipy.optimize.minimize(
-            loss, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6}
-        ).x
+        start = np.array([float(np.median(middle)), log(max(float(middle.std()) / 2, 0.2)), -3.0, 0.0])
+        options = {"xatol": 1e-4, "fatol": 1e-6, "maxiter": 2000}
+        at = scipy.optimize.minimize(loss, start, method="Nelder-Mead", options=options).x
         information = _hessian(loss, at)
         values, vectors = np.linalg.eigh(information)
         inverse = vectors @ np.diag(1 / np.maximum(values, 1e-3)) @ vectors.T
@@ -178,19 +183,25 @@ class _Abilities:
         logit = log(place / (1 - place))
         share = 1 / (1 + np.exp(-at[2]))
         careless = min(max((logit - at[0] + CARELESS) / CARELESS, 0.0), 1.0)
-        return float((1 - share) * scipy.special.ndtr((logit - at[0]) / np.exp(at[1])) + share * careless)
+        return float((1 - share) * _two_piece(np.array(logit), at) + share * careless)
+
+
+def _two_piece(logit: FloatArray, at: FloatArray) -> FloatArray:
+    """Return the share of annotators who are not careless below each logit: two halves of normal distributions."""
+    below, above = np.exp(at[1] + at[3]), np.exp(at[1] - at[3])
+    apart = logit - at[0]
+    low = below * 2 * scipy.special.ndtr(np.minimum(apart, 0.0) / below)
+    high = above * (2 * scipy.special.ndtr(np.maximum(apart, 0.0) / above) - 1)
+    return np.asarray((low + high) / (below + above))
 
 
 def _masses(at: FloatArray) -> FloatArray:
     """Return the probability of each node, shape (nodes,)."""
     half = (NODES[1] - NODES[0]) / 2
     share = 1 / (1 + np.exp(-at[2]))
-    spread = np.exp(at[1])
-    normal = scipy.special.ndtr((NODES + half - at[0]) / spread) - scipy.special.ndtr(
-        (NODES - half - at[0]) / spread
-    )
-    edges = np.clip((np.append(NODES - half, NODES[-1] + half) - at[0] + CARELESS) / CARELESS, 0.0, 1.0)
-    return np.asarray((1 - share) * normal + share * np.diff(edges))
+    ends = np.append(NODES - half, NODES[-1] + half)
+    edges = np.clip((ends - at[0] + CARELESS) / CARELESS, 0.0, 1.0)
+    return np.asarray((1 - share) * np.diff(_two_piece(ends, at)) + share * np.diff(edges))
 
 
 def _gradient(function: Callable[[FloatArray], float], at: FloatArray) -> FloatArray:

@@ -149,6 +149,14 @@ class Ballots:
         # Unused slots of an item act as the label that nobody gave, so they only repeat its outcome.
         return scores, counted
 
+    def removed(self, rows: slice, needed: NDArray[np.int64] | None) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Compute the outcomes without each answer."""
+        place, slot = self.place[rows], self.slot[rows]
+        without = self.totals[place]
+        without[np.arange(place.shape[0]), slot] -= self.weight[rows]
+        without[np.abs(without) < _EQUAL] = 0.0
+        return self.outcome(without, self.worth[place], None if needed is None else needed[place])
+
     def chances(self, rows: slice, labels: int) -> FloatArray:
         """Compute the probability of each label that `exchanged` tries if every one of `labels` is equally probable."""
         slots = self.totals.shape[1]
@@ -245,6 +253,7 @@ class Influence:
         place: shape (n,), the position in `item` of each answer's item.
         guess: shape (n,), the difference between the score of the answer's item with a random label in the
             answer's place and its score.
+        gain: shape (n,), the difference between the score of the answer's item and its score without the answer.
     """
 
     value: float
@@ -253,6 +262,7 @@ class Influence:
     answer: FloatArray
     place: NDArray[np.intp]
     guess: FloatArray
+    gain: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +321,7 @@ def two_way(
     value: float | None = None,
     alike: float | None = None,
     refitted: RefittedVariance | None = None,
+    exclusion: float = 0.0,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     resamples: int = RESAMPLES,
@@ -344,6 +355,8 @@ def two_way(
             items. It is smaller for macro F1 with rare labels.
         refitted: the variance because items share annotators if a model decides and is fitted again without groups of
             annotators; it is used if it is larger than the variance with fixed weights.
+        exclusion: the variance of the logarithm of the number of answers, because other annotators would not be
+            excluded in the same number; a consensus of fewer answers is worse.
         bounds: the smallest and the largest possible value of the metric: (0, 1), or (-1, 1) for correlations.
         level: the nominal coverage, in (0, 1).
         resamples: the number of bootstrap resamples; with 0, the variances of the bootstrap are computed exactly.
@@ -393,13 +406,16 @@ def two_way(
     if refitted is not None and refitted.variance > shared:
         shared, freedom_cost = refitted.variance, max(freedom_cost, refitted.doubt)
         effect = max(effect, 1 + shared / item_variance)
+    people = int(np.unique(votes.annotator).shape[0])
+    fewer = exclusion * (float(influence.gain.sum()) / influence.item.shape[0]) ** 2
+    shared, effect = shared + fewer, effect + fewer / item_variance
+    freedom_cost += fewer**2 / max(people - 1, 1)
     total = item_variance + shared
     freedom = total**2 / (item_variance**2 / max((clusters or n) - 1, 1) + freedom_cost)
     p = min(max((estimate - low) / width, 0.0), 1.0)
     bounded = worth.size == 0 or (float(worth.min()) >= low - _EQUAL and float(worth.max()) <= high + _EQUAL)
     effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded)
     effective /= effect * cluster_effect
-    people = int(np.unique(votes.annotator).shape[0])
     limited = limited_freedom(freedom, people)
     sums = np.bincount(votes.annotator, weights=influence.answer, minlength=votes.annotators)
     third = clear_third_cumulant(sums / influence.item.shape[0]) if shared > ROUNDING * item_variance else 0.0
@@ -486,19 +502,21 @@ def influences(
     value = float(scores[counted].mean())
     share = scored / counted.shape[0]
     item = np.where(counted, scores - value, 0.0) / share
-    middle, reach, guess = np.zeros(len(votes)), np.zeros(len(votes)), np.zeros(len(votes))
+    middle, reach, guess, gain = np.zeros((4, len(votes)))
     # The labels of these votes: votes on other items may have more.
     labels = int(np.unique(votes.label).shape[0])
     for rows in ballots.pieces():
         other, other_counted = ballots.exchanged(rows, needed)
         pulls = np.where(other_counted, other - value, 0.0) / share
         guess[rows] = (pulls * ballots.chances(rows, labels)).sum(axis=1) - item[ballots.place[rows]]
+        fewer, fewer_counted = ballots.removed(rows, needed)
+        gain[rows] = item[ballots.place[rows]] - np.where(fewer_counted, fewer - value, 0.0) / share
         most, least = pulls.max(axis=1), pulls.min(axis=1)
         middle[rows], reach[rows] = (most + least) / 2, most - least
     answer = item[ballots.place] - middle
     if reach.any():
         answer -= reach * (answer.sum() / reach.sum())
-    return Influence(value, scored, item, answer, ballots.place, guess)
+    return Influence(value, scored, item, answer, ballots.place, guess, gain)
 
 
 def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,9 @@ from typing import Final
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines.record import COSTS_FILE, EXPERTS_FILE, METRICS_FILE, BaselineRecord
 from merilo.errors import DataError
+from merilo.reports.baseline_facts import baseline_facts
 from merilo.reports.checklist import (
+    Checklist,
     checklist_json,
     checklist_latex,
     checklist_markdown,
@@ -30,6 +32,14 @@ from merilo.reports.hb.expert_raw import EXPERTS_RAW
 from merilo.reports.hb.notebook_file import NOTEBOOK_FILE, notebook_file
 from merilo.reports.hb.raw_study import RAW
 from merilo.reports.hb.recomputation import arms, cost_details, pools
+from merilo.reports.hb.registries import (
+    BIBTEX_FILE,
+    CITATION_FILE,
+    CROISSANT_FILE,
+    Publication,
+    front_matter,
+    registry_files,
+)
 from merilo.reports.hb.sources import ReportSource, read_source
 from merilo.reports.hb.verification import (
     COST_KEYS,
@@ -45,7 +55,10 @@ from merilo.strict_json import Json, as_text, indented, parse_json
 from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.version import __version__
 
-README_FILES: Final[dict[str, Language]] = {"README.md": "en", "README_ru.md": "ru"}
+#: The README that the hub shows as the dataset's card.
+CARD_README: Final = "README.md"
+
+README_FILES: Final[dict[str, Language]] = {CARD_README: "en", "README_ru.md": "ru"}
 
 #: The beginning of the names of instructions.
 _INSTRUCTION: Final = "plan/instruction"
@@ -99,6 +112,9 @@ _FILES: Final = {
         "the reporting checklist for human baselines, filled in from the study, in Markdown, JSON and LaTeX"
     ),
     "paper/": Text("tables, the methods paragraph and references for a paper, in LaTeX, Markdown and CSV"),
+    CROISSANT_FILE: Text("the description of the tables for dataset registries, in the format Croissant"),
+    CITATION_FILE: Text("how to cite the baseline, in the Citation File Format"),
+    BIBTEX_FILE: Text("the same for BibTeX"),
     "items.html": Text("a page with every item and all its answers"),
     "report.html": Text("the report as a page, in English and Russian"),
     "plots/": Text("the plots of the report, in `en/` and `ru/`"),
@@ -248,6 +264,9 @@ def report(
     experts: str | Path | None = None,
     cards: str | Path | None = None,
     with_gold: bool = False,
+    authors: Sequence[str] = (),
+    licence: str | None = None,
+    repo: str | None = None,
     force: bool = False,
 ) -> HbFolder:
     """Write the folder `hb/` of a baseline, as `merilo report` does.
@@ -260,6 +279,9 @@ def report(
             baseline are written to `cards/`.
         with_gold: include gold answers that the dataset declares closed; by default they are withheld, with
             everything per item that follows from them.
+        authors: who made the baseline, for citations and registries.
+        licence: of its data, an identifier of SPDX such as CC-BY-4.0.
+        repo: its repository on the Hugging Face hub, `owner/name`.
         force: replace an existing one.
 
     Returns:
@@ -273,14 +295,15 @@ def report(
     folder, place = Path(source), Path(out)
     others = [None if path is None else Path(path) for path in (experts, cards)]
     refuse_existing(place, force=force, needed=[folder, *filter(None, others)])
+    publication = Publication(authors=tuple(authors), licence=licence, repo=repo)
     read = read_source(folder, experts=others[0], cards=others[1], with_gold=with_gold)
-    files = _files(read)
+    files = _files(read, publication)
     with new_folder(place, force=force) as new:
         write_files(new, files)
-    return HbFolder(place, tuple(sorted(files)), _remarks(read), read.content)
+    return HbFolder(place, tuple(sorted(files)), _remarks(read, publication), read.content)
 
 
-def _files(source: ReportSource) -> dict[str, bytes]:
+def _files(source: ReportSource, publication: Publication) -> dict[str, bytes]:
     """Return all files of the folder by name; the same source gives the same bytes."""
     made, content = source.made, source.content
     files = {f"{RAW}/{name}": data for name, data in made.raw.to_files().items()}
@@ -301,9 +324,14 @@ def _files(source: ReportSource) -> dict[str, bytes]:
     files["report.html"] = page.encode()
     files["items.html"] = made.item_page().encode()
     files |= plots.plot_files(made)
-    files |= {**_cards(source), **_costs(source), **_checklist(source), **_paper(source)}
+    answered = _answered(source)
+    files |= {**_cards(source), **_costs(source), **_checklist(answered), **_paper(source)}
     files[NOTEBOOK_FILE] = notebook_file(made.raw, str(content.get("dataset") or source.folder.name))
-    files |= readme_files(made.record, files, version=__version__, plots_only_svg=not plots.has_matplotlib())
+    facts = baseline_facts(made.record, source.plan, platform=source.platform)
+    files |= registry_files(facts, files, answered, made.raw.responses.table, publication)
+    readmes = readme_files(made.record, files, version=__version__, plots_only_svg=not plots.has_matplotlib())
+    readmes[CARD_README] = front_matter(facts, files, answered, publication).encode() + readmes[CARD_README]
+    files |= readmes
     drawn_with = ["matplotlib"] if plots.has_matplotlib() else []
     return {**files, MANIFEST: manifest_file(files, content["provenance"], drawn_with)}
 
@@ -376,15 +404,18 @@ def _costs(source: ReportSource) -> dict[str, bytes]:
     return files
 
 
-def _checklist(source: ReportSource) -> dict[str, bytes]:
-    """Make the reporting checklist in Markdown, JSON and LaTeX."""
-    answered = reporting_checklist(
+def _answered(source: ReportSource) -> Checklist:
+    return reporting_checklist(
         source.made.record,
         source.plan,
         frozen=source.frozen,
         experts=source.experts,
         platform=source.platform,
     )
+
+
+def _checklist(answered: Checklist) -> dict[str, bytes]:
+    """Make the reporting checklist in Markdown, JSON and LaTeX."""
     return {
         "checklist/checklist.md": checklist_markdown(answered).encode(),
         "checklist/checklist.json": f"{indented(checklist_json(answered))}\n".encode(),
@@ -403,7 +434,7 @@ def _paper(source: ReportSource) -> dict[str, bytes]:
     }
 
 
-def _remarks(source: ReportSource) -> tuple[str, ...]:
+def _remarks(source: ReportSource, publication: Publication) -> tuple[str, ...]:
     made, remarks = source.made, []
     if made.raw.gold is None:
         remarks.append("the baseline has no gold answers, so hb/ has no metric")
@@ -419,7 +450,7 @@ def _remarks(source: ReportSource) -> tuple[str, ...]:
                 f"{sure[0]}, so the gold answers follow from the consensus: do not publish raw/, "
                 "consensus.csv and items.html"
             )
-    if made.baseline.programs:
+    if made.baseline.declaration.answer.kind == "program":
         remarks.append(
             "hb/ has the verdicts on the programs, not the programs: verify does not run them again"
         )
@@ -435,6 +466,8 @@ def _remarks(source: ReportSource) -> tuple[str, ...]:
         remarks.append(f"the plan was changed after it was frozen: plan/{CHANGES_FILE} lists the changes")
     if source.plan is None:
         remarks.append("there is no study.yaml, so plan/ holds only the settings")
+    if not publication.authors:
+        remarks.append("no author is named, so there is no CITATION.cff")
     if not plots.has_matplotlib():
         remarks.append(
             "Matplotlib is not installed, so plots are SVG only (pip install 'merilo[plots]' adds PDF and PNG)"

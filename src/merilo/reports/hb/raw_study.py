@@ -25,7 +25,6 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 import polars as pl
-import yaml
 
 from merilo.atomic_write import guarded, unguarded
 from merilo.baselines.consensus_scorer import settings_for
@@ -34,13 +33,14 @@ from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
 from merilo.datasets import CATALOGUE, Dataset
-from merilo.datasets.custom import read_declaration
+from merilo.datasets.custom import declaration_text, read_declaration
 from merilo.errors import InputError, UsageError
 from merilo.items import Item
+from merilo.participation import Participation
 from merilo.people import pseudonyms
 from merilo.people.gold import Gold
 from merilo.records import Object, Record
-from merilo.responses import SCHEMA, Recoded, Responses, Unread
+from merilo.responses import SCHEMA, SIGNALS, Recoded, Responses, Unread
 from merilo.settings import Settings
 from merilo.strict_json import Json, indented, json_lines
 from merilo.text import Given, Language
@@ -124,6 +124,8 @@ class _Reading(Record):
     unread: tuple[Unread, ...]
     recoded: tuple[Recoded, ...]
     lost_pages: tuple[tuple[float | None, float | None], ...] | None
+    participation: Participation | None = None
+    scored: bool = False
     gold: _GoldReading | None
     dataset: str | None
     common_items: bool
@@ -214,9 +216,11 @@ class RawStudy:
             platform=self.platform,
             renamed=responses.renamed,
             absent=responses.absent,
+            scored=responses.scored,
             unread=responses.unread,
             recoded=responses.recoded,
             lost_pages=None if responses.lost_pages is None else tuple(responses.lost_pages.iter_rows()),
+            **({"participation": responses.participation} if responses.participation else {}),
             gold=_GoldReading(
                 source=gold.source,
                 column=gold.column,
@@ -304,10 +308,8 @@ def _gold_lines(gold: Gold) -> bytes:
 
 
 def _declaration(dataset: Dataset) -> bytes:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only for datasets of one's own
-
-    content = TypeAdapter(Dataset).dump_python(dataset, mode="json")
-    return yaml.safe_dump(content, allow_unicode=True, sort_keys=False).encode()
+    # The columns of the author's file are not needed: the items and gold answers are in this folder.
+    return declaration_text(replace(dataset, items=None)).encode()
 
 
 def read_raw(folder: str | Path) -> RawStudy:
@@ -349,7 +351,9 @@ def read_raw(folder: str | Path) -> RawStudy:
         unread=reading.unread,
         lost_pages=None if lost is None else pl.DataFrame(lost, schema=schema, orient="row"),
         absent=reading.absent,
+        scored=reading.scored,
         recoded=reading.recoded,
+        participation=reading.participation,
     )
     skills = place / "skills.csv"
     return RawStudy(
@@ -421,7 +425,8 @@ def _items(path: Path) -> pl.DataFrame:
 
 
 def _responses(path: Path, items: pl.DataFrame) -> pl.DataFrame:
-    table = _typed(path, SCHEMA)
+    with_signals = SIGNALS in _texts(path).columns
+    table = _typed(path, {**SCHEMA, SIGNALS: pl.String()} if with_signals else SCHEMA)
     for name in ("item", "respondent", "answer", "is_control", "file", "row"):
         if (empty := table[name].is_null().arg_true()).len():
             raise InputError("must not be empty", file=path, row=empty[0] + 2, field=name)

@@ -24,7 +24,7 @@ from merilo.strict_json import Json, indented, read_json
 from merilo.studies.collected import IMPORTS_FILE
 from merilo.studies.plan_types import FROZEN_FILE, STUDY_FILE, WEIGHTS_FILE
 from merilo.studies.study_folder import changes_since_freeze
-from merilo.wording import counted_noun
+from merilo.wording import counted_noun, shown
 
 #: Files of a plan that a report includes, where they exist.
 _ATTACHED: Final = (
@@ -140,7 +140,8 @@ def _baseline_folder(folder: Path, *, studied: bool) -> Path:
             return place
     if studied:
         raise InputError(
-            f"this study has no baseline yet: {_BASELINE}/baseline.json is missing (merilo study baseline makes it)",
+            f"this study has no baseline yet: {_BASELINE}/baseline.json is missing (make it with merilo study "
+            f"baseline {shown(folder)}, in the folder {shown(folder / _BASELINE)})",
             file=folder,
         )
     raise InputError(

@@ -216,6 +216,8 @@ def _names_auto(name: str) -> bool:
 
 def _verdicts_taken(made: Recomputed) -> str:
     programs = made.raw.responses.table.height
+    if made.raw.responses.scored:
+        return f"the scores of {programs} answers are taken as the files gave them"
     return (
         f"the verdicts on {programs} programs are taken as the sandbox gave them: the programs are "
         "not in this folder and were not "

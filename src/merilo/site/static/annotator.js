@@ -1,6 +1,54 @@
 // Keys, the countdown, and an answer that survives a lost connection. Everything else works without this script.
 "use strict";
 
+// Counts and times that the study's plan asks for and the consent page names: no text and no names of keys.
+const measure = (task, gone, current) => {
+  const told = { pastes: 0, copies: 0, leaves: 0, returns: 0, away_seconds: 0, keys: 0 };
+  const gaps = [];
+  const began = performance.now();
+  let last = null;
+  let left = null;
+  let back = false;
+  const seconds = (from) => Math.round(performance.now() - from) / 1000;
+  const quantile = (share) => gaps[Math.min(gaps.length - 1, Math.floor(share * gaps.length))];
+  const leave = () => {
+    if (left !== null || !current()) return;
+    left = performance.now();
+    last = null;
+    told.leaves += 1;
+  };
+  const come = () => {
+    if (left === null || document.hidden) return;
+    told.away_seconds = Math.round(1000 * (told.away_seconds + seconds(left))) / 1000;
+    left = null;
+    back = true;
+  };
+  task.addEventListener("input", (event) => {
+    if (!event.target.name.startsWith("answer")) return;
+    told.first_seconds ??= seconds(began);
+    if (back) told.returns += 1;
+    back = false;
+    if (/^insertFrom(Paste|Drop)/.test(event.inputType ?? "")) told.pastes += 1;
+    if (!/^(insertText|insertComposition|insertLineBreak|delete)/.test(event.inputType ?? "")) { last = null; return; }
+    told.keys += 1;
+    const now = performance.now();
+    if (last !== null && gaps.length < 5000) gaps.push(now - last);
+    last = now;
+  });
+  document.addEventListener("copy", () => { if (current()) told.copies += 1; }, { signal: gone });
+  document.addEventListener("visibilitychange", () => { if (document.hidden) leave(); else come(); }, { signal: gone });
+  window.addEventListener("blur", leave, { signal: gone });
+  window.addEventListener("focus", come, { signal: gone });
+  return {
+    add: (earlier) => { for (const [name, value] of Object.entries(earlier)) told[name] = (told[name] ?? 0) + Number(value); },
+    text: () => {
+      gaps.sort((one, other) => one - other);
+      const rhythm = gaps.length > 1 ? { key_median_ms: Math.round(quantile(0.5)), key_spread_ms: Math.round(quantile(0.75) - quantile(0.25)) } : {};
+      return JSON.stringify({ ...told, ...rhythm });
+    },
+  };
+};
+
 // What the script does on one page, until the next one takes its place.
 const begin = (gone) => {
   const storage = (() => { try { return window.localStorage; } catch { return null; } })();
@@ -20,15 +68,23 @@ const begin = (gone) => {
   const form = document.getElementById("item");
   if (!form) return;
   const status = document.getElementById("status");
-  const key = `merilo ${form.dataset.place}`;
-  const fields = () => [...form.elements].filter((one) => one.name === "answer" || one.name === "comment");
-  const options = () => fields().filter((one) => one.type === "radio" || one.type === "checkbox");
+  const tasks = [...form.querySelectorAll("[data-task]")];
+  const key = (task) => `merilo ${form.dataset.place}:${task.dataset.task}`;
+  const ticks = (one) => one.type === "radio" || one.type === "checkbox";
+  // The comment of a page with one task stands below the buttons.
+  const fields = (task) => [...form.elements].filter((one) => /^(answer|comment|mine)/.test(one.name) && (tasks.length === 1 || task.contains(one)));
+  const answers = (task) => fields(task).filter((one) => one.name.startsWith("answer"));
+  const options = (task) => answers(task).filter(ticks);
+  const answered = (task) => fields(task).some((one) => one.name.startsWith("mine") && one.checked)
+    || (options(task).length ? options(task).some((one) => one.checked) : answers(task).every((one) => one.value.trim() !== "" && one.checkValidity()));
+  const current = () => tasks.find((one) => one.contains(document.activeElement)) ?? tasks.find((one) => !answered(one)) ?? tasks[0];
   let sending = false;
   let over = false;
   let again = null;
+  const told = new Map(tasks.filter((one) => one.querySelector("[name^=signals]")).map((one) => [one, measure(one, gone, () => current() === one)]));
 
-  const draft = () => fields().map((one) => (one.type === "radio" || one.type === "checkbox" ? one.checked : one.value));
-  const keep = (then) => keepAs(key, JSON.stringify({ draft: draft(), then }));
+  const draft = (task) => fields(task).map((one) => (ticks(one) ? one.checked : one.value));
+  const keep = (then) => tasks.forEach((one) => keepAs(key(one), JSON.stringify({ draft: draft(one), then, signals: told.get(one)?.text() })));
   const able = (yes) => form.querySelectorAll("button").forEach((one) => { one.disabled = !yes; });
   const say = (text) => { status.textContent = text; if (text) status.scrollIntoView({ block: "nearest" }); };
   const sayWithLink = (text) => {
@@ -42,48 +98,55 @@ const begin = (gone) => {
   };
 
   const restore = () => {
-    let found = null;
-    try { found = JSON.parse(kept(key) ?? "null"); } catch { return; }
-    if (!found || !Array.isArray(found.draft)) return;
-    fields().forEach((one, at) => {
-      if (typeof found.draft[at] === "boolean") one.checked = found.draft[at];
-      else if (typeof found.draft[at] === "string") one.value = found.draft[at];
-    });
-    if (found.then) send(found.then, 0);
+    let then = null;
+    for (const task of tasks) {
+      let found = null;
+      try { found = JSON.parse(kept(key(task)) ?? "null"); } catch { continue; }
+      if (!found || !Array.isArray(found.draft)) continue;
+      try { told.get(task)?.add(JSON.parse(found.signals ?? "{}")); } catch { /* written by another version */ }
+      fields(task).forEach((one, at) => {
+        if (typeof found.draft[at] === "boolean") one.checked = found.draft[at];
+        else if (typeof found.draft[at] === "string") one.value = found.draft[at];
+      });
+      then ??= found.then;
+    }
+    if (then) send(then, 0);
   };
 
   async function send(then, attempt) {
     sending = true;
     again = null;
+    if (attempt === 0) told.forEach((signals, task) => { task.querySelector("[name^=signals]").value = signals.text(); });
     keep(then);
     const body = new URLSearchParams(new FormData(form));
     body.set("then", then);
     able(false);
     let response = null;
-    let told = {};
+    let reply = {};
     try {
       response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" }, credentials: "same-origin" });
-      told = await response.json();
+      reply = await response.json();
     } catch { /* no connection, or an answer of a proxy */ }
-    if (response?.ok && !told.next) response = null; // the page of a network that wants a sign-in is no acknowledgement
+    if (response?.ok && !reply.next) response = null; // the page of a network that wants a sign-in is no acknowledgement
     if (response === null || response.status >= 500 || response.status === 429) {
-      say(response?.status === 429 ? told.error ?? status.dataset.offline : told.error ? status.dataset.unsaved : status.dataset.offline);
+      say(response?.status === 429 ? reply.error ?? status.dataset.offline : reply.error ? status.dataset.unsaved : status.dataset.offline);
       const asked = 1000 * Number(response?.headers.get("Retry-After") ?? 0);
       const timer = setTimeout(() => send(then, attempt + 1), Math.max(asked, Math.min(30000, 1000 * 2 ** attempt)));
       again = () => { clearTimeout(timer); send(then, attempt + 1); };
       return;
     }
     sending = false;
-    if (told.next) {
-      remove(key);
-      if (told.page) show(told);
-      else location.assign(told.next);
+    if (reply.next) {
+      keep(null);
+      tasks.filter((one) => tasks.length === 1 || answered(one)).forEach((one) => remove(key(one)));
+      if (reply.page) show(reply);
+      else location.assign(reply.next);
       return;
     }
     keep(null);
     able(true);
-    if ([403, 404, 409].includes(response.status)) sayWithLink(told.error ?? `${status.dataset.error} ${response.status}.`);
-    else say(told.error ?? `${status.dataset.error} ${response.status}.`);
+    if ([403, 404, 409].includes(response.status)) sayWithLink(reply.error ?? `${status.dataset.error} ${response.status}.`);
+    else say(reply.error ?? `${status.dataset.error} ${response.status}.`);
   }
 
   form.addEventListener("submit", (event) => {
@@ -99,17 +162,21 @@ const begin = (gone) => {
   }, { signal: gone });
 
   // An option is chosen by its own sign if the options are digits or letters, otherwise by its place.
-  const choices = options();
-  const own = choices.length > 0 && choices.every((one) => /^[\p{L}\p{N}]$/u.test(one.value));
-  const numbered = !own || !choices.some((one) => /^\d$/.test(one.value));
+  const keysOf = (choices) => {
+    const own = choices.length > 0 && choices.every((one) => /^[\p{L}\p{N}]$/u.test(one.value));
+    return { own, numbered: !own || !choices.some((one) => /^\d$/.test(one.value)) };
+  };
   const chosenBy = (event) => {
+    const choices = options(current());
+    const { own, numbered } = keysOf(choices);
     const sign = event.key.toUpperCase();
     const letter = /^Key[A-Z]$/.test(event.code) ? event.code.slice(3) : "";
     const same = own && choices.find((one) => [sign, letter].includes(one.value.toUpperCase()));
     return same || (numbered && /^[1-9]$/.test(event.key) && choices[Number(event.key) - 1]) || null;
   };
-  if (numbered) {
-    choices.slice(0, 9).forEach((one, at) => {
+  for (const choices of tasks.map(options)) {
+    const { own, numbered } = keysOf(choices);
+    if (numbered) choices.slice(0, 9).forEach((one, at) => {
       if (own || one.value === String(at + 1)) return;
       const sign = document.createElement("kbd");
       sign.textContent = at + 1;
@@ -133,8 +200,22 @@ const begin = (gone) => {
     show();
   }
 
+  // Go on to the next task of the page without an answer; after the last one, send the answers.
+  const goOn = () => {
+    const at = tasks.indexOf(current());
+    const next = [...tasks.slice(at + 1), ...tasks.slice(0, at)].find((one) => !answered(one));
+    if (!next) { form.requestSubmit(form.querySelector("button.main")); return; }
+    (next.querySelector("input.line") ?? next).focus({ preventScroll: true });
+    next.scrollIntoView({ block: "start" });
+  };
+
   document.addEventListener("keydown", (event) => {
     if (sending || over) return;
+    if (event.key === "Enter" && tasks.length > 1 && event.target.matches("[data-task] input[type=text]")) {
+      event.preventDefault();
+      goOn();
+      return;
+    }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea")) {
       event.preventDefault();
       form.requestSubmit(form.querySelector("button.main"));
@@ -142,9 +223,9 @@ const begin = (gone) => {
     }
     if (event.ctrlKey || event.altKey || event.metaKey || !keysWork) return;
     if (event.target.matches("textarea, input[type=text]")) return;
-    const idle = event.target === document.body || event.target.matches("main, h1, input[type=radio], input[type=checkbox]");
+    const idle = event.target === document.body || event.target.matches("main, h1, [data-task], input[type=radio], input[type=checkbox]");
     const option = chosenBy(event);
-    const line = document.querySelector("input#answer");
+    const line = current().querySelector("input.line");
     if (option) {
       option.checked = option.type === "checkbox" ? !option.checked : true;
       option.focus();
@@ -152,7 +233,7 @@ const begin = (gone) => {
       event.preventDefault();
     } else if (event.key === "Enter" && !event.repeat && idle) {
       event.preventDefault();
-      form.requestSubmit(form.querySelector("button.main"));
+      goOn();
     } else if (line && idle && event.key.length === 1 && event.key !== " ") {
       line.focus();
     }
@@ -178,10 +259,9 @@ const begin = (gone) => {
       if (left > 0) return;
       clearInterval(timer);
       if (sending) return;
-      const told = options().length ? options().some((one) => one.checked) : form.checkValidity();
-      if (told) { send("next", 0); return; }
+      if (tasks.some(answered)) { send("next", 0); return; }
       over = true;
-      remove(key);
+      tasks.forEach((one) => remove(key(one)));
       form.querySelectorAll("button, input, textarea").forEach((one) => { one.disabled = true; });
       say(status.dataset.over);
       setTimeout(() => sayWithLink(status.dataset.over), 1000 * Number(form.dataset.grace) + 500);

@@ -1,0 +1,169 @@
+"""Signals of help by AI that the annotation site recorded, counted over people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from merilo.people.quality.annotators import READING_LIMIT
+from merilo.people.signals import DECLARATIONS, DECLARED, HIDDEN_WORD, MEASURED
+from merilo.records import Number, Record
+from merilo.responses import SIGNALS, Responses, answer_seconds
+from merilo.text import Text
+
+_SCHEMA: Final = {
+    **dict.fromkeys((*MEASURED, HIDDEN_WORD), pl.Float64()),
+    DECLARED: pl.String(),
+}
+
+
+class PersonSignals(Record):
+    """The signals of help by AI of one annotator: numbers of answers, and medians over answers."""
+
+    annotator: str
+    answers: int = 0
+    measured: int = 0
+    fast: int = 0
+    pastes: int = 0
+    copies: int = 0
+    leaves: int = 0
+    returns: int = 0
+    away_seconds: float = 0.0
+    first_seconds: Number = None
+    key_median_ms: Number = None
+    key_spread_ms: Number = None
+    traps: int = 0
+    hidden_word: int = 0
+    declared: str | None = None
+
+
+class SignalsRecord(Record):
+    """Signals of help by AI; see `count_signals`.
+
+    `answers` and `measured` count answers, all others annotators: `watched` those with measured answers, `trapped`
+    those whose items had hidden text, the others those with such an answer.
+    """
+
+    annotators: int = 0
+    answers: int = 0
+    measured: int = 0
+    watched: int = 0
+    pastes: int = 0
+    copies: int = 0
+    returns: int = 0
+    fast: int = 0
+    trapped: int = 0
+    hidden_word: int = 0
+    declared: Mapping[str, int] = {}
+    people: tuple[PersonSignals, ...] = ()
+
+
+def count_signals(responses: Responses) -> SignalsRecord | None:
+    """Count the signals of each annotator; `None` if nothing was recorded.
+
+    Args:
+        responses: all responses of a study, those to control items included.
+    """
+    table = responses.table
+    if SIGNALS not in table.columns or table[SIGNALS].null_count() == table.height:
+        return None
+    texts = [json.loads(text) if text else {} for text in table[SIGNALS]]
+    found = pl.DataFrame([{name: one.get(name) for name in _SCHEMA} for one in texts], schema=_SCHEMA)
+    length = responses.items.select(
+        "item", length=pl.sum_horizontal(pl.col(responses.fields).str.len_chars())
+    )
+    answers = table.select("respondent", "item", seconds=answer_seconds())
+    fast = answers.join(length, on="item", how="left", maintain_order="left").select(
+        "respondent", fast=pl.col("length") > READING_LIMIT * pl.col("seconds")
+    )
+    rows = (
+        pl.concat([fast, found], how="horizontal")
+        .group_by("respondent")
+        .agg(
+            answers=pl.len(),
+            measured=pl.col("pastes").count(),
+            fast=pl.col("fast").sum(),
+            **{name: (pl.col(name) > 0).sum() for name in ("pastes", "copies", "leaves", "returns")},
+            away_seconds=pl.col("away_seconds").sum().round(3),
+            **{name: pl.col(name).median() for name in ("first_seconds", "key_median_ms", "key_spread_ms")},
+            traps=pl.col(HIDDEN_WORD).count(),
+            hidden_word=pl.col(HIDDEN_WORD).sum().cast(pl.Int64),
+            declared=pl.col(DECLARED).drop_nulls().first(),
+        )
+        .sort("respondent")
+    )
+    return _record(
+        [PersonSignals(annotator=row.pop("respondent"), **row) for row in rows.iter_rows(named=True)]
+    )
+
+
+def _record(people: list[PersonSignals]) -> SignalsRecord:
+    """Return the counts of people with at least one such answer."""
+    seen = [one for one in people if one.measured]
+    trapped = [one for one in people if one.traps]
+    declared = {said: sum(one.declared == said for one in people) for said in DECLARATIONS}
+    return SignalsRecord(
+        annotators=len(people),
+        answers=sum(one.answers for one in people),
+        measured=sum(one.measured for one in people),
+        watched=len(seen),
+        **{name: sum(getattr(one, name) > 0 for one in seen) for name in ("pastes", "copies", "returns")},
+        fast=sum(one.fast > 0 for one in people),
+        trapped=len(trapped),
+        hidden_word=sum(one.hidden_word > 0 for one in trapped),
+        declared=declared if any(declared.values()) else {},
+        people=tuple(people),
+    )
+
+
+def signal_sentences(found: SignalsRecord) -> tuple[Text, ...]:
+    """Return what was recorded, one sentence for each kind of signal."""
+    said: list[Text] = []
+    if found.watched:
+        said.append(
+            Text(
+                "{pasted} of {people:# annotator|# annotators} pasted into an answer, {copied} copied text of a page, "
+                "{returned} left the window and then answered",
+                pasted=found.pastes,
+                people=found.watched,
+                copied=found.copies,
+                returned=found.returns,
+            )
+        )
+    if found.fast:
+        said.append(
+            Text(
+                "{n} of {people:# annotator|# annotators} gave answers faster than anyone can read",
+                n=found.fast,
+                people=found.annotators,
+            )
+        )
+    if found.watched and (without := found.answers - found.measured):
+        said.append(
+            Text(
+                "{n:# answer has|# answers have} no signals, because JavaScript was off or failed", n=without
+            )
+        )
+    if found.trapped:
+        said.append(
+            Text(
+                "{n} of {people:# annotator|# annotators} gave the word that only hidden text asks for",
+                n=found.hidden_word,
+                people=found.trapped,
+            )
+        )
+    if found.declared:
+        said.append(
+            Text(
+                "{asked:# annotator|# annotators} declared whether they used AI: {some} for some answers, "
+                "{most} for most, {no} for none",
+                asked=sum(found.declared.values()),
+                some=found.declared.get("some", 0),
+                most=found.declared.get("most", 0),
+                no=found.declared.get("no", 0),
+            )
+        )
+    return tuple(said)

@@ -1,0 +1,485 @@
+"""Items of a file that is not in the benchmark's format, by the columns that a declaration names (`ItemColumns`).
+
+An item's `instruction` is the number of the first prompt all of whose fields the item has: a declaration lists prompts
+for items with a picture or with more options first.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b, sha256
+from itertools import count
+from mimetypes import guess_extension
+from pathlib import Path
+from typing import Any, Final, cast
+
+from merilo import items as ready
+from merilo.datasets.declaration import LONGEST_LITERAL, Dataset, GoldForm, ItemColumns
+from merilo.datasets.rendering import PLACEHOLDER, prompts
+from merilo.errors import InputError, UsageError
+from merilo.files import read_parquet, read_table
+from merilo.items import Item, Split, list_of_records
+from merilo.strict_json import Json, json_lines, read_json
+from merilo.wording import choices, listed, shortened, shown
+
+#: The formats of files of questions.
+QUESTION_SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+
+#: The keys of an item in the benchmark's format.
+_READY: Final = {"inputs", "meta"}
+
+_DATA_URI: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
+_PATH: Final = re.compile(
+    r"[^\s:]+\.(?:png|jpe?g|webp|gif|bmp|svg|mp3|wav|ogg|flac|m4a|mp4|webm|mov)", re.IGNORECASE
+)
+_BEGINNINGS: Final = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"GIF8": ".gif", b"RIFF": ".webp"}
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A row of a file.
+
+    Attributes:
+        number: its number: the line of a JSON Lines file or of a table, or the place in a list.
+        values: column -> value; a column inside an object is named with dots.
+    """
+
+    number: int
+    values: Mapping[str, Any]
+
+
+def read_split(path: Path, declared: Dataset, name: str | None = None) -> Split:
+    """Read one split of a dataset's file; arguments and errors as for `items.read_split`."""
+    found = {} if declared.items is None else read_splits(path, declared)
+    if "test" not in found:
+        return ready.read_split(path, name)
+    if (name or "test") not in found:
+        raise UsageError(f"{shown(path)} has no split '{name}' (it has {', '.join(found)})")
+    return found[name or "test"]
+
+
+def read_splits(path: Path, declared: Dataset) -> dict[str, Split]:
+    """Read every split of a dataset's file: in the benchmark's format, or by the columns of the declaration.
+
+    The file of a declaration has the split `test`, and `shots` if the declaration names a file of solved items.
+
+    Raises:
+        InputError: the file cannot be read as items; the message names the row.
+    """
+    entries = own_entries(path, declared)
+    if entries is None:
+        return ready.read_splits(path)
+    found = {"test": _split("test", entries, path)}
+    columns = cast("ItemColumns", declared.items)
+    if columns.shots and Path(columns.shots).is_file() and columns.file and path.samefile(columns.file):
+        shots = Path(columns.shots)
+        solved = own_entries(shots, declared, numbered="shot-{}")
+        found["shots"] = ready.read_split(shots) if solved is None else _split("shots", solved, shots)
+    return found
+
+
+def own_file(declared: Dataset | None) -> Path | None:
+    """Return the file of items that a declaration names, if it is there; a study's copy may be on another machine."""
+    named = declared.items.file if declared and declared.items else None
+    return Path(named) if named and Path(named).is_file() else None
+
+
+def own_entries(
+    path: Path, declared: Dataset | None, *, numbered: str = "{}"
+) -> list[tuple[int, dict[str, Json]]] | None:
+    """Read the rows of a file as entries of the benchmark's format.
+
+    Args:
+        path: the file.
+        declared: the dataset.
+        numbered: the id of a row, if there is no column of ids.
+
+    Returns:
+        The number of each row, and its entry; `None` if the file is in the benchmark's format already, or is another
+        file without the declared columns.
+
+    Raises:
+        InputError: the file has no such columns, or a row is not an item.
+    """
+    if declared is None or declared.items is None:
+        return None
+    rows = read_rows(path)
+    if rows is None or (path != own_file(declared) and not _named_columns(declared) & rows[0].values.keys()):
+        return None
+    ids: Iterator[Json] = (int(text) if (text := numbered.format(n)).isdecimal() else text for n in count(1))
+    return [(row.number, entry_of_row(row, declared, path, id_)) for row, id_ in zip(rows, ids, strict=False)]
+
+
+def _named_columns(declared: Dataset) -> set[str]:
+    columns = declared.items or ItemColumns()
+    texts = [columns.fields.get(name, name) for name in declared.fields]
+    return {*texts, *columns.options, *columns.gold}
+
+
+def _split(name: str, entries: Sequence[tuple[int, Json]], path: Path) -> Split:
+    found: dict[ready.ItemId, int] = {}
+    items: list[Item] = []
+    for row, entry in entries:
+        item = ready.item_of(entry, file=path, where=f"row {row}")
+        if (first := found.setdefault(item.id, row)) != row:
+            raise InputError(f"has the id {item.id!r} of row {first}; ids must differ", file=path, row=row)
+        items.append(item)
+    return Split(name, tuple(items))
+
+
+def read_rows(path: Path) -> list[QuestionRow] | None:
+    """Read the rows of a file of questions; `None` if its items are in the benchmark's format.
+
+    Raises:
+        InputError: the file cannot be read, or has no rows.
+    """
+    found = [*_raw_rows(path)]
+    if not found:
+        raise InputError("has no rows", file=path)
+    for number, row in found:
+        if not isinstance(row, Mapping):
+            raise InputError("is not a JSON object", file=path, row=number)
+    if found[0][1].keys() >= _READY:
+        return None
+    return [QuestionRow(number, dict(_flat(row))) for number, row in found]
+
+
+def _raw_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    match path.suffix.lower():
+        case ".jsonl" | ".ndjson":
+            yield from json_lines(path)
+        case ".json":
+            yield from enumerate(list_of_records(read_json(path), path), start=1)
+        case ".parquet":
+            yield from enumerate(read_parquet(path).iter_rows(named=True), start=1)
+        case ".csv" | ".tsv":
+            table = read_table(path)
+            for number, row in enumerate(table.data.iter_rows(named=True), start=table.first_row):
+                if any(value is not None for value in row.values()):
+                    yield number, {name: _cell(value) for name, value in row.items()}
+        case _:
+            raise InputError(
+                f"is not a file of questions: its name must end in {', '.join(QUESTION_SUFFIXES)}", file=path
+            )
+
+
+def _cell(text: str | None) -> Json:
+    """Return a cell of a table; one with a list or an object, in JSON or as Python writes it, is parsed."""
+    if text is None or text[:1] not in {"[", "{"} or len(text) > LONGEST_LITERAL:
+        return text
+    try:
+        return cast("Json", json.loads(text))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return text
+    # NumPy writes no commas, and Python would join its texts to one.
+    return value if isinstance(value, dict) or (isinstance(value, list) and len(value) != 1) else text
+
+
+def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and not _is_file(value):
+            yield from _flat(value, f"{name}.")
+        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            for inner in dict.fromkeys(inner for one in value for inner in one):
+                yield f"{name}.{inner}", [one.get(inner) for one in value]
+        else:
+            yield name, value
+
+
+def _is_file(value: object) -> bool:
+    """Return whether a value is a picture or sound as the Hugging Face hub stores it."""
+    return isinstance(value, Mapping) and value.keys() == {"bytes", "path"}
+
+
+def entry_of_row(row: QuestionRow, declared: Dataset, path: Path, numbered: Json) -> dict[str, Json]:
+    """Make an entry of the benchmark's format from a row.
+
+    Args:
+        row: the row.
+        declared: the dataset, with its columns.
+        path: the file, for messages.
+        numbered: the item's id, if there is no column of ids.
+
+    Raises:
+        InputError: the row lacks a column, or its gold answer cannot be read.
+    """
+    columns = cast("ItemColumns", declared.items)
+    identity = numbered if columns.id is None else _id(row, columns.id, path)
+    options, gold = _options_and_gold(row, declared, path, identity)
+    inputs: dict[str, Json] = {}
+    for name in declared.fields or ("inputs",):
+        if name in options or name in _option_names(declared):
+            value: Json = options.get(name)
+        elif name in declared.media:
+            value = media_path(_value(row, columns.fields.get(name, name), path))
+        else:
+            value = _plain(_value(row, columns.fields.get(name, name), path))
+        if value is not None or name not in declared.hidden:
+            inputs[name] = "" if value is None else value
+    meta = {meta_name(name): _plain(row.values.get(name)) for name in columns.meta}
+    return {
+        "instruction": _prompt(declared, inputs),
+        "inputs": dict(inputs) if declared.fields else str(inputs["inputs"]),
+        "outputs": gold,
+        "meta": {"id": identity, **{name: value for name, value in meta.items() if value is not None}},
+    }
+
+
+def meta_name(column: str) -> str:
+    """Return the name that a column has in `meta`: letters, digits and _ only, as groups need.
+
+    Example:
+        >>> meta_name("High-level domain")
+        'High_level_domain'
+    """
+    return re.sub(r"\W+", "_", column).strip("_")
+
+
+def _value(row: QuestionRow, column: str, path: Path) -> Any:  # noqa: ANN401 - any value of a file
+    if column not in row.values:
+        raise InputError(
+            f"there is no such column ({choices(column, [*row.values])})",
+            file=path,
+            row=row.number,
+            field=column,
+        )
+    return row.values[column]
+
+
+def _plain(value: Any) -> Json:  # noqa: ANN401 - any value of a file
+    """Return a value as JSON; what JSON cannot hold (dates of Parquet) as text, NaN as null."""
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - only NaN differs from itself
+        return None
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    return None if isinstance(value, bytes) else str(value)
+
+
+def _id(row: QuestionRow, column: str, path: Path) -> Json:
+    value = _plain(_value(row, column, path))
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise InputError("must be a number or a text", file=path, row=row.number, field=column)
+    return value
+
+
+def _prompt(declared: Dataset, inputs: Mapping[str, Json]) -> int:
+    """Return the number of the first prompt all of whose fields the item has; 0 if there is none."""
+    known = prompts(declared).get("", ())
+    needs = (_named(text, frozenset(declared.fields)) for text in known)
+    return next((number for number, names in enumerate(needs) if names <= inputs.keys()), 0)
+
+
+@cache
+def _named(text: str, fields: frozenset[str]) -> frozenset[str]:
+    return frozenset(found[1] or found[2] for found in PLACEHOLDER.finditer(text)) & fields
+
+
+def _option_names(declared: Dataset) -> tuple[str, ...]:
+    """Return the field of each label's option; empty if the declaration names no columns of options."""
+    if declared.items is None or not declared.items.options:
+        return ()
+    return tuple(option_name(label) for label in declared.answer.labels)
+
+
+def option_name(label: str) -> str:
+    """Return the field of an option.
+
+    Example:
+        >>> option_name("A")
+        'option_a'
+    """
+    return f"option_{label.lower()}"
+
+
+def options_of(row: QuestionRow, columns: Sequence[str]) -> list[str]:
+    """Return the texts of the options in a row; empty ones are left out."""
+    values = [row.values.get(name) for name in columns]
+    if len(columns) == 1 and isinstance(values[0], list):
+        values = values[0]
+    return [_text(value) for value in values if _plain(value) not in (None, "")]
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - any value of a file
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _options_and_gold(
+    row: QuestionRow, declared: Dataset, path: Path, identity: Json
+) -> tuple[dict[str, Json], Json]:
+    """Return the options by field and the gold answer of a row."""
+    columns = cast("ItemColumns", declared.items)
+    for name in (*columns.options, *columns.gold):
+        _value(row, name, path)
+    gold = gold_values(row, columns.gold, columns.gold_after)
+    where: dict[str, Any] = {"file": path, "row": row.number, "field": ", ".join(columns.gold)}
+    if not columns.options:
+        return {}, gold_answer(gold, declared, where)
+    texts, labels = options_of(row, columns.options), declared.answer.labels
+    if not 2 <= len(texts) <= len(labels):
+        raise InputError(
+            f"has {len(texts)} options, but the declaration has {len(labels)} labels",
+            **{**where, "field": ", ".join(columns.options)},
+        )
+    order = [*range(len(texts))]
+    if {*columns.gold} & {*columns.options}:
+        order.sort(
+            key=lambda place: blake2b(f"{declared.name} {identity} {place}".encode(), digest_size=8).digest()
+        )
+    shown_options: dict[str, Json] = {
+        option_name(label): texts[place] for label, place in zip(labels, order, strict=False)
+    }
+    if not gold:
+        return shown_options, None
+    form = columns.gold_is or "letter"
+    own = options_of(row, [columns.option_labels]) if columns.option_labels else []
+    place = gold_place(gold[0], form, texts, own)
+    if place is None or len(gold) > 1:
+        raise InputError(
+            f"the gold answer {listed([shortened(_text(one)) for one in gold])} names none of the "
+            f"{len(texts)} options (gold_is: {form})",
+            **where,
+        )
+    return shown_options, labels[order.index(place)]
+
+
+def gold_values(row: QuestionRow, columns: Sequence[str], after: str | None = None) -> list[Any]:
+    """Return the gold answers of a row, without empty ones; -1 stands for a hidden answer in public datasets."""
+    found: list[Any] = []
+    for name in columns:
+        value = row.values.get(name)
+        for one in value if isinstance(value, list) else [value]:
+            plain = _plain(one)
+            if isinstance(plain, str):
+                plain = (plain.rpartition(after)[2] if after else plain).strip()
+            if plain not in (None, "", -1, "-1") and plain not in found:
+                found.append(plain)
+    return found
+
+
+def gold_place(value: Json, form: GoldForm, texts: Sequence[str], own: Sequence[str] = ()) -> int | None:
+    """Return the place of the option that a gold answer names; `None` if it names none.
+
+    Args:
+        value: the gold answer.
+        form: how it names an option.
+        texts: the options.
+        own: the options' own labels.
+
+    Example:
+        >>> gold_place("b", "letter", ["x", "y"]), gold_place(2, "from-1", ["x", "y"])
+        (1, 1)
+    """
+    text = " ".join(_text(value).split()).casefold()
+    if form == "letter":
+        text = text.strip("().:")
+        names = [chr(ord("a") + place) for place in range(len(texts))]
+    elif form in {"from-0", "from-1"}:
+        start = int(form == "from-1")
+        text = text.removesuffix(".0")
+        names = [str(place + start) for place in range(len(texts))]
+    else:
+        names = [" ".join(one.split()).casefold() for one in (own if form == "label" else texts)]
+    return names.index(text) if names.count(text) == 1 else None
+
+
+def gold_answer(gold: Sequence[Json], declared: Dataset, where: Mapping[str, Any]) -> Json:
+    """Return the gold answer of an item without options.
+
+    Raises:
+        InputError: it is not of the kind that the dataset declares.
+    """
+    answer = declared.answer
+    if not gold:
+        return None
+    if answer.kind == "text":
+        return (answer.alternatives or "").join(
+            _text(one) for one in gold[: None if answer.alternatives else 1]
+        )
+    found = integer_of(gold[0]) if answer.kind == "integer" else label_of(gold[0], declared)
+    if found is None or len(gold) > 1:
+        expected = "a whole number" if answer.kind == "integer" else f"one of {listed(answer.labels)}"
+        raise InputError(
+            f"the gold answer {listed([shortened(_text(one)) for one in gold])} is not {expected}", **where
+        )
+    return found
+
+
+def integer_of(value: Json) -> str | None:
+    """Return a whole number in digits, `None` for anything else; `1,250`, `$40` and `7.0` are whole numbers.
+
+    Example:
+        >>> integer_of("1,250"), integer_of(-3.0), integer_of("3.5"), integer_of(True)
+        ('1250', '-3', None, None)
+    """
+    if isinstance(value, bool):
+        return None
+    text = re.sub(r"(?<=\d)[, \u00a0](?=\d{3}\b)", "", _text(value).strip()).removeprefix("$")
+    found = re.fullmatch(r"([+-]?\d+)(?:\.0+)?\.?", text)
+    return str(int(found[1])) if found and len(found[1]) < 1000 else None
+
+
+def label_of(value: Json, declared: Dataset) -> str | None:
+    """Return the label that a gold answer means; `true` is the first of two labels, `false` the second."""
+    labels = declared.answer.labels
+    text = _text(value).strip().casefold()
+    folded = {label.casefold(): label for label in labels}
+    if text not in folded and len(labels) == 2 and text in {"true", "false"}:
+        return labels[text == "false"]
+    form = declared.items.gold_is if declared.items else None
+    if (
+        form in {"from-0", "from-1"}
+        and (place := gold_place(value, cast("GoldForm", form), labels)) is not None
+    ):
+        return labels[place]
+    return folded.get(text)
+
+
+def media_path(value: Any) -> str | None:  # noqa: ANN401 - any value of a file
+    """Return the path of a picture or sound below the folder of the file; `None` if the row has none.
+
+    A file inside the row is named by its content. A path gets the folder `samples/`, unless it has it.
+    """
+    if (content := media_content(value)) is not None:
+        return f"samples/{sha256(content[0]).hexdigest()[:16]}{content[1]}"
+    if not isinstance(value, str) or not value:
+        return None
+    return value if value.startswith("samples/") else f"samples/{value}"
+
+
+def media_content(value: Any) -> tuple[bytes, str] | None:  # noqa: ANN401 - any value of a file
+    """Return the bytes and the suffix of a file that a row contains as a data URI or as bytes; else `None`."""
+    if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
+        content = cast("bytes", value["bytes"])
+        own = Path(str(value.get("path") or "")).suffix
+        return content, next(
+            (end for start, end in _BEGINNINGS.items() if content.startswith(start)), own or ".bin"
+        )
+    if isinstance(value, str) and (found := _DATA_URI.match(value)):
+        try:
+            return base64.b64decode(value[found.end() :], validate=True), guess_extension(found[1]) or ".bin"
+        except ValueError:
+            return None
+    return None
+
+
+def is_media(value: Any) -> bool:  # noqa: ANN401 - any value of a file
+    """Return whether a value is a picture or sound, or the path of one."""
+    return media_content(value) is not None or (isinstance(value, str) and _PATH.fullmatch(value) is not None)

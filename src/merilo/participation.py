@@ -1,0 +1,276 @@
+"""How many people came to a study and stayed, and what they said of themselves: counts, nothing about one person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Final
+
+from merilo.errors import DataError
+from merilo.text import Given, Language, Text, joined
+
+#: Fewer people than this are not counted on their own: the count could tell who they are.
+FEWEST: Final = 3
+
+#: The columns of the table of counts.
+COUNT_FIELDS: Final = ("study", "about", "answer", "people")
+
+#: Where somebody stopped going on: a stage of a person.
+_STEPS: Final[Mapping[str, Text]] = {
+    "consent": Text("before they agreed: {n:,}"),
+    "questions": Text("at the questions about themselves: {n:,}"),
+    "instruction": Text("at the instruction: {n:,}"),
+    "training": Text("in the training: {n:,}"),
+    "working": Text("among the tasks: {n:,}"),
+}
+
+#: What the table of counts is about, beside the questions.
+_PEOPLE, _LEFT, _AFTER = "people", "left at", "left after tasks"
+_OTHER, _DECLINED = "(other)", "(declined)"
+
+#: So many numbers of tasks are listed; of more, the median and the range.
+_LISTED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class OptionCount:
+    """How many people chose an option."""
+
+    answer: dict[Language, str]
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalCounts:
+    """What people said to one question about themselves.
+
+    Attributes:
+        name: the question's name in the plan.
+        question: the question.
+        options: the options that at least `FEWEST` people chose.
+        other: people who chose any other option.
+        declined: people who did not answer.
+    """
+
+    name: str
+    question: dict[Language, str]
+    options: tuple[OptionCount, ...]
+    other: int = 0
+    declined: int = 0
+
+    @property
+    def texts(self) -> list[tuple[Text, int]]:
+        """The answers with the number of people; those that nobody gave are left out."""
+        told: list[tuple[Text, int]] = [(Given(option.answer), option.people) for option in self.options]
+        merged = (
+            Text("other answers") if self.options else Text("all answers: too few people for single counts")
+        )
+        told += [(merged, self.other), (Text("no answer"), self.declined)]
+        return [(name, n) for name, n in told if n]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalWords:
+    """A question of the plan with its options, by whose texts the table of counts is read."""
+
+    name: str
+    question: dict[Language, str]
+    options: tuple[dict[Language, str], ...]
+
+    def counted(self, chosen: Mapping[int, int], declined: int) -> PersonalCounts:
+        """Count the answers; options of few people are merged, with the next ones if these are too few together.
+
+        Args:
+            chosen: place of an option -> people.
+            declined: people who did not answer.
+
+        Example:
+            >>> words = PersonalWords("x", {"en": "?"}, ({"en": "a"}, {"en": "b"}, {"en": "c"}))
+            >>> counts = words.counted({0: 9, 1: 2, 2: 4}, 0)
+            >>> [(one.answer["en"], one.people) for one in counts.options], counts.other
+            ([('a', 9)], 6)
+        """
+        kept = {place: n for place, n in sorted(chosen.items()) if n >= FEWEST}
+        other = sum(n for n in chosen.values() if n < FEWEST)
+        while 0 < other < FEWEST and kept:
+            other += kept.pop(min(kept, key=lambda place: (kept[place], place)))
+        options = tuple(OptionCount(self.options[place], n) for place, n in kept.items())
+        return PersonalCounts(self.name, self.question, options, other, declined)
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """What became of the people who opened a study.
+
+    Attributes:
+        came: people who opened the study.
+        declined: did not agree to take part.
+        agreed: agreed to take part.
+        failed_training: did not pass the training.
+        stopped: stopped because of control items.
+        excluded: excluded by the author.
+        finished: had no more tasks.
+        under_way: were answering when this was counted.
+        left: where the others left -> people.
+        left_after: number of answered tasks -> people who then left among the tasks.
+        personal: what people said of themselves.
+    """
+
+    came: int = 0
+    declined: int = 0
+    agreed: int = 0
+    failed_training: int = 0
+    stopped: int = 0
+    excluded: int = 0
+    finished: int = 0
+    under_way: int = 0
+    left: dict[str, int] = field(default_factory=dict)
+    left_after: dict[int, int] = field(default_factory=dict)
+    personal: tuple[PersonalCounts, ...] = ()
+
+    @property
+    def dropped(self) -> int:
+        """People who agreed and left before the end."""
+        return sum(n for step, n in self.left.items() if step != "consent")
+
+    @property
+    def refusals(self) -> Text:
+        """How many did not agree, of all who came."""
+        return _share(self.declined, self.came)
+
+    @property
+    def dropouts(self) -> Text:
+        """How many left before the end, of all who agreed."""
+        return _share(self.dropped, self.agreed)
+
+    @property
+    def where_people_left(self) -> Text:
+        """Where people left, and after how many tasks; empty if nobody left."""
+        parts = [
+            Text(text.english, n=self.left[step]) for step, text in _STEPS.items() if self.left.get(step)
+        ]
+        if after := self.tasks_before_leaving:
+            parts.append(Text("tasks answered before: {tasks}", tasks=after))
+        return joined(parts, "; ")
+
+    @property
+    def texts(self) -> list[tuple[Text, Text]]:
+        """The counts with their shares: a name and a value each; those that are 0 are left out, except the first."""
+        rows = [
+            (Text("came"), self.came, Text("{n:,}", n=self.came)),
+            (Text("did not agree to take part"), self.declined, self.refusals),
+            (
+                Text("did not pass the training", context="people"),
+                self.failed_training,
+                _share(self.failed_training, self.agreed),
+            ),
+            (
+                Text("stopped because of control items", context="people"),
+                self.stopped,
+                _share(self.stopped, self.agreed),
+            ),
+            (Text("excluded by the author"), self.excluded, _share(self.excluded, self.agreed)),
+            (Text("had no more tasks"), self.finished, _share(self.finished, self.agreed)),
+            (Text("still answering"), self.under_way, _share(self.under_way, self.agreed)),
+            (Text("agreed and left before the end"), self.dropped, self.dropouts),
+        ]
+        return [(name, value) for place, (name, n, value) in enumerate(rows) if n or not place]
+
+    @property
+    def tasks_before_leaving(self) -> Text | None:
+        """After how many tasks people left; `None` if nobody left among the tasks."""
+        tasks = sorted(number for number, n in self.left_after.items() for _ in range(n))
+        if not tasks:
+            return None
+        if len(tasks) <= _LISTED:
+            return joined([Text("{n:,}", n=number) for number in tasks], ", ")
+        return Text(
+            "median {middle:g} ({least:,} to {most:,})", middle=median(tasks), least=tasks[0], most=tasks[-1]
+        )
+
+    def rows(self, study: str) -> Iterator[tuple[str, str, str, int]]:
+        """Yield the rows of the table of counts, columns as in `COUNT_FIELDS`.
+
+        Args:
+            study: the id of the study and the group.
+        """
+        for name in _COUNTS:
+            yield study, _PEOPLE, name, getattr(self, name)
+        for step, n in self.left.items():
+            yield study, _LEFT, step, n
+        for number, n in sorted(self.left_after.items()):
+            yield study, _AFTER, str(number), n
+        for one in self.personal:
+            for option in one.options:
+                yield study, one.name, Given(option.answer).en, option.people
+            yield study, one.name, _OTHER, one.other
+            yield study, one.name, _DECLINED, one.declined
+
+
+_COUNTS: Final = (
+    "came",
+    "declined",
+    "agreed",
+    "failed_training",
+    "stopped",
+    "excluded",
+    "finished",
+    "under_way",
+)
+
+
+def read_counts(rows: Iterator[tuple[str, str, str]], words: Mapping[str, PersonalWords]) -> Participation:
+    """Read the rows of a table of counts without the column of the study; the inverse of `Participation.rows`.
+
+    Args:
+        rows: the columns `about`, `answer` and `people`.
+        words: the questions of the plan by name.
+
+    Raises:
+        DataError: a row has no count or is about something that the plan does not have, or one is missing.
+    """
+    counts: dict[str, int] = {}
+    left: dict[str, int] = {}
+    after: dict[int, int] = {}
+    personal: dict[str, dict[str, int]] = {}
+    for row, (about, answer, text) in enumerate(rows, start=2):
+        if not text.isdecimal():
+            raise DataError(f"must be a number of people, not '{text}'", row=row, field="people")
+        n = int(text)
+        if about == _PEOPLE and answer in _COUNTS:
+            counts[answer] = n
+        elif about == _LEFT and answer in _STEPS:
+            left[answer] = n
+        elif about == _AFTER and answer.isdecimal():
+            after[int(answer)] = n
+        elif about in words and answer in {_OTHER, _DECLINED, *_texts(words[about])}:
+            personal.setdefault(about, {})[answer] = n
+        else:
+            raise DataError(f"the plan has no '{answer}' of '{about}'", row=row, field="answer")
+    if missing := [name for name in _COUNTS if name not in counts]:
+        raise DataError(f"the row '{missing[0]}' of '{_PEOPLE}' is missing")
+    return Participation(
+        **counts,
+        left=left,
+        left_after=after,
+        personal=tuple(_read(words[name], found) for name, found in personal.items()),
+    )
+
+
+def _share(part: int, whole: int) -> Text:
+    if not whole:
+        return Text("{n:,}", n=part)
+    return Text("{part:,} of {whole:,} ({share:%})", part=part, whole=whole, share=part / whole)
+
+
+def _read(words: PersonalWords, found: Mapping[str, int]) -> PersonalCounts:
+    options = tuple(
+        OptionCount(option, found[text]) for text, option in _texts(words).items() if text in found
+    )
+    return PersonalCounts(words.name, words.question, options, found.get(_OTHER, 0), found.get(_DECLINED, 0))
+
+
+def _texts(words: PersonalWords) -> dict[str, dict[Language, str]]:
+    """The options by their texts in the table of counts."""
+    return {Given(option).en: option for option in words.options}

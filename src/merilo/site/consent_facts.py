@@ -1,0 +1,84 @@
+"""What the consent page tells about a study, and the answers to the questions about people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from merilo.site.answer_export import answer_reward
+from merilo.site.served_study import ServedStudy
+from merilo.site.site_requests import field
+from merilo.studies.consent import OwnWords
+from merilo.text import Money, Text
+
+Fact: TypeAlias = tuple[Text, Text | str]
+
+
+def consent_facts(study: ServedStudy, most: int) -> list[Fact]:
+    """Return what the plan says about the study and what follows from it: the name of a fact, and the fact.
+
+    Args:
+        study: the study.
+        most: the most tasks of the person.
+    """
+    told, arm = study.folder.plan.consent, study.arm
+    minutes = told.minutes or 60 * (most + len(study.training)) / arm.items_per_hour
+    reward = answer_reward(study)
+    whole = (
+        Text("about {n:# minute|# minutes}", n=max(1, round(minutes)))
+        if minutes < 100
+        else Text("about {n:.1f} hours", n=minutes / 60)
+    )
+    facts: list[tuple[Text, Text | str | None]] = [
+        (Text("Who asks"), _text(told.organisation)),
+        (Text("Contact"), told.contact),
+        (Text("Purpose"), _text(told.purpose)),
+        (Text("Tasks"), Text("at most {n:,}", n=most)),
+        (Text("Time"), whole),
+        (Text("Pay"), None if reward is None else _pay(Money(reward, arm.pay.currency), most)),
+        (Text("Training"), _of_training(study)),
+        (Text("Ethics review"), _text(told.ethics)),
+        (Text("Data about you"), _text(told.data)),
+        (Text("Kept for"), _text(told.kept)),
+    ]
+    return [(name, fact) for name, fact in facts if fact]
+
+
+def _of_training(study: ServedStudy) -> Text | None:
+    """What happens to somebody who does not pass the training."""
+    if not study.training:
+        return None
+    paid, count = study.arm.pay, len(study.training)
+    if not paid.screening:
+        return Text("{n:# task|# tasks} before the others, not paid", n=count)
+    amount = Money(paid.screening, paid.currency)
+    return Text(
+        "{n:# task|# tasks} before the others; if you do not pass it, you get {amount}",
+        n=count,
+        amount=amount,
+    )
+
+
+def _text(words: OwnWords | None) -> Text | None:
+    return words.given if words else None
+
+
+def _pay(each: Money, most: int) -> Text:
+    if not each.amount:
+        return Text("taking part is not paid")
+    whole = Money(each.amount * most, each.currency)
+    return Text("{whole} for all tasks; fewer tasks are paid by their number", whole=whole)
+
+
+def told_options(study: ServedStudy, form: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Read the answers to the questions about a person: name of a question -> place of the chosen option.
+
+    A question without an option of the plan was declined.
+    """
+    found = {}
+    for one in study.folder.plan.demographics:
+        chosen = field(form, one.name)
+        places = [str(place) for place in range(len(one.choices))]
+        if chosen in places:
+            found[one.name] = places.index(chosen)
+    return found

@@ -1,0 +1,134 @@
+"""Answers of people that were scored elsewhere become a baseline without gold answers."""
+
+import random
+import re
+import shlex
+from itertools import product
+from pathlib import Path
+from statistics import mean
+
+import pytest
+from tests.support.command import Outcome, merilo
+
+PEOPLE, TASKS = range(12), range(15)
+
+
+@pytest.fixture(autouse=True)
+def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def done(*words: object) -> Outcome:
+    outcome = merilo(*words)
+    assert outcome.status == 0, outcome.err + outcome.out
+    return outcome
+
+
+def tries() -> dict[tuple[int, int], list[int]]:
+    """The attempts of each person at each task: up to three, none after a right one."""
+    draw = random.Random(5)
+    found = {}
+    for person, task in product(PEOPLE, TASKS):
+        one = [int(draw.random() < 0.7 - 0.03 * task) for _ in range(3)]
+        found[person, task] = one[: one.index(1) + 1] if 1 in one else one
+    return found
+
+
+def attempts_table(path: Path) -> dict[tuple[int, int], list[int]]:
+    """A table as public human data of ARC have it: a row an attempt, counted over all tasks of a person."""
+    known, lines = tries(), ["hashed_id,task_name,attempt_number,time,solved"]
+    for person in PEOPLE:
+        number = 0
+        for task in TASKS:
+            for right in known[person, task]:
+                number += 1
+                lines.append(f"p{person},t{task},{number},{20 + task},{bool(right)}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return known
+
+
+def share(known: dict[tuple[int, int], list[int]], most: int) -> float:
+    return mean(mean(max(known[person, task][:most]) for person in PEOPLE) for task in TASKS)
+
+
+def test_a_table_of_scored_attempts_becomes_a_baseline_that_verifies(tmp_path: Path) -> None:
+    known = attempts_table(tmp_path / "people.csv")
+    found = done("inspect", "people.csv", "--json", "-").json["command"]
+    words = shlex.split(found)[1:]
+    for name, column in {
+        "score": "solved", "attempt": "attempt_number", "annotator": "hashed_id", "item": "task_name", "seconds": "time"
+    }.items():  # fmt: skip
+        assert words[words.index(f"--{name}") + 1] == column
+    for most, options in {1: ("--attempts", 1), 2: ("--attempts", 2), 3: ()}.items():
+        result = done(*words, *options, "--force", "--json", "-").json
+        assert result["metrics"]["acc"]["value"] == pytest.approx(share(known, most))
+        assert result["metrics"]["acc"]["n"] == len(TASKS)
+    low, high = result["metrics"]["acc"]["ci95_items_and_annotators"]
+    assert low < share(known, 3) < high
+    assert "--attempt attempt_number" in result["provenance"]["command"]
+    assert "--wide" not in result["provenance"]["command"]
+    page = (tmp_path / "baseline" / "report.html").read_text("utf-8")
+    assert not re.search(r"program|программ|pass@", re.sub(r"<style.*?</style>", "", page, flags=re.DOTALL))
+    done("report", "baseline", "--out", "hb")
+    assert "verified" in done("report", "verify", "hb").out
+    (tmp_path / "model.csv").write_text("id,answer\nt0,passed\n", encoding="utf-8")
+    assert "were scored elsewhere" in merilo("compare", "baseline", "model.csv").complaint
+
+
+def test_one_row_a_person_is_read_as_one_row_an_answer(tmp_path: Path) -> None:
+    known = tries()
+    lines = ["participant,age," + ",".join(f"q{task}" for task in TASKS)]
+    lines += [f"p{n},{20 + n}," + ",".join(str(known[n, task][0]) for task in TASKS) for n in PEOPLE]
+    (tmp_path / "wide.csv").write_text("\n".join(lines), encoding="utf-8")
+    words = shlex.split(done("inspect", "wide.csv", "--json", "-").json["command"])[1:]
+    assert "--wide" in words
+    assert done(*words, "--json", "-").json["metrics"]["acc"]["value"] == pytest.approx(share(known, 1))
+
+    answers = ["participant,q1,q2", "a,B,A", "b,B,A", "c,B,C"]
+    (tmp_path / "answers.csv").write_text("\n".join(answers), encoding="utf-8")
+    (tmp_path / "gold.csv").write_text("item,gold\nq1,B\nq2,C\n", encoding="utf-8")
+    result = done(
+        *(
+            "baseline",
+            "answers.csv",
+            "--wide",
+            "--item",
+            "q1",
+            "--item",
+            "q2",
+            "--gold",
+            "gold.csv",
+            "--json",
+            "-",
+        )
+    ).json
+    assert result["metrics"]["acc"]["value"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "says"),
+    [
+        ("p1,t1,1,5,0.5", (), "people.csv, row 2, solved: '0.5' is not a score"),
+        ("p1,t1,first,5,1", (), "people.csv, row 2, attempt_number: 'first' is not the number of an attempt"),
+        ("p1,t1,1,5,1", ("--gold", "people.csv"), "leave --gold out"),
+        ("p1,t1,1,5,1", ("--metric", "f1"), "have the metric acc, not f1"),
+        ("p1,t1,1,5,1", ("--score", "right"), "right: there is no such column"),
+    ],
+)
+def test_bad_scores_are_told_in_one_sentence(row: str, options: tuple[str, ...], says: str) -> None:
+    Path("people.csv").write_text(
+        f"hashed_id,task_name,attempt_number,time,solved\n{row}\n", encoding="utf-8"
+    )
+    columns = (
+        "--annotator",
+        "hashed_id",
+        "--item",
+        "task_name",
+        "--score",
+        "solved",
+        "--attempt",
+        "attempt_number",
+    )
+    outcome = merilo("baseline", "people.csv", *columns, *options)
+    assert outcome.status == 2
+    assert says in outcome.complaint

@@ -1,0 +1,162 @@
+"""One's own dataset: `merilo datasets new` understands the shapes of public benchmarks, and every command its result."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.benchmark_shapes import SHAPES, write
+from tests.support.command import Outcome, merilo
+
+from merilo.studies.creation import create_studies
+from merilo.studies.plan_types import StudyWishes
+from merilo.studies.study_tasks import study_tasks
+
+CYRILLIC = re.compile("[\u0400-\u04ff]")
+
+
+def done(*words: object) -> Outcome:
+    outcome = merilo(*words)
+    assert outcome.status == 0, outcome.err + outcome.out
+    return outcome
+
+
+def declared(folder: Path, name: str, *options: object) -> tuple[Path, Any]:
+    """Write a shape's file; return it with what `datasets new` says of it."""
+    shape = SHAPES[name]
+    file = write(folder / f"{name}.{shape.suffix}", shape.rows)
+    return file, done("datasets", "new", file, *options, "--json", "-").json
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_benchmark_of_this_shape_walks_the_whole_road(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shape = SHAPES[name]
+    file, made = declared(tmp_path, name)
+    before = file.read_bytes()
+    dataset = made["dataset"]
+    yaml = tmp_path / f"{name}.yaml"
+    assert (made["items"], made["language"], dataset["answer"]["kind"]) == (len(shape.rows), "en", shape.kind)
+    understood = dataset["items"]["id"], dataset["items"]["gold_is"], dataset["cluster"]
+    assert understood == (shape.id, shape.gold_is, shape.cluster)
+    assert shape.group is None or dataset["extra"] == shape.group
+
+    done("datasets", "validate", yaml)
+    done("datasets", "show", yaml)
+    done("study", "create", yaml, "--out", "study", "--size", 20)
+    first = json.loads((tmp_path / "study" / "items.jsonl").read_text("utf-8").splitlines()[0])
+    assert "Answer" in first["prompt"]
+    assert not list((tmp_path / "study").glob("*.ru.md"))
+    assert not CYRILLIC.search((tmp_path / "study" / "study.yaml").read_text("utf-8"))
+    done("study", "validate", "study")
+    done("run", "--model", "random", "--datasets", yaml, "--out", "run")
+
+    gold = {str(item["id"]): item for item in items_of(file, yaml)}
+    first_item = next(iter(gold.values()))
+    assert shape.gold in {"", first_item["gold"]}
+    assert shape.says in first_item["prompt"]
+
+    people = ["id,annotator,answer"]
+    for person in range(5):
+        for number, (identity, item) in enumerate(gold.items()):
+            answer = item["one"] if (number + person) % 7 else item["wrong"]
+            people.append(f'{identity},p{person},"{answer}"')
+    (tmp_path / "answers.csv").write_text("\n".join(people), encoding="utf-8")
+    result = done("baseline", "answers.csv", "--dataset", yaml, "--out", "baseline", "--json", "-").json
+    metric = dataset["metrics"][0]
+    assert result["metrics"][metric]["value"] == 1.0
+    assert result["metrics"][metric]["n"] == len(shape.rows)
+    sheet = ["id,answer", *(f'{identity},"{item["one"]}"' for identity, item in gold.items())]
+    (tmp_path / "model.csv").write_text("\n".join(sheet), encoding="utf-8")
+    scored = done("score", "model.csv", "--dataset", yaml, "--json", "-").json
+    assert scored["metrics"][metric]["value"] == 1.0
+    compared = done("compare", "baseline", "run", "--json", "-").json
+    assert compared
+    assert file.read_bytes() == before
+
+
+def test_people_choose_among_the_options_that_an_item_has(tmp_path: Path) -> None:
+    declared(tmp_path, "arc")
+    created = create_studies(tmp_path / "arc.yaml", tmp_path / "study", StudyWishes())[""]
+    tasks = study_tasks(created.folder).tests
+    assert {(len(one.labels), len(one.options)) for one in tasks} == {(3, 3), (4, 4)}
+    assert created.folder.plan.languages == ("en",)
+
+
+def test_pictures_of_a_file_elsewhere_are_found_by_every_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "hle.jsonl", SHAPES["hle"].rows)
+    done("datasets", "new", "hle.jsonl", "--out", "declared")
+    done("datasets", "validate", "declared")
+    assert len(list((tmp_path / "samples").iterdir())) == 8
+
+
+def items_of(file: Path, yaml: Path) -> list[dict[str, Any]]:
+    from merilo.datasets import dataset
+    from merilo.datasets.own_items import read_split
+    from merilo.datasets.rendering import render
+
+    known = dataset(str(yaml))
+    found = []
+    for item in read_split(file, known):
+        gold = str(item.outputs)
+        one = gold.split(known.answer.alternatives, maxsplit=1)[0] if known.answer.alternatives else gold
+        labels = known.answer.labels
+        wrong = next(label for label in labels if label != one) if labels else "999999999"
+        found.append({"id": item.id, "gold": gold, "one": one, "wrong": wrong, "prompt": render(item, known)})
+    return found
+
+
+BAD = [
+    ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": 3}], (), "q.jsonl, row 1, answer: the gold answer 3 names none"),
+    ("q.jsonl", [{"question": "?", "choices": ["a", "b", "c"], "answer": 1}], (), "say which with --gold-is FORM"),
+    ("q.jsonl", [{"question": "?", "choices": ["a", "b"], "answer": "A"}], ("--gold-is", "from-0"), "names none of the options a, b (--gold-is from-0)"),
+    ("q.jsonl", [{"frage": "?", "answer": "A"}], (), "name it with --question COLUMN (choose from: frage, answer)"),
+    ("q.jsonl", [{"question": "?"}], (), "name it with --gold COLUMN, or give --gold none"),
+    ("q.jsonl", [{"question": "?"}], ("--gold", "none"), "give --answer text or --answer integer"),
+    ("q.jsonl", [{"question": "?", "answer": "A"}], ("--id", "nr"), "there is no column 'nr'"),
+    ("q.jsonl", [{"question": "?", "answer": "A"}], ("--answer", "choice"), "name their columns with --options COLUMN"),
+    ("q.jsonl", [{"question": "?", "answer": "A"}], ("--answer", "integer"), "row 1, answer: the gold answer is not a whole number"),
+    ("q.jsonl", [{"question": "?", "answer": "A", "image": "no.png"}], (), "row 1, image: names a file that does not exist"),
+    ("q.jsonl", [{"instruction": 0, "inputs": "?", "outputs": "", "meta": {"id": 1}}], (), "in the benchmark's format already"),
+    ("q.jsonl", [{"id": n % 3, "question": "?", "answer": "A"} for n in range(6)], ("--id", "id"), "row 4: has the id 0 of row 1"),
+    ("q.json", [], (), "has no rows"),
+    ("q.xlsx", None, (), "there is no such file"),
+    ("absent.csv", None, (), "absent.csv: there is no such file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "rows", "options", "says"), BAD)
+def test_what_cannot_be_guessed_or_read_is_told_in_one_sentence(
+    file: str, rows: Any, options: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if rows is not None:
+        write(tmp_path / file, rows)
+    outcome = merilo("datasets", "new", file, *options)
+    assert outcome.status == 2, outcome.out
+    assert says in outcome.complaint
+    assert sorted(path.name for path in tmp_path.iterdir()) == ([] if rows is None else [file])
+
+
+def test_a_folder_of_the_hub_becomes_a_file_with_solved_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = pytest.importorskip("datasets", reason="the extra 'hub' is not installed")
+    monkeypatch.chdir(tmp_path)
+    rows = SHAPES["mmlu"].rows
+    names = hub.ClassLabel(names=list("ABCD"))
+    whole = hub.Dataset.from_list(rows).cast_column("answer", names)
+    hub.DatasetDict({"test": whole.select(range(18)), "dev": whole.select(range(18, 24))}).save_to_disk(
+        "saved"
+    )
+    made = done("datasets", "new", "saved", "--out", "own", "--json", "-").json
+    assert (made["items"], made["shots"], made["dataset"]["items"]["gold_is"]) == (18, 6, "letter")
+    done("datasets", "validate", "own")
+    done("study", "create", "own", "--out", "study")
+    assert (tmp_path / "study" / "controls.jsonl").is_file()

@@ -1,0 +1,65 @@
+"""The notebooks of the docs run from an empty folder, without a network."""
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from command import merilo
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+#: The demo of this notebook takes too long for `make test`.
+SLOW = "crowd-kit-and-merilo"
+
+
+@pytest.mark.parametrize("how", ["in this process", pytest.param("in a kernel", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.thorough] if path.stem == SLOW else [])
+        for path in NOTEBOOKS
+    ],
+)
+@pytest.mark.usefixtures("offline", "without_matplotlib")
+def test_a_notebook_runs_to_its_end(
+    path: Path, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel takes seconds to start, so `make test` runs the cells in its own process."""
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    monkeypatch.delenv("MERILO_POOLS", raising=False)
+    transformer = pytest.importorskip("IPython.core.inputtransformer2", reason="IPython is not installed")
+    monkeypatch.chdir(tmp_path)
+    book = nbformat.read(path, as_version=4)
+    nbformat.validate(book)
+    cells = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in cells)
+    if how == "in a kernel":
+        nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+        pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+        return
+    commands = transformer.TransformerManager()
+    names: dict[str, object] = {"get_ipython": lambda: SimpleNamespace(system=command)}
+    for cell in cells:
+        exec(compile(commands.transform_cell(cell.source), path.name, "exec"), names)
+
+
+def command(line: str) -> None:
+    """Run a line such as `!merilo compare ...`, which must succeed."""
+    program, *words = shlex.split(line)
+    assert program == "merilo"
+    done = merilo(*words)
+    assert done.status == 0, done.err
+
+
+def test_the_notebooks_are_short_and_named_on_the_first_page() -> None:
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for path in NOTEBOOKS:
+        assert f"notebooks/{path.name})" in page
+        assert len(json.loads(path.read_text(encoding="utf-8"))["cells"]) <= 20
