@@ -34,4 +34,4 @@ def test_a_wheel_in_an_empty_environment_runs_the_demo(tmp_path: Path) -> None:
         [program, "demo", "--out", "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "demo" / "lcs" / "hb" / "report.html").is_file()
+    assert (tmp_path / "demo" / "everyday" / "hb" / "report.html").is_file()

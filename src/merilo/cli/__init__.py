@@ -20,7 +20,7 @@ from merilo.version import __version__
 
 #: name -> (module with a Typer application called `app`, one line of help)
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "demo": ("merilo.cli.demo", "run the whole procedure on generated data, without a network"),
+    "demo": ("merilo.cli.demo", "run the whole procedure with simulated people, without a network"),
     "datasets": ("merilo.cli.datasets", "list, show, validate, generate and download datasets"),
     "inspect": ("merilo.cli.inspect", "describe an export and suggest the command for it"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),

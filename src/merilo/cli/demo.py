@@ -1,4 +1,8 @@
-"""`merilo demo`: run the whole procedure on generated items and simulated people, without another computer."""
+"""`merilo demo`: run the whole procedure with simulated people, on a file of questions and on a built-in dataset.
+
+The questions are a benchmark in English (`datasets/everyday`) that `merilo datasets new` declares. A simulated model
+answers them in a log of lm-eval.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,20 @@ import os
 import shutil
 import sys
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from merilo import cli
+from merilo import cli, datasets
 from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.options import ForceOption
 from merilo.cli.output import say, show
+from merilo.datasets import Dataset, dataset
+from merilo.datasets.own_items import option_name, read_splits
+from merilo.datasets.rendering import render
 from merilo.datasets.solvers import RULES
 from merilo.errors import DataError
 from merilo.items import Item, read_split
@@ -29,14 +37,36 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-#: dataset -> (input columns and answer column of the export, how hard an item is for people)
-_DEMONSTRATED: Final = {
-    "bps": (("parentheses",), "correct", 0.04),
-    "lcs": (("string1", "string2"), "length", 0.1),
+#: The benchmark of questions in English, whose baseline is published; and its bundled files.
+_OWN: Final = "everyday"
+_QUESTIONS: Final = Path(datasets.__file__).parent / _OWN
+
+#: The dataset of the catalogue, whose items are generated.
+_GENERATED: Final = "lcs"
+
+#: dataset -> how hard an item is for people
+_HARDNESS: Final = {_OWN: 0.04, _GENERATED: 0.1}
+
+#: dataset -> input columns and answer column of the export
+_EXPORTED: Final = {
+    _OWN: (("question", "option_a", "option_b", "option_c", "option_d"), "answer"),
+    _GENERATED: (("string1", "string2"), "length"),
 }
 
-#: The study whose baseline is published.
-_PUBLISHED: Final = "lcs"
+#: The simulated model, its probability of a right answer, and that where it has to reckon.
+_MODEL: Final = "simulated-model"
+_KNOWS: Final = 0.9
+_RECKONS: Final = 0.55
+_RECKONED: Final = ("arithmetic", "calendar and time", "logic")
+
+#: How the simulated model puts its answer.
+_REPLIES: Final = (
+    "{label}",
+    "The answer is {label}.",
+    "**{label}. {option}**",
+    "Let us check the options one by one. Only '{option}' fits. The correct answer is ({label}).",
+    "Answer: {label}",
+)
 
 #: Built-in respondents that are compared with people.
 _RESPONDENTS: Final = ("random", "most-frequent")
@@ -56,7 +86,12 @@ _FROZEN: Final = "2026-01-09"
 def demonstrate(
     out: Annotated[Path, typer.Option(help="The folder of everything that is made.")] = Path("merilo-demo"),
     *,
-    items: Annotated[int, typer.Option(min=10, max=5000, help="How many items each dataset gets.")] = 100,
+    items: Annotated[
+        int,
+        typer.Option(
+            min=10, max=5000, help="How many items each dataset gets; the benchmark in English has 80."
+        ),
+    ] = 100,
     seed: Annotated[
         int, typer.Option(min=0, help="The random seed. The same seed gives the same files.")
     ] = 1,
@@ -68,7 +103,8 @@ def demonstrate(
 ) -> int:
     """Run the whole procedure: two studies, simulated people who answer on the annotation site, baselines, comparison.
 
-    Needs the extra 'site'.
+    The first study is about a file of questions in English, the second about LCS, a dataset of the catalogue. Needs the
+    extra 'site'.
     """
     from merilo.site import require_site  # noqa: PLC0415 - an extra
 
@@ -76,31 +112,32 @@ def demonstrate(
     refuse_existing(out, force=force)
     _remove_earlier(out)
     demo = _Demo(out, items, seed)
-    for name in _DEMONSTRATED:
-        demo.study(name)
-    _run("report", out / _PUBLISHED / "study", "--out", out / _PUBLISHED / "hb")
+    demo.own_study()
+    demo.generated_study()
     demo.comparison()
-    show("", Text("All annotators of this demo are simulated. Open in a browser:"))
-    for name in _DEMONSTRATED:
-        folder = out / name / ("hb" if name == _PUBLISHED else "study/baseline")
-        show(
-            Text("  {file}: the report of {dataset}", file=folder / "report.html", dataset=name),
-            Text("  {file}: its items with all answers", file=folder / "items.html"),
-        )
-    published = out / _PUBLISHED
+    report = out / _OWN / "hb" / "report.html"
     show(
-        Text("  {file}: people and two built-in respondents", file=out / "comparison.html"),
+        "",
+        Text("All annotators and the model of this demo are simulated. Open in a browser:"),
+        Text("  {file}: the report of {dataset}", file=report, dataset=_OWN),
+        Text("  {file}: its items with all answers", file=report.with_name("items.html")),
+        Text(
+            "  {file}: the report of {dataset}",
+            file=out / _GENERATED / "study" / "baseline" / "report.html",
+            dataset=_GENERATED,
+        ),
+        Text("  {file}: people, the model and two built-in respondents", file=out / "comparison.html"),
         Text(
             "{folder} is the folder to publish; its notebook hb.ipynb computes the figures again.",
-            folder=published / "hb",
+            folder=out / _OWN / "hb",
         ),
         Text(
             "'{command}' shows the author's pages of the site.",
-            command=f"merilo study serve {published / 'study'}",
+            command=f"merilo study serve {out / _OWN / 'study'}",
         ),
     )
     if open_report if open_report is not None else _on_a_desktop():
-        webbrowser.open((out / _PUBLISHED / "hb" / "report.html").resolve().as_uri())
+        webbrowser.open(report.resolve().as_uri())
     return 0
 
 
@@ -109,7 +146,7 @@ class _Demo:
 
     Args:
         out: the folder of everything that is made.
-        items: how many items each dataset gets.
+        items: how many items each dataset gets at most.
         seed: the random seed.
     """
 
@@ -118,21 +155,41 @@ class _Demo:
         self.items = items
         self.seed = seed
 
-    def study(self, name: str) -> None:
-        """Make a study, let simulated people answer it, and make its baseline."""
-        folder, study = self.out / name, self.out / name / "study"
+    def own_study(self) -> None:
+        """Declare the questions in English, make a study of them, publish its baseline, and write the model's log."""
+        folder = self.out / _OWN
+        _copy_questions(folder, self.items)
+        declaration = folder / f"{_OWN}.yaml"
+        _run(
+            *("datasets", "new", folder / "questions.jsonl", "--shots", folder / "solved.jsonl"),
+            *("--name", _OWN, "--out", declaration),
+        )
+        self._study(_OWN, declaration)
+        _run("report", folder / "study", "--out", folder / "hb")
+        _write_log(dataset(str(declaration)), read_items(folder), self.seed, folder / f"{_MODEL}.jsonl")
+
+    def generated_study(self) -> None:
+        """Generate items of a dataset of the catalogue, and make a study of them."""
+        folder = self.out / _GENERATED
         controls = max(12, round(self.items * _CONTROL_SHARE / (1 - _CONTROL_SHARE)))
         _run(
-            *("datasets", "generate", name, "--seed", self.seed, "--size", self.items),
+            *("datasets", "generate", _GENERATED, "--seed", self.seed, "--size", self.items),
             *("--shots", controls + _EXAMPLES, "--out", folder / "test.json"),
         )
         _run(
-            *("datasets", "generate", name, "--seed", self.seed + 1, "--size", _TRAINING),
+            *("datasets", "generate", _GENERATED, "--seed", self.seed + 1, "--size", _TRAINING),
             *("--out", folder / "training.json"),
         )
+        self._study(_GENERATED, folder / "test.json", "--dataset", _GENERATED)
+        _write_rule(folder)
+
+    def _study(self, name: str, *data: object) -> None:
+        """Make a study, let simulated people answer it, and make its baseline."""
+        folder, study = self.out / name, self.out / name / "study"
+        training = folder / f"training{'.jsonl' if name == _OWN else '.json'}"
         _run(
-            *("study", "create", folder / "test.json", "--dataset", name, "--name", f"{name}-simulated"),
-            *("--seed", self.seed, "--control-share", _CONTROL_SHARE, "--training", folder / "training.json"),
+            *("study", "create", *data, "--name", f"{name}-simulated", "--seed", self.seed),
+            *("--control-share", _CONTROL_SHARE, "--training", training),
             *("--items-per-page", 10, "--pay-per-page", 0.5, "--out", study),
         )
         _run("study", "freeze", study, "--date", _FROZEN)
@@ -147,7 +204,7 @@ class _Demo:
         sys.stdout.flush()
         from merilo.site.simulated_people import collect_from_simulated_people  # noqa: PLC0415 - an extra
 
-        _tell(collect_from_simulated_people(study, seed=self.seed, difficulty=difficulty(name, folder)))
+        _tell(collect_from_simulated_people(study, seed=self.seed, difficulty=difficulty(folder)))
         _run("study", "collect", study, "--out", folder / "answers.csv")
         _run("study", "import", study, folder / "answers.csv")
         if _run("study", "baseline", study, "--out", study / "baseline", may_be_rejected=True):
@@ -157,19 +214,21 @@ class _Demo:
                     dataset=name,
                 )
             )
-        _write_export(name, study, folder / "export.tsv")
-        _write_rule(name, folder)
+        _write_export(folder)
 
     def comparison(self) -> None:
-        """Compare people with built-in respondents."""
-        baselines = [self.out / name / "study" / "baseline" for name in _DEMONSTRATED]
+        """Compare people with the simulated model and with built-in respondents."""
+        baselines = [self.out / name / "study" / "baseline" for name in _HARDNESS]
+        log = self.out / _OWN / f"{_MODEL}.jsonl"
+        _run("compare", baselines[0], log)
         runs = [self.out / "runs" / respondent for respondent in _RESPONDENTS]
         for respondent, run in zip(_RESPONDENTS, runs, strict=True):
             _run(
-                *("run", "--model", respondent, "--shots", 0, "--datasets", ",".join(_DEMONSTRATED)),
+                *("run", "--model", respondent, "--shots", 0),
+                *("--datasets", f"{self.out / _OWN / f'{_OWN}.yaml'},{_GENERATED}"),
                 *("--data", self.out, "--out", run),
             )
-        _run("compare", *baselines, *runs, "--format", "html", "--out", self.out / "comparison.html")
+        _run("compare", *baselines, log, *runs, "--format", "html", "--out", self.out / "comparison.html")
 
 
 def _run(*words: object, may_be_rejected: bool = False) -> int:
@@ -209,21 +268,76 @@ def _tell(collected: SimulatedCollection) -> None:
 
 def _remove_earlier(out: Path) -> None:
     """Remove what an earlier demo made, and nothing else in the folder."""
-    for name in (*_DEMONSTRATED, "runs"):
+    for name in (*_HARDNESS, "runs"):
         shutil.rmtree(out / name, ignore_errors=True)
     (out / "comparison.html").unlink(missing_ok=True)
 
 
-def difficulty(name: str, folder: Path) -> Callable[[Item], float]:
+def read_items(folder: Path) -> tuple[Item, ...]:
+    """Return the items of a dataset of the demo; its folder has the dataset's name."""
+    if folder.name == _OWN:
+        return read_splits(folder / "questions.jsonl", dataset(str(folder / f"{_OWN}.yaml")))["test"].items
+    return read_split(folder / "test.json").items
+
+
+def difficulty(folder: Path) -> Callable[[Item], float]:
     """Return how difficult an item is for people: the longer, the harder."""
-    hardest = _DEMONSTRATED[name][2]
-    longest = max(len(str(item.inputs)) for item in read_split(folder / "test.json").items)
-    return lambda item: min(hardest * 4 * len(str(item.inputs)) / longest, 1.0)
+    longest = max(len(str(item.inputs)) for item in read_items(folder))
+    return lambda item: min(_HARDNESS[folder.name] * 4 * len(str(item.inputs)) / longest, 1.0)
 
 
-def _write_export(name: str, study: Path, path: Path) -> None:
+def _copy_questions(folder: Path, size: int) -> None:
+    """Write the bundled questions; the last solved ones of the file are those of the training."""
+    folder.mkdir(parents=True)
+    questions, solved = (
+        (_QUESTIONS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        for name in ("questions", "solved")
+    )
+    for name, lines in (
+        ("questions", questions[:size]),
+        ("solved", solved[:-_TRAINING]),
+        ("training", solved[-_TRAINING:]),
+    ):
+        write_text(folder / f"{name}.jsonl", "".join(lines))
+
+
+def _write_log(declared: Dataset, items: Sequence[Item], seed: int, path: Path) -> None:
+    """Write the replies of the simulated model as lm-eval logs them."""
+    random = Random(f"model {seed}")  # noqa: S311 - reproducible on purpose, not a secret
+    lines = []
+    for number, item in enumerate(items):
+        right = random.random() < (_RECKONS if item.meta["subject"] in _RECKONED else _KNOWS)
+        label = str(item.outputs)
+        if not right:
+            label = random.choice([other for other in declared.answer.labels if other != label])
+        fields = item.inputs if isinstance(item.inputs, Mapping) else {}
+        option = str(fields[option_name(label)])
+        reply = random.choice(_REPLIES).format(label=label, option=option)
+        lines.append(
+            json.dumps(
+                {
+                    "doc_id": number,
+                    "doc": dict(fields),
+                    "target": item.outputs,
+                    "arguments": {
+                        "gen_args_0": {
+                            "arg_0": render(item, declared),
+                            "arg_1": {"until": [], "temperature": 0},
+                        }
+                    },
+                    "resps": [[reply]],
+                    "filtered_resps": [reply],
+                }
+            )
+        )
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _write_export(folder: Path) -> None:
     """Write the collected answers as a crowd platform exports them, for the tutorials about exports."""
-    columns, answer, _ = _DEMONSTRATED[name]
+    lines = (folder / "study" / "answers" / "people.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    columns, answer = _EXPORTED[folder.name]
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
     writer.writerow([
@@ -231,22 +345,19 @@ def _write_export(name: str, study: Path, path: Path) -> None:
         "ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status", "ASSIGNMENT:started",
         "ASSIGNMENT:submitted", "ASSIGNMENT:reward",
     ])  # fmt: skip
-    for line in (study / "answers" / "people.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in rows:
         writer.writerow([
-            *(row["inputs"].split() if len(columns) > 1 else [row["inputs"]]), row["answer"], row["control"] or "", "",
-            row["page"], row["respondent"], "APPROVED", row["started"], row["submitted"], f"{row['reward']:.10f}",
+            *(row["inputs"].split() if "inputs" in row else (row[column] for column in columns)),
+            row["answer"], row["control"] or "", "", row["page"], row["respondent"], "APPROVED",
+            row["started"], row["submitted"], f"{row['reward']:.10f}",
         ])  # fmt: skip
-    write_text(path, text.getvalue())
+    write_text(folder / "export.tsv", text.getvalue())
 
 
-def _write_rule(name: str, folder: Path) -> None:
+def _write_rule(folder: Path) -> None:
     """Write the answers of a simple rule, as an example of a model's answers."""
-    rule = RULES[name]
-    answers = [
-        json.dumps({"id": item.id, "answer": rule(str(item.inputs))})
-        for item in read_split(folder / "test.json").items
-    ]
+    rule = RULES[folder.name]
+    answers = [json.dumps({"id": item.id, "answer": rule(str(item.inputs))}) for item in read_items(folder)]
     write_text(folder / f"rule-{rule.__name__.replace('_', '-')}.jsonl", "\n".join(answers) + "\n")
 
 

@@ -265,8 +265,9 @@ def item_sources(datasets: Sequence[str], data: Path | None = None) -> list[Item
     Args:
         datasets: names of the catalogue, or paths of declarations.
         data: a folder with `<name>.json` or `<name>/test.json` for each dataset, the folder of a baseline,
-            which names its dataset, or a file; by default, the folder of a custom declaration, else the items
-            included in Merilo.
+            which names its dataset, or a file; of several datasets, those that are not in the folder may have a
+            declaration that names their file. By default, the file or folder of a declaration, else the items included
+            in Merilo.
 
     Raises:
         UsageError: no dataset is named, or one is named twice.
@@ -331,7 +332,8 @@ def items_file(name: str, declared: Dataset, data: Path | None, *, alone: bool) 
         found = split_file(own.parent, own.name) or split_file(own, "test")
     else:
         folder = data or BUNDLED
-        found = split_file(folder, declared.name) or (split_file(folder, "test") if alone else None)
+        found = split_file(folder, declared.name)
+        found = found or (split_file(folder, "test") if alone else own_file(declared))
     if found:
         return found
     expected = f"expected {declared.name}.json or {declared.name}/test.json"

@@ -153,7 +153,13 @@ class SimulatedCrowd:
         """Do what one person does; between two steps, yield the seconds that pass."""
         study, random = self._study, Random(f"{self._seed} {visit.name}")
         admitted = admit_from_platform(
-            self._connection, study, "platform", visit.name, "ru", now=self._now, newcomers=self._newcomers
+            self._connection,
+            study,
+            "platform",
+            visit.name,
+            study.folder.plan.languages[0],
+            now=self._now,
+            newcomers=self._newcomers,
         )
         assert admitted is not None  # noqa: S101 - new people are let in
 
