@@ -20,8 +20,8 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.errors import DataError
 from merilo.metrics.score import Score
+from merilo.people.audit.decisions import COLUMN, DECISION_COLUMN, GoldDecisions, read_decisions, recode_gold
 from merilo.people.audit.findings import (
-    COLUMN,
     FEWEST_EXPECTED,
     NONE_OF_THESE,
     Audit,
@@ -30,8 +30,6 @@ from merilo.people.audit.findings import (
     StudyAudit,
     agreement_in,
     audit_study,
-    read_revisions,
-    revise,
 )
 from merilo.people.reading import Source, read_responses
 from merilo.records import rounded, save_result
@@ -61,7 +59,7 @@ class AuditResult:
         details: the internal representation of the audit.
         before: the baseline with the original gold answers.
         after: the baseline with the revised gold answers; `None` if none was revised.
-        revised: how many gold answers were revised.
+        decisions: the decisions about the gold answers; `None` if none were given.
         provenance: how the audit was computed.
         inputs: the files that were read.
     """
@@ -69,7 +67,7 @@ class AuditResult:
     details: StudyAudit
     before: Baseline
     after: Baseline | None
-    revised: int
+    decisions: GoldDecisions | None
     provenance: Provenance
     inputs: tuple[Path, ...]
 
@@ -88,7 +86,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Json]:
         """Return the audit as JSON, as `merilo audit --json` prints it."""
-        return audit_summary(self.details, self.before, self.after, self.revised, self.provenance)
+        return audit_summary(self.details, self.before, self.after, self.decisions, self.provenance)
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
         """Write the folder that `merilo audit --out` writes: `audit.csv`, `contested.csv` and `audit.json`.
@@ -167,12 +165,18 @@ def audit(
     after, audited = None, before.responses
     new_golds = Path(revised) if revised is not None else None
     changes = (
-        read_revisions(new_golds, study.responses, known, origin.encoding if origin else None)
+        read_decisions(
+            new_golds,
+            study.responses,
+            known,
+            origin.encoding if origin else None,
+            labels=settings.labels or (),
+        )
         if new_golds
-        else {}
+        else None
     )
     if changes:
-        audited, known = revise(before.responses, known, changes)
+        audited, known = recode_gold(before.responses, known, changes)
         after = pipeline.baseline(audited, settings, dataset=declared, gold=known, skills=study.skills)
     closed = True if settings.labels else None
     elsewhere = agreement_in(read_responses(path) for path in others)
@@ -215,7 +219,7 @@ def audit(
         inputs=files,
         flags={**options, **flags},
     )
-    return AuditResult(details, before, after, len(changes), made, files)
+    return AuditResult(details, before, after, changes, made, files)
 
 
 #: Prefix of input fields in column names, as platforms write it, so that fields do not clash with other columns.
@@ -236,16 +240,22 @@ def findings_table(study: StudyAudit) -> pl.DataFrame:
 
     Returns:
         Columns `rank`, `item`, `id`, `control`, `INPUT:...`, `gold`, `gold_wrong` (probability), `best` (the most
-        probable
-        truth, or `NONE_OF_THESE`), `best_probability`, `error_chance`, `verdict`, `answers` (counted), `people` (the
-        annotators who gave each answer), `typing_errors`, and `revised_gold`, which is empty and is filled in by the
-        reviewer. Text that a spreadsheet would run as a formula is prefixed with an apostrophe.
+        probable truth, or `NONE_OF_THESE`), `best_probability`, `error_chance`, `verdict`, `answers` (counted),
+        `people` (the annotators who gave each answer), `typing_errors`, and `decision` (wrong, ambiguous or fine) and
+        `revised_gold`, which are empty and are filled in by the reviewer. Text that a spreadsheet would run as a
+        formula is prefixed with an apostrophe.
     """
     rows = [
-        {**_row(rank, one, study), "gold": one.gold, "gold_wrong": rounded(one.gold_wrong), COLUMN: None}
+        {**_row(rank, one, study), "gold": one.gold, "gold_wrong": rounded(one.gold_wrong)}
         for rank, one in enumerate(study.audit.findings, start=1)
     ]
-    return _table(rows, study, ("gold", pl.String), ("gold_wrong", pl.Float64), last=((COLUMN, pl.String),))
+    return _table(
+        rows,
+        study,
+        ("gold", pl.String),
+        ("gold_wrong", pl.Float64),
+        last=((DECISION_COLUMN, pl.String), (COLUMN, pl.String)),
+    )
 
 
 def contested_table(study: StudyAudit) -> pl.DataFrame:
@@ -255,7 +265,7 @@ def contested_table(study: StudyAudit) -> pl.DataFrame:
         study: the audit.
 
     Returns:
-        Columns as in `findings_table`, without `gold`, `gold_wrong` and `revised_gold`.
+        Columns as in `findings_table`, without `gold`, `gold_wrong`, `decision` and `revised_gold`.
     """
     return _table([_row(rank, one, study) for rank, one in enumerate(study.audit.contested, start=1)], study)
 
@@ -318,7 +328,11 @@ def tally(finding: Finding) -> str:
 
 
 def audit_summary(
-    study: StudyAudit, before: Baseline, after: Baseline | None, revised: int, provenance: Provenance
+    study: StudyAudit,
+    before: Baseline,
+    after: Baseline | None,
+    decisions: GoldDecisions | None,
+    provenance: Provenance,
 ) -> dict[str, Json]:
     """Summarise an audit as one JSON object.
 
@@ -326,7 +340,7 @@ def audit_summary(
         study: the audit, computed with the revised gold answers if there are any.
         before: the baseline with the original gold answers.
         after: the baseline with the revised gold answers; `None` if none was revised.
-        revised: how many gold answers were revised.
+        decisions: the decisions about the gold answers.
         provenance: the provenance of the audit.
     """
     found = study.audit
@@ -350,8 +364,13 @@ def audit_summary(
         "findings": [_finding(one, study) for one in found.findings],
         "contested": [_finding(one, study) for one in found.contested],
         "rescored": None
-        if after is None
-        else {"revised": revised, "before": _scores(before.scores), "after": _scores(after.scores)},
+        if after is None or decisions is None
+        else {
+            "revised": len(decisions.revised),
+            "dropped": len(decisions.dropped),
+            "before": _scores(before.scores),
+            "after": _scores(after.scores),
+        },
         "provenance": provenance.to_json(),
     }
 

@@ -18,7 +18,7 @@ from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
-from merilo.baselines.pipeline import Baseline
+from merilo.baselines.pipeline import Baseline, GoldRecoding
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
@@ -374,6 +374,23 @@ class CostRecord(Record):
     published_way: PublishedCost = PublishedCost()
 
 
+class GoldReviewRecord(Record):
+    """Decisions about gold answers: how many items each kind has, and the metrics with the original gold answers.
+
+    `before` is left out if the gold answers are withheld.
+    """
+
+    file: str = ""
+    sha256: str = ""
+    changed: int = 0
+    ambiguous: int = 0
+    keep_ambiguous: bool = False
+    unanswered: int = 0
+    dropped: int = 0
+    fine: int = 0
+    before: dict[str, MetricRecord] = {}
+
+
 class GoldRecord(Record):
     """Where the gold answers come from, and the items and rows without their counterpart."""
 
@@ -547,6 +564,7 @@ class BaselineRecord(Record):
     participation: Participation | None = None
     declaration: Object | None = None
     gold: GoldRecord | None = None
+    gold_review: GoldReviewRecord | None = None
     normalisation: dict[str, str] = {}
     normalisation_rules: Object = {}
     quality: QualityRecord | None = None
@@ -707,6 +725,8 @@ def record_of(
     )
     if signals := count_signals(baseline.responses):
         record = record.model_copy(update={"signals": signals})
+    if recoding := baseline.recoding:
+        record = record.model_copy(update={"gold_review": _gold_review(recoding)})
     if came := baseline.responses.participation:
         record = record.model_copy(update={"participation": came})
     return record if quality is None else with_quality(record, quality)
@@ -1108,6 +1128,28 @@ def _gold(gold: Gold) -> GoldRecord:
         rows_without_item=gold.unused,
         **({"withheld": True} if gold.withheld else {}),
     )
+
+
+def _gold_review(recoding: GoldRecoding) -> GoldReviewRecord:
+    made, before = recoding.decisions, recoding.before.main
+    record = GoldReviewRecord(
+        file=made.source,
+        sha256=made.sha256,
+        changed=len(made.revised),
+        ambiguous=len(made.of("ambiguous")),
+        keep_ambiguous=made.keep_ambiguous,
+        unanswered=len(made.unanswered),
+        dropped=len(made.dropped),
+        fine=len(made.of("fine")),
+    )
+    metrics = {name: _shortly(one) for name, one in before.items()}
+    return record.model_copy(update={"before": metrics}) if metrics else record
+
+
+def _shortly(estimate: Estimate) -> MetricRecord:
+    """Return a metric with its intervals alone."""
+    crowd = estimate.two_way
+    return score_record(estimate.score, **({"over_both": Span.of(crowd.interval)} if crowd else {}))
 
 
 def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecord:

@@ -76,7 +76,8 @@ def make(
         made = baseline(
             responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
             models=model or (), common_items=common_items, margin=margin, population=given.population,
-            strata=given.fields_of_strata, settings=settings, anonymise=anonymise,
+            strata=given.fields_of_strata, recode_gold=given.recode_gold, keep_ambiguous=given.keep_ambiguous,
+            settings=settings, anonymise=anonymise,
         )  # fmt: skip
     return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
 

@@ -37,7 +37,9 @@ from merilo.errors import UsageError, argument, for_library
 from merilo.metrics.score import Score
 from merilo.people import pseudonyms
 from merilo.people.agreement import Agreement
-from merilo.people.reading import Source
+from merilo.people.audit.decisions import GoldDecisions, read_decisions
+from merilo.people.gold import Gold
+from merilo.people.reading import Origin, Source
 from merilo.people.uncertainty.annotator_accuracy import Individuals
 from merilo.responses import Responses
 from merilo.settings import DEFAULTS, Settings
@@ -277,6 +279,8 @@ def baseline(
     margin: float | Margin | None = None,
     population: PopulationSource = None,
     strata: Sequence[str] = (),
+    recode_gold: str | Path | GoldDecisions | None = None,
+    keep_ambiguous: bool = False,
     anonymise: bool = False,
     settings: Settings | None = None,
     **chosen: object,
@@ -301,6 +305,9 @@ def baseline(
             its strata with their numbers of items (column `count`), a study's `weights.csv`, or a mapping
             from the value of one field to the number of items.
         strata: the fields of the items whose values define the strata of the population.
+        recode_gold: decisions about the gold answers, which are applied before scoring: the file that the page of
+            `merilo audit` saves, the filled-in `audit.csv`, or what `read_raw` gives.
+        keep_ambiguous: score the items that were decided as ambiguous; by default, they are dropped.
         anonymise: replace annotators' ids by pseudonyms.
         settings: the settings; by default, the defaults of `Settings`.
         chosen: single settings by name, such as `min_votes=3`; `docs/commands.md` explains each as an option.
@@ -351,13 +358,18 @@ def baseline(
     whole = find_population(
         population, strata, responses=read, gold=found, encoding=origin.encoding if origin else None
     )
-    made = pipeline.baseline(read, settings, dataset=declared, gold=found, skills=skilled, population=whole)
+    decided = _decisions(recode_gold, read, found, settings, origin, keep_ambiguous=keep_ambiguous)
+    made = pipeline.baseline(
+        read, settings, dataset=declared, gold=found, skills=skilled, population=whole, decisions=decided
+    )
     answered = _log_files(answered, made)
     options: dict[str, Json] = {
         **study.reading("platform"),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
         "gold": study.gold_name,
         "gold_column": gold_column,
+        "recode_gold": shown(file) if (file := _path(recode_gold)) else decided.source if decided else None,
+        "keep_ambiguous": keep_ambiguous,
         **study.reading("answer", "recode"),
         "anonymise": anonymise,
         "skills": study.skills_name,
@@ -373,9 +385,16 @@ def baseline(
             *("score", "attempt", "attempts", "wide"),
         ),
     }
-    inputs = [*study.files, *answered, *population_files(population), *recoding_inputs(origin)]
-    in_memory = population_name(population) == IN_MEMORY
-    defaults: dict[str, Json] = {**DEFAULTS, "common_items": False, "anonymise": False, "wide": False}
+    inputs = [
+        *study.files,
+        *([file] if file else []),
+        *answered,
+        *population_files(population),
+        *recoding_inputs(origin),
+    ]
+    in_memory = population_name(population) == IN_MEMORY or (decided is not None and file is None)
+    off = dict.fromkeys(("common_items", "anonymise", "wide", "keep_ambiguous"), False)
+    defaults: dict[str, Json] = {**DEFAULTS, **off}
     record = study.provenance("baseline", options, defaults, inputs=inputs, in_memory=in_memory)
 
     def raw() -> RawStudy:
@@ -393,6 +412,7 @@ def baseline(
             platform=origin.recognised if origin else None,
             population=whole,
             margin=allowed,
+            decisions=decided,
         )
         return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 
@@ -405,6 +425,38 @@ def baseline(
         margin=allowed,
         inputs=tuple(inputs),
     )
+
+
+def _decisions(
+    given: str | Path | GoldDecisions | None,
+    responses: Responses,
+    gold: Gold | None,
+    settings: Settings,
+    origin: Origin | None,
+    *,
+    keep_ambiguous: bool,
+) -> GoldDecisions | None:
+    """Return the decisions about the gold answers; what is read from a file is checked against the study."""
+    if given is None and keep_ambiguous:
+        raise UsageError(f"{argument('keep_ambiguous')} needs {argument('recode_gold', 'FILE')}")
+    if given is not None and (gold is None or responses.scored):
+        raise UsageError(
+            f"{argument('recode_gold')} changes gold answers, and none are known: give {argument('gold', 'FILE')}"
+        )
+    if given is None or isinstance(given, GoldDecisions):
+        return given
+    return read_decisions(
+        Path(given),
+        responses,
+        gold,
+        origin.encoding if origin else None,
+        labels=settings.labels or (),
+        keep_ambiguous=keep_ambiguous,
+    )
+
+
+def _path(given: object) -> Path | None:
+    return Path(given) if isinstance(given, str | Path) else None
 
 
 def _answer_files(models: Sequence[str | Path], dataset: str | None) -> list[Path]:

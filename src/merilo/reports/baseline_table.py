@@ -22,7 +22,15 @@ from merilo.errors import argument, for_library
 from merilo.people.cost import paid_work
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.records import Span
-from merilo.reports.baseline_facts import COEFFICIENTS, REASONS, UNRESOLVED, WAYS, sensitivity_ranges, ways
+from merilo.reports.baseline_facts import (
+    COEFFICIENTS,
+    REASONS,
+    UNRESOLVED,
+    WAYS,
+    gold_review,
+    sensitivity_ranges,
+    ways,
+)
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
 from merilo.text import Text, joined
 from merilo.wording import shortened
@@ -101,6 +109,8 @@ def _rows(record: BaselineRecord) -> Iterator[Row]:
     yield from _clusters(record)
     yield from _whole(record, main)
     yield _gold(record)
+    if review := gold_review(record):
+        yield _under(Text("review"), review)
     yield from _people(record)
     yield from _items(record)
     yield from (Row(name, value, short=False) for name, value in sensitivity_ranges(record))

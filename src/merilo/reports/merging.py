@@ -74,7 +74,7 @@ def _read(path: Path, name: str) -> Laboratory:
     place = path / RAW
     if not place.is_dir():
         raise InputError(f"has no raw answers: the subfolder {RAW} is missing", file=path)
-    raw = read_raw(place)
+    raw = read_raw(place).recoded()
     if raw.gold is not None and raw.gold.withheld:
         raise DataError(
             f"the gold answers of {name} are withheld, so its answers cannot be scored again", file=path

@@ -37,6 +37,7 @@ from merilo.reports.baseline_facts import (
     WAYS,
     baseline_facts,
     dataset_title,
+    gold_review,
     sensitivity_ranges,
     ways,
 )
@@ -153,6 +154,7 @@ def page(
         arms=arm_rows(experts) if experts else (),
         arms_prose=comparison(experts or {}),
         methods=methods(record, plan),
+        gold_review=gold_review(record),
         golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
         wrong_golds=number_of_wrong_golds(quality.dataset.audit) if quality and quality.dataset else None,
         verdicts=VERDICTS,

@@ -1,4 +1,4 @@
-"""Items whose gold answer may be wrong, and the gold answers that were corrected after reading them.
+"""Items whose gold answer may be wrong.
 
 A finding holds the answers that contradict the gold, their annotators, and the likely explanation.
 """
@@ -7,29 +7,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from merilo.atomic_write import unguarded
-from merilo.errors import DataError, InputError
+from merilo.people.audit.decisions import known_golds
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
 from merilo.people.audit.gold_range import GoldRange, wrong_gold_range
 from merilo.people.audit.typos import typing_error
 from merilo.people.gold import Gold
-from merilo.people.gold_file import records
 from merilo.people.quality import Work, study_work, work_of
 from merilo.people.quality.peers import Sharing, sharing
-from merilo.people.spelling import unify
 from merilo.people.votes import Encoding, IntArray, Votes
-from merilo.responses import INPUT_MARK, Responses
+from merilo.responses import Responses
 from merilo.statistics import FloatArray
 from merilo.text import Text
-from merilo.wording import listed
 
 Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"]
 
@@ -358,21 +353,6 @@ class StudyAudit:
     controls: frozenset[int]
 
 
-def golds(responses: Responses, gold: Gold | None) -> dict[int, str]:
-    """Return the gold of every item that has one, by number.
-
-    From the file or the solver, or the control's known answer.
-    """
-    controls = responses.table.filter(pl.col("is_control") & pl.col("control").is_not_null())
-    known = {
-        int(number): str(answer)
-        for number, answer in controls.select("item", "control").unique("item", keep="first").iter_rows()
-    }
-    if gold:
-        known |= dict(gold.answers.select("item", "gold").iter_rows())
-    return known
-
-
 def agreement_in(studies: Iterable[Responses]) -> dict[str, FloatArray]:
     """Return every annotator's `shared_items` in these studies together, by the annotator's id."""
     result: dict[str, FloatArray] = {}
@@ -407,7 +387,7 @@ def audit_study(
     Returns:
         The audit.
     """
-    known = golds(responses, gold)
+    known = known_golds(responses, gold)
     coded = study_work(responses, known.values(), encoding=encoding)
     code = {label: place for place, label in enumerate(coded.labels)}
     codes = np.array([code[known[n]] if n in known else -1 for n in coded.items], dtype=np.int32)
@@ -425,107 +405,3 @@ def audit_study(
         dict(ids.iter_rows()) if ids is not None else {},
         frozenset(controls.to_list()),
     )
-
-
-#: The column of an audit's list that is left empty for the reviewer.
-COLUMN: Final = "revised_gold"
-
-_GOLD_COLUMNS: Final = (COLUMN, "revised", "new_gold", "gold", "outputs", "answer")
-
-
-def read_revisions(
-    path: Path, responses: Responses, gold: Gold | None, encoding: str | None = None
-) -> dict[int, str]:
-    """Read which items were revised, and their new golds.
-
-    The file is the list written by `merilo audit --out` with the new golds filled in, or any other table that has the
-    new gold in `revised_gold` (or `gold`) and identifies items by their input fields, by the dataset's `id` or by the
-    study's number in `item`.
-
-    Args:
-        path: CSV, TSV, JSON or JSONL.
-        responses: the study to which the items belong.
-        gold: the current gold answers, with the dataset's ids.
-        encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
-
-    Returns:
-        Item's number -> new gold, for rows with a new gold.
-
-    Raises:
-        InputError: the file cannot be read, has no column of new golds, or does not identify the items.
-        DataError: the file names an item that the study does not have, gives one item two golds, or revises no item.
-    """
-    table = unguarded(records(path, encoding))
-    column = next((name for name in _GOLD_COLUMNS if name in table.columns), None)
-    if column is None:
-        raise InputError(
-            f"there is no column {COLUMN} (choose from: {listed(table.columns[1:])})", file=path, row=1
-        )
-    keys, known = _keys(table, responses, gold, path)
-    marked = table.filter(pl.col(column).is_not_null()).select("row", column, *keys)
-    if not marked.height:
-        raise DataError("has no revised item", file=path, field=column)
-    numbers = {tuple(row[1:]): int(row[0]) for row in known.iter_rows()}
-    written = {*responses.table["answer"].unique(), *responses.table["control"].drop_nulls().unique()}
-    spelling = unify(sorted(marked[column].unique()), sorted(written))
-    revisions: dict[int, str] = {}
-    for row, new, *key in marked.iter_rows():
-        number = numbers.get(tuple(key))
-        if number is None:
-            raise DataError("is an item that this study does not have", file=path, row=row)
-        if revisions.setdefault(number, spelling[new]) != spelling[new]:
-            raise DataError(
-                f"gives item {number} a different new gold answer than a row above", file=path, row=row
-            )
-    return revisions
-
-
-def _keys(
-    table: pl.DataFrame, responses: Responses, gold: Gold | None, path: Path
-) -> tuple[list[str], pl.DataFrame]:
-    """Return the columns that identify an item, and the study's items by their values; `item` comes first."""
-    columns = [_column(name, table) for name in responses.fields]
-    if all(columns):
-        return [str(column) for column in columns], responses.items.select("item", *responses.fields)
-    ids = gold.answers.filter(pl.col("id").is_not_null()).select("item", "id") if gold else None
-    if "id" in table.columns and ids is not None and ids.height:
-        return ["id"], ids
-    if "item" in table.columns:
-        return ["item"], responses.items.select("item", pl.col("item").cast(pl.String).alias("number"))
-    raise InputError(
-        f"does not identify the items: add the input fields ({listed(responses.fields)}), the "
-        "dataset's id, or the study's number in a column 'item'",
-        file=path,
-        row=1,
-    )
-
-
-def _column(field: str, table: pl.DataFrame) -> str | None:
-    """Find the column of an input field; in an audit's list its name has the prefix of inputs."""
-    bare = field.removeprefix(INPUT_MARK)
-    return next((name for name in (f"INPUT:{bare}", field, bare) if name in table.columns), None)
-
-
-def revise(
-    responses: Responses, gold: Gold | None, revisions: Mapping[int, str]
-) -> tuple[Responses, Gold | None]:
-    """Apply corrected golds to a study, including those of control items.
-
-    Args:
-        responses: the responses.
-        gold: the current gold answers.
-        revisions: item's number -> new gold.
-
-    Returns:
-        The responses, in which the controls' known answers are the new ones, and the gold.
-    """
-    schema = {"item": pl.UInt32, "revised": pl.String}
-    new = pl.DataFrame(list(revisions.items()), schema=schema, orient="row")
-    table = responses.table.join(new, on="item", how="left", maintain_order="left")
-    known = pl.when("is_control").then(pl.coalesce("revised", "control"))
-    responses = replace(responses, table=table.with_columns(known.alias("control")).drop("revised"))
-    if gold is None:
-        return responses, None
-    answers = gold.answers.join(new, on="item", how="left", maintain_order="left")
-    corrected = answers.with_columns(pl.coalesce("revised", "gold").alias("gold")).drop("revised")
-    return responses, replace(gold.with_answers(corrected), source=f"{gold.source}, revised")

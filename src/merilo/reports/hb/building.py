@@ -71,6 +71,10 @@ _FILES: Final = {
     ),
     "raw/items.csv": Text("all items as annotators saw them, with the numbers used in the other files"),
     "raw/gold.jsonl": Text("the gold answers of the items"),
+    "raw/decisions.csv": Text(
+        "the decisions about gold answers that were wrong or ambiguous, with the new gold answers; `raw/gold.jsonl` "
+        "has the original ones"
+    ),
     "raw/ids.jsonl": Text("the dataset's ids of the items, and the fields by which results are grouped"),
     "raw/skills.csv": Text("the platform's skills of annotators, which are used to break ties"),
     "raw/dataset.yaml": Text("the declaration of the dataset: kind of answers and metrics"),

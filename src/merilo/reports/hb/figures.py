@@ -48,6 +48,7 @@ _NAMES: Final = ("annotator", "item", "model", "metric", "stratum")
 #: Parts of the names of figures that need gold answers.
 _NEEDS_GOLD: Final = frozenset(
     {
+        "gold_review",
         "metrics",
         "human_benchmark",
         "single_person",

@@ -6,6 +6,7 @@ files.
     responses.csv    every answer as read, columns as in `responses.SCHEMA`; annotators and pages have pseudonyms
     items.csv        every item as people saw it: its number and a column for each field
     gold.jsonl       the gold answers, one item a line; missing if they are not known, or withheld
+    decisions.csv    the decisions about the gold answers; missing if there are none, or if gold is withheld
     ids.jsonl        if gold is withheld: the same lines without answers, and only the fields that group items
     skills.csv       the platform's skills of annotators; missing if none were given
     dataset.yaml     the declaration of a dataset of one's own; missing for datasets of the catalogue
@@ -38,6 +39,14 @@ from merilo.errors import InputError, UsageError
 from merilo.items import Item
 from merilo.participation import Participation
 from merilo.people import pseudonyms
+from merilo.people.audit.decisions import (
+    COLUMN,
+    DECISION_COLUMN,
+    DECISIONS,
+    Decision,
+    GoldDecisions,
+    recode_gold,
+)
 from merilo.people.gold import Gold
 from merilo.records import Object, Record
 from merilo.responses import SCHEMA, SIGNALS, Recoded, Responses, Unread
@@ -51,6 +60,9 @@ RAW: Final = "raw"
 #: The gold answers; and, if they are withheld, the ids of the items and the fields that group them.
 GOLD_FILE: Final = "gold.jsonl"
 IDS_FILE: Final = "ids.jsonl"
+
+#: The decisions about the gold answers.
+DECISIONS_FILE: Final = "decisions.csv"
 
 #: The number of the files' format; a reader refuses others.
 FORMAT: Final = 1
@@ -72,6 +84,14 @@ class _GoldReading(Record):
     withheld: bool = False  # earlier versions withheld nothing
     warnings: tuple[dict[Language, str], ...]
     fields: tuple[str, ...] | None
+
+
+class _DecisionsReading(Record):
+    """What is known about the decisions beside the rows of their file."""
+
+    source: str
+    sha256: str
+    keep_ambiguous: bool
 
 
 class _GoldLine(Record):
@@ -127,6 +147,7 @@ class _Reading(Record):
     participation: Participation | None = None
     scored: bool = False
     gold: _GoldReading | None
+    decisions: _DecisionsReading | None = None
     dataset: str | None
     common_items: bool
     margin: Margin | None = None
@@ -151,6 +172,7 @@ class RawStudy:
         platform: the code of the platform that wrote the files; `None` if it is not known.
         population: the whole dataset in strata; `None` if the items are not a sample of it.
         margin: the margin for equivalence with models; `None` if there is none.
+        decisions: the decisions about the gold answers, not yet applied to `gold`; `None` if there are none.
     """
 
     responses: Responses
@@ -164,11 +186,19 @@ class RawStudy:
     platform: str | None = None
     population: Population | None = None
     margin: Margin | None = None
+    decisions: GoldDecisions | None = None
 
     @property
     def keywords(self) -> dict[str, Json]:
         """Return the settings as keyword arguments of `merilo.baseline`."""
         return self.settings.parameters()
+
+    def recoded(self) -> RawStudy:
+        """Return the study with the decisions about its gold answers applied."""
+        if self.decisions is None:
+            return self
+        responses, gold = recode_gold(self.responses, self.gold, self.decisions)
+        return replace(self, responses=responses, gold=gold, decisions=None)
 
     def pseudonymised(self, key: bytes | None = None) -> RawStudy:
         """Replace annotators' ids, pages and folders of files; see `pseudonyms.anonymise`.
@@ -183,6 +213,9 @@ class RawStudy:
             responses=responses,
             skills=skills,
             gold=self.gold.named(Path(self.gold.source).name) if self.gold else None,
+            decisions=replace(self.decisions, source=Path(self.decisions.source).name)
+            if self.decisions
+            else None,
         )
 
     def to_files(self) -> dict[str, bytes]:
@@ -195,6 +228,8 @@ class RawStudy:
         }
         if self.gold:
             files[IDS_FILE if self.gold.withheld else GOLD_FILE] = _gold_lines(self.gold)
+        if self.decisions:
+            files[DECISIONS_FILE] = _csv(_decisions_table(self.decisions))
         if self.skills is not None:
             files["skills.csv"] = _csv(self.skills)
         if self.dataset and not _is_bundled(self.dataset):
@@ -207,6 +242,9 @@ class RawStudy:
 
     def _reading(self) -> _Reading:
         responses, gold, dataset, population = self.responses, self.gold, self.dataset, self.population
+        more: dict[str, Any] = {"participation": responses.participation} if responses.participation else {}
+        if self.decisions:
+            more["decisions"] = _DecisionsReading.of(self.decisions)
         return _Reading(
             format=FORMAT,
             rows_read=responses.rows_read,
@@ -220,7 +258,7 @@ class RawStudy:
             unread=responses.unread,
             recoded=responses.recoded,
             lost_pages=None if responses.lost_pages is None else tuple(responses.lost_pages.iter_rows()),
-            **({"participation": responses.participation} if responses.participation else {}),
+            **more,
             gold=_GoldReading(
                 source=gold.source,
                 column=gold.column,
@@ -370,7 +408,26 @@ def read_raw(folder: str | Path) -> RawStudy:
         platform=reading.platform,
         population=_population(place, reading.population) if reading.population else None,
         margin=reading.margin,
+        decisions=_decisions(place / DECISIONS_FILE, reading.decisions) if reading.decisions else None,
     )
+
+
+def _decisions(path: Path, reading: _DecisionsReading) -> GoldDecisions:
+    table = _typed(path, {"item": pl.Int64(), DECISION_COLUMN: pl.String(), COLUMN: pl.String()})
+    decided: dict[int, Decision] = {}
+    for row, (number, given) in enumerate(table.select("item", DECISION_COLUMN).iter_rows(), start=2):
+        decision = next((one for one in DECISIONS if one == given), None)
+        if number is None or decision is None:
+            raise InputError("must have an item and its decision", file=path, row=row)
+        decided[number] = decision
+    revised = dict(table.drop_nulls(COLUMN).select("item", COLUMN).iter_rows())
+    return GoldDecisions(reading.source, reading.sha256, decided, revised, reading.keep_ambiguous)
+
+
+def _decisions_table(decisions: GoldDecisions) -> pl.DataFrame:
+    rows = [(item, given, decisions.revised.get(item)) for item, given in sorted(decisions.decided.items())]
+    schema = {"item": pl.Int64, DECISION_COLUMN: pl.String, COLUMN: pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _texts(path: Path) -> pl.DataFrame:

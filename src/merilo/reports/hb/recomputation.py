@@ -95,6 +95,7 @@ def recompute(raw: RawStudy) -> Recomputed:
         gold=raw.gold,
         skills=raw.skills,
         population=raw.population,
+        decisions=raw.decisions,
     )
     quality = study_quality(made)
     record = record_of(made, raw.provenance or provenance("merilo baseline", [], raw.keywords), quality)
