@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from merilo.statistics.crossed_difference import SharedPart, crossed_difference, heavy_tails
+from merilo.statistics.crossed_difference import NO_ANNOTATORS, SharedPart, crossed_difference, heavy_tails
+from merilo.statistics.intervals import cluster_robust_effect
 from merilo.statistics.paired_tests import compare_scores, detectable_difference, tango, tango_statistic
 from merilo.statistics.planning import size_for_difference, size_for_margin
 
@@ -199,3 +200,60 @@ def test_what_has_no_items_or_no_pairs_is_refused() -> None:
         crossed_difference(np.ones(0), np.ones(0), NOBODY)
     with pytest.raises(ValueError, match="equal length"):
         crossed_difference(np.ones(3), np.ones(2), NOBODY)
+
+
+def clustered_sides(sizes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng, codes = np.random.default_rng(seed), np.repeat(np.arange(sizes.size), sizes)
+    shared = rng.standard_normal(sizes.size)[codes]
+    first, second = ((rng.standard_normal(codes.size) + shared > -0.3).astype(float) for _ in range(2))
+    return first, second, codes
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_models_on_clusters_of_one_size_have_students_test_of_the_cluster_means(seed: int) -> None:
+    first, second, codes = clustered_sides(np.full(11, 6), seed)
+    found = crossed_difference(first, second, NO_ANNOTATORS, clusters=codes)
+    means = (second - first).reshape(11, 6).mean(axis=1)
+    assert found.p == pytest.approx(stats.ttest_1samp(means, 0).pvalue)
+    assert found.freedom == pytest.approx(10)
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=12), st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_the_test_of_two_models_on_clusters_rejects_what_its_interval_leaves_out(
+    sizes: list[int], seed: int
+) -> None:
+    first, second, codes = clustered_sides(np.array(sizes), seed)
+    found = crossed_difference(first, second, NO_ANNOTATORS, clusters=codes)
+    interval = found.interval()
+    assert -1 <= interval.low <= found.value <= interval.high <= 1
+    for at in np.linspace(-0.95, 0.95, 20):
+        if min(abs(at - interval.low), abs(at - interval.high)) > 1e-6:
+            assert (found.p_above(at) < 0.025) == (at < interval.low)
+            assert (found.p_below(at) < 0.025) == (at > interval.high)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_freedom_of_unequal_clusters_is_satterthwaites_of_the_whole_covariance(seed: int) -> None:
+    sizes = np.random.default_rng(seed).integers(1, 12, 9)
+    first, second, codes = clustered_sides(sizes, seed)
+    apart = second - first - (second - first).mean()
+    effect, freedom = cluster_robust_effect(apart, codes)
+    share, mean_size = sizes / sizes.sum(), sizes @ sizes / sizes.sum()
+    alike = np.clip((effect - 1) / (mean_size - 1), 0, 1)
+    left = (np.eye(9) - np.outer(share, np.ones(9))) / np.sqrt(1 - share)[:, None]
+    covariance = left @ np.diag((1 - alike) * sizes + alike * sizes**2) @ left.T
+    assert freedom == pytest.approx(np.trace(covariance) ** 2 / (covariance**2).sum())
+    residual = np.array([apart[codes == code].sum() for code in range(9)])
+    variance = (residual**2 / (1 - share)).sum() / sizes.sum() ** 2
+    assert effect == pytest.approx(variance / (apart.var(ddof=1) / sizes.sum()))
+
+
+def test_two_models_of_equal_score_on_few_clusters_differ_in_a_twentieth_of_studies() -> None:
+    rng, rejected = np.random.default_rng(5), 0
+    for _ in range(1500):
+        codes = np.repeat(np.arange(12), 10)
+        shared = rng.standard_normal(12)[codes] + rng.standard_normal(120)
+        first, second = ((rng.random(120) < 1 / (1 + np.exp(-shared))).astype(float) for _ in range(2))
+        rejected += crossed_difference(first, second, NO_ANNOTATORS, clusters=codes).p <= 0.05
+    assert 0.035 <= rejected / 1500 <= 0.065

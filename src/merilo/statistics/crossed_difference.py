@@ -8,7 +8,7 @@ over items and annotators to the variance over items alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, isfinite, sqrt
+from math import copysign, inf, isfinite, sqrt
 from statistics import NormalDist
 from typing import Final
 
@@ -22,6 +22,7 @@ from merilo.statistics.intervals import (
     Interval,
     cluster_count,
     cluster_design_effect,
+    cluster_robust_effect,
     limited_freedom,
     quantile_of,
     student_above,
@@ -31,6 +32,8 @@ from merilo.statistics.paired_tests import SAME, detectable_difference, tango, t
 #: The smallest standard error from items, in items: with it, the interval of two sides that never differ is
 #: about Tango's.
 FLOOR: Final = 2.0
+#: The smallest variance of two models' counts of right answers to clustered items, in items.
+LEAST: Final = 1.0
 #: Smaller skewness counts as none, because the inverse transformation divides by it.
 SYMMETRIC: Final = 1e-4
 #: The factor by which skewness widens one side of the interval at most.
@@ -106,7 +109,7 @@ class CrossedDifference:
         annotators: the number of annotators; 0 if two models are compared, whose answers have no shared part.
         clusters: the number of clusters of items; `None` if items are independent.
         cluster_effect: the factor by which the items' variance grows because items of one cluster depend on
-            each other; it is part of `item_variance`.
+            each other; it is part of `item_variance`. Of two models, it may be below 1.
         skewness: the skewness of the estimate: its third cumulant divided by the third power of the standard
             error. It is positive if a few annotators are much worse than the others. Tango's statistic
             accounts for the items' skewness itself, so that for scores of 0 and 1 only the annotators' part counts.
@@ -163,11 +166,12 @@ class CrossedDifference:
         """Compute the interval of the difference over items and annotators.
 
         For scores of 0 and 1 it is Tango's interval with the counts divided by the design effect and with Student's
-        quantile; otherwise it is Student's. If the estimate is skewed, Hall's transformation moves the bound
-        on the side of the long tail away; the other bound stays. A bound moves away too if annotators who guess would
-        cause a larger variance on its side than the study's annotators do. The interval contains the interval over
-        items alone, because the design effect is at least 1 and Student's quantile is at least the normal
-        one. With one annotator the interval is [-1, 1].
+        quantile; otherwise it is Student's. For two models on clusters of items, Tango's interval has the quantile
+        that makes its test of no difference the same as Student's. If the estimate is skewed, Hall's transformation
+        moves the bound on the side of the long tail away; the other bound stays. A bound moves away too if annotators
+        who guess would cause a larger variance on its side than the study's annotators do. The interval contains the
+        interval over items alone, because the design effect is at least 1 and Student's quantile is at least the normal
+        one; except for two models on clusters. With one annotator the interval is [-1, 1].
 
         Args:
             level: the nominal coverage, in (0, 1).
@@ -187,6 +191,8 @@ class CrossedDifference:
             effect = self.total_effect
             better, worse = self.discordant
             counts = better / effect, worse / effect, self.n / effect
+            if self._studentised:
+                below = above = 1 / sqrt((1 - 1 / self.n) / t**2 + effect / self.n)
             low = tango(*counts, level, quantile=below).low
             high = tango(*counts, level, quantile=above).high
             return Interval(low, high, level, f"Tango's score interval over {self.over}")
@@ -206,8 +212,21 @@ class CrossedDifference:
             found = (self.value - at) / self.standard_error
         else:
             found = tango_statistic(*self.discordant, self.n, at) / sqrt(self.total_effect)
+            if self._studentised and found:
+                rest = 1 / found**2 - self.total_effect / self.n
+                found = copysign(sqrt((1 - 1 / self.n) / rest) if rest > 0 else inf, found)
         smaller = found / self._growth(self.below if found > 0 else self.above)
         return min(_without_skewness(found, self.skewness), smaller, key=abs)
+
+    @property
+    def _studentised(self) -> bool:
+        """Whether Tango's statistic is taken for Student's: two models on clusters of items.
+
+        Tango's variance is that of the hypothesis. Student's distribution belongs to the variance about the mean, which
+        is smaller, so that with few clusters its quantile is too large for Tango's statistic. At a difference of 0 the
+        two statistics T and t of n items with the design effect e are related by 1 / T² = (1 - 1 / n) / t² + e / n.
+        """
+        return self.clusters is not None and not self.annotators
 
     def _growth(self, assumed: float) -> float:
         """Return the factor by which the standard error grows with an assumed variance of the annotators."""
@@ -280,7 +299,7 @@ def crossed_difference(
         item_variance: a variance from items that is used if it is larger than that of the item differences.
         clusters: shape (n,), codes of the clusters of items; by default, items are independent. The variance
             of the item differences is then multiplied by `cluster_design_effect`, and clusters count in the
-            degrees of freedom.
+            degrees of freedom. For two models it is multiplied by `cluster_robust_effect`, with its degrees of freedom.
 
     Raises:
         ValueError: the arrays are empty or differ in length.
@@ -301,11 +320,16 @@ def crossed_difference(
     n = first.shape[0]
     apart = np.where(np.abs(second - first) < SAME, 0.0, second - first)
     binary = bool(np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all())
-    units, effect = n, 1.0
+    units, effect, robust = n, 1.0, inf
     if clusters is not None:
-        units, effect = cluster_count(clusters), cluster_design_effect(apart - apart.mean(), clusters)
+        units = cluster_count(clusters)
         if units == 1 and n > 1:
             raise DataError(ONE_CLUSTER)
+        if shared.annotators or units == n:
+            effect = cluster_design_effect(apart - apart.mean(), clusters)
+        else:
+            effect, robust = cluster_robust_effect(apart - apart.mean(), clusters)
+            effect = max(effect, LEAST / max(float(apart @ apart), LEAST))
     own = float(apart.var(ddof=1)) / n if n > 1 else 1.0
     from_items = max(own * effect, item_variance, (FLOOR / n) ** 2 * effect)
     third = shared.third_cumulant + (0.0 if binary else float(((apart - apart.mean()) ** 3).mean()) / n**2)
@@ -313,7 +337,7 @@ def crossed_difference(
     if shared.annotators or not binary or units < n:
         doubt = from_items**2 / max(units - 1, 1) + shared.doubt * heavy_tails(max(shared.annotators, 1))
         freedom = (from_items + shared.variance) ** 2 / doubt
-        freedom = limited_freedom(min(freedom, float(max(units - 1, 1))), shared.annotators)
+        freedom = limited_freedom(min(freedom, robust, float(max(units - 1, 1))), shared.annotators)
     return CrossedDifference(
         float(apart.mean()),
         n,
