@@ -697,7 +697,10 @@ _ANNOUNCED_INSIDE: Final = re.compile(
 #: "Город стоит не на Волге, а на Тальнице."
 _RATHER: Final = re.compile(r"[^.!?\n]*\b(?:не|not)\s[^.!?\n,]{1,60},?\s(?:а|but)\s+([^.!?\n]+)[.!]?")
 #: The only words that a sentence stresses.
-_STRESSED: Final = re.compile(r"[^*\n]*\*\*([^*\n]{1,60})\*\*[^*\n]*")
+_STRESSED: Final = re.compile(
+    rf"(?:[^*\n]*\*\*([^*\n]{{1,60}})\*\*(?:\W*|\s*\([^()\n]*\)\W*|,\s+{WORDS['reason']}\b[^*\n]*)|\*\*([^*\n]{{1,60}})\*\*\s+—\s[^*\n]*)",
+    re.IGNORECASE,
+)
 _LONGEST_STRESSED_SENTENCE: Final = 25
 #: The yacht is called "Беда".
 _QUOTED: Final = re.compile(r"[^«\"“\n]+[^:\s«\"“]\s[«\"“]([^»\"”\n]{1,60})[»\"”]\.?")
@@ -709,22 +712,60 @@ _SOUGHT: Final = re.compile(
 )
 
 
+_CYRILLIC: Final = re.compile("[а-яё]")
+_LATIN: Final = re.compile("[a-z]")
+#: Words of a sentence about the text that is to be rewritten, or about the question, which is no answer itself.
+_ABOUT_TEXT: Final = re.compile(rf"\b{WORDS['about_text']}\b")
+_ABOUT_QUESTION: Final = re.compile(rf"\b{WORDS['about_question']}\b")
+#: A note under a rewritten text.
+_NOTE: Final = re.compile(
+    r"\W*(?:note|p\.?\s?s|примечани|пояснени|коммент|что\s+измен|изменени|здесь\s+я|я\s)", re.IGNORECASE
+)
+#: A clause: more than the name of something.
+_CLAUSE: Final = re.compile(rf"\b{WORDS['clause']}\b")
+#: Signs between the parts of what is more than a name.
+_PARTS: Final = re.compile(r"[,;:?!=→⇒]|\s[—–-]\s|\d\.\s")
+
+
 def _sentence(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | None:
     """Find a text that was to be rewritten."""
     if len(_ONE_OF_SEVERAL.findall(reply)) > 1 or _asks_back(reply, asked):
         return None
-    lines = [line for line in reply.split("\n") if line.strip(" *_#>-—")]
+    lines = [line for line in reply.split("\n") if line.strip(" *_#>-—`")]
+    found = None
     if lines and (inside := [*_ANNOUNCED_INSIDE.finditer(lines[-1])]):
         text = lines[-1][inside[-1].end() :]
-        return _found(text, "after an announcement", stop, complete=False, sentence=True)
+        found = _found(text, "after an announcement", stop, complete=False, sentence=True)
+        return found if found and _same_script(found.text, asked) else None
     for place, line in reversed(tuple(enumerate(lines))):
         announced = _ANNOUNCED.match(line)
         text = "\n".join((line[announced.end() :], *lines[place + 1 :])).strip() if announced else ""
         if text:
-            return _found(text, "after an announcement", stop, complete=False, sentence=True)
+            found = _found(text, "after an announcement", stop, complete=False, sentence=True)
+            return found if found and _same_script(found.text, asked) else None
     if lines and lines[0].rstrip(" *_").endswith(":"):
         lines = [] if _NUMBERED_LINE.match(lines[-1]) or len(lines) > 2 else lines[1:]
-    return _found("\n".join(lines), "first line", stop, complete=False, sentence=True) if lines else None
+    if not lines or _speaks_of(_ABOUT_TEXT, lines[0], asked) or not _same_script(lines[0], asked):
+        return None
+    if any(map(_NUMBERED_LINE.match, lines[:2])) or not all(
+        _NOTE.match(line) or _speaks_of(_ABOUT_TEXT, line, asked) for line in lines[1:2]
+    ):
+        return None  # a list; or another text follows, which may be the one that is meant
+    return _found("\n".join(lines), "first line", stop, complete=False, sentence=True)
+
+
+def _same_script(text: str, asked: str) -> bool:
+    """Check whether a text is in the script of the one that was to be rewritten."""
+    low, given = lowered(text), lowered(asked)
+    return (len(_CYRILLIC.findall(low)) > len(_LATIN.findall(low))) == (
+        len(_CYRILLIC.findall(given)) > len(_LATIN.findall(given))
+    )
+
+
+def _speaks_of(words: re.Pattern[str], text: str, asked: str) -> bool:
+    """Check whether a text has words about the task that the item itself has not."""
+    given = stems(asked)
+    return any(not stems(found[0]) <= given for found in words.finditer(lowered(text)))
 
 
 def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | None:
@@ -735,7 +776,7 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
     for last, complete in reversed(stated_texts(reply)):
         found = _found(last, "answer statement", stop, complete=complete)
         if found is not None and not (one_word and _is_list(found.text)):
-            return None if _EITHER.match(found.text) else found
+            return None if _EITHER.match(found.text) or _is_clause(found.text, asked) else found
     text = reply.strip()
     while (announced := _ANNOUNCED.match(text)) and "\n" in announced[0] and text[announced.end() :].strip():
         text = text[announced.end() :].strip()
@@ -750,7 +791,7 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
     concluded = (
         _found(_SOUGHT.sub("", last[lead.end() :]), "conclusion", (), complete=False) if lead else None
     )
-    if concluded and len(concluded.text.split()) > _LONGEST_CONCLUSION:
+    if concluded and not _is_name(concluded.text, asked):
         concluded = None
     if not question and (singled_out := _singled_out(text, asked)):
         return singled_out
@@ -766,7 +807,7 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
         longest = (
             _LONGEST_ANSWER if not rest.strip() else _LONGEST_BESIDE if concluded else _LONGEST_CONCLUSION
         )
-        if found and not takes_back(text) and _is_answer(found, longest, one_word=one_word):
+        if found and not takes_back(text) and _is_answer(found, longest, asked, one_word=one_word):
             return found
     if instead := _INSTEAD.findall(last):
         return _found(instead[-1], "conclusion", (), complete=False)
@@ -780,8 +821,8 @@ def _singled_out(text: str, asked: str) -> FoundText | None:
     numbers = re.findall(r"(?<!\w)\d+(?!\w)", text) if _ASKS_NUMBER.search(asked) else []
     if len(numbers) == 1 and len(text.split()) > _LONGEST_WORD:
         return _found(numbers[0], "stressed", (), complete=True)
-    if (stressed := _STRESSED.fullmatch(text)) and stressed[1] != text.strip("*"):
-        return _found(stressed[1], "stressed", (), complete=True)
+    if (stressed := _STRESSED.fullmatch(text)) and (words := stressed[1] or stressed[2]) != text.strip("*"):
+        return _found(words, "stressed", (), complete=True)
     quoted = _QUOTED.fullmatch(text)
     if quoted and (_ONE_WORD.search(asked) or lowered(quoted[1]) not in lowered(asked)):
         return _found(quoted[1], "stressed", (), complete=True)
@@ -790,7 +831,7 @@ def _singled_out(text: str, asked: str) -> FoundText | None:
     return None
 
 
-def _is_answer(found: FoundText, longest: int, *, one_word: bool) -> bool:
+def _is_answer(found: FoundText, longest: int, asked: str, *, one_word: bool) -> bool:
     """Check whether the text at the beginning of a reply is a short answer, and not the beginning of an explanation."""
     line = found.piece.split("\n", 1)[0]
     signed = found.piece[:1] in '*_«"“'
@@ -808,7 +849,31 @@ def _is_answer(found: FoundText, longest: int, *, one_word: bool) -> bool:
         one_word and _is_list(found.text)
     )
     undecided = _EITHER.match(found.text) or (not signed and _FILLER.match(lowered(found.text)))
-    return words <= longest and not (explains or undecided)
+    return words <= longest and (signed or _is_name(found.text, asked)) and not (explains or undecided)
+
+
+def _is_name(text: str, asked: str) -> bool:
+    """Check whether a text that nothing marks as the answer is no more than a name, a date or a word.
+
+    It has up to three words, or stands in the item's text as it is; no sign that parts it; and is neither a clause nor
+    about the question.
+    """
+    words, given = (re.findall(r"\w+", option_spelling(said)) for said in (text, asked))
+    taken = f" {' '.join(words)} " in f" {' '.join(given)} "
+    listed = "," in text and len(words) == text.count(",") + 1 and {*words} <= {*given}
+    return (
+        (len(words) <= _LONGEST_WORD or taken)
+        and (listed or not _PARTS.search(text))
+        and not _speaks_of(_ABOUT_QUESTION, text, "")
+        and not (_CLAUSE.search(lowered(text)) and len(words) > 1)
+    )
+
+
+def _is_clause(text: str, asked: str) -> bool:
+    """Check whether what is stated as the answer tells more than the answer, or that there is none."""
+    return len(text.split()) >= _LONGEST_WORD and (
+        _CLAUSE.search(lowered(text)) is not None or _speaks_of(_ABOUT_QUESTION, text, asked)
+    )
 
 
 def _is_list(text: str) -> bool:
