@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from merilo.reports.hb.building import report as report
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
+    from merilo.reports.horizon import horizon as horizon
     from merilo.reports.merging import merge as merge
     from merilo.reports.recipes import run_recipe as run_recipe
     from merilo.runs.answer_scores import score as score
@@ -61,6 +62,7 @@ _HOMES = {
     "merilo.reports.dataset_comparisons": ("compare_datasets",),
     "merilo.baselines.expert_baseline": ("expert_baseline",),
     "merilo.reports.ability_scale": ("item_response",),
+    "merilo.reports.horizon": ("horizon",),
     "merilo.runs.model_run": ("run",),
     "merilo.people.power": ("power",),
     "merilo.runs.program_scores": ("score_programs",),

@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("merilo.cli.run", "ask a model the items of datasets, and score its answers"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
     "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
+    "horizon": ("merilo.cli.horizon", "estimate how long the tasks take people of which a model solves half"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
     "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
     "replay": ("merilo.cli.replay", "recompute the published human scores from their raw answers"),

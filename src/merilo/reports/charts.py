@@ -110,7 +110,7 @@ class Chart:
         ).format(
             WIDTH, self.height, self.title.en, self.title.ru, Markup("").join(map(_element, self.shapes))
         )
-        return Markup('<div class="chart">{}</div>').format(svg) if self.scrolls else svg
+        return Markup('<div class="chart" tabindex="0">{}</div>').format(svg) if self.scrolls else svg
 
 
 def placed(shape: Shape) -> Markup:

@@ -111,7 +111,7 @@ def forest_chart(results: Mapping[str, Comparison], titles: Mapping[str, str]) -
     shapes.append(Shape("text", (left, bottom + 36), "tick", worse, "start"))
     shapes.append(Shape("text", (right, bottom + 36), "tick", better, "end"))
     legend = [*_legend(models, rows, forest_zero(results))]
-    drawn, height = _flowed(legend, bottom + 64)
+    drawn, height = flowed_legend(legend, bottom + 64)
     return Chart(forest_title(results), height, [*shapes, *drawn], scrolls=True)
 
 
@@ -195,12 +195,12 @@ def _drawn(
         text = Text("{value} [{low}, {high}]", value=signed(value), low=low, high=high)
         colour = f"model-{model % len(MODEL_COLOURS)}"
         yield Shape("line", (x(found.low), y, x(found.high), y), f"whisker {colour}")
-        yield _mark(model, x(value), y, 5.5 if numbers else 4.0)
+        yield model_mark(model, x(value), y, 5.5 if numbers else 4.0)
         if numbers:
             yield Shape("text", (_END, y + 4.5), "tick", text, "end")
 
 
-def _mark(model: int, x: float, y: float, radius: float) -> Shape:
+def model_mark(model: int, x: float, y: float, radius: float) -> Shape:
     """Return the mark of a model: its shape and its colour."""
     classes = f"model-{model % len(MODEL_COLOURS)}"
     sides, turn = _SHAPES[model % len(_SHAPES)]
@@ -235,7 +235,7 @@ def _legend(
         )
 
 
-def _flowed(legend: Sequence[tuple[Text | str, int | str]], y: float) -> tuple[list[Shape], float]:
+def flowed_legend(legend: Sequence[tuple[Text | str, int | str]], y: float) -> tuple[list[Shape], float]:
     """Return the legend, as many entries in a line as fit, and the height of the chart."""
     shapes: list[Shape] = []
     x = _EDGE
@@ -247,7 +247,7 @@ def _flowed(legend: Sequence[tuple[Text | str, int | str]], y: float) -> tuple[l
         if x > _EDGE and x + width > _END + 16:
             x, y = _EDGE, y + _LEGEND_LINE
         if isinstance(sign, int):
-            shapes.append(_mark(sign, x + 8, y - 4, 5.5))
+            shapes.append(model_mark(sign, x + 8, y - 4, 5.5))
         elif sign == "margin":
             shapes.append(Shape("rect", (x, y - 11, 16, 13, 0), sign))
         else:

@@ -1,0 +1,208 @@
+"""Coverage of `merilo horizon`, beside a fit that takes item times as exact; and of accuracy within a time and the price of a solved item.
+
+    python benchmarks/horizon.py [--studies 60]
+
+Each simulated study draws items, people and their times, and a model whose success falls with the true time of an item; the true
+horizon is where it is 50 %. A time is that of the item, times the person's factor, times noise. By default: 100 items whose log times
+have a standard deviation of 1, 15 people (0.4), three answers an item, noise of 0.8, one answer of the model an item, a slope of 1.5
+logits, and a horizon at the 84th percentile of items. Each row changes what its name says. The exact fit is the same curve with the
+mean logs of times as the items' log times, and the same interval over items.
+
+Exit status 1: the coverage of a row is outside 93 to 98 %, by more than two standard errors and one point upwards (an interval of a
+horizon that the data hardly tell is unbounded, and covers too often); or the exact fit covers as often on average.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from appendix import heading, line, percent
+from numpy.typing import NDArray
+from scipy.special import digamma
+
+from merilo.statistics.item_times import ItemTimes, Pages, item_times
+from merilo.statistics.success_curve import SuccessCurve, fit_curve
+
+FloatArray = NDArray[np.float64]
+
+#: The median time of an item, in seconds.
+MEDIAN = 60.0
+
+
+@dataclass(frozen=True)
+class World:
+    """How a study is drawn; `horizon` is in standard deviations of the default above the median item."""
+
+    name: str
+    items: int = 100
+    people: int = 15
+    answers: int = 3
+    spread: float = 1.0
+    person_spread: float = 0.4
+    noise: float = 0.8
+    page: int = 1
+    limit: float = np.inf
+    noises: str = "normal"
+    persons: str = "normal"
+    times: str = "normal"
+    uneven: bool = False
+    slope: float = 1.5
+    horizon: float = 1.0
+    samples: int = 1
+    other: float = 0.0
+    guessers: float = 0.0
+    twice: float = 0.0
+    slopes: float = 0.0
+    known_noise: bool = False
+
+
+WORLDS = (
+    World("as assumed"),
+    World("horizon at the median item", horizon=0.0),
+    World("horizon at the 98th percentile", horizon=2.0),
+    World("50 items", items=50),
+    World("1 answer an item, noise given", answers=1, known_noise=True),
+    World("1 answer an item, 30 % have 2", answers=1, twice=0.3),
+    World("5 answers an item", answers=5),
+    World("4 people who differ much", people=4, person_spread=0.8),
+    World("one person does most", people=20, uneven=True),
+    World("gamma noise", noises="gamma"),
+    World("heavy-tailed noise (t, 4)", noises="t"),
+    World("skewed person effects", persons="exponential", person_spread=0.6),
+    World("people slow down unequally on long items", slopes=0.25),
+    World("uniform log times", times="uniform"),
+    World("short and long items", times="two"),
+    World("cut off at 120 s", limit=120.0),
+    World("three items a page", page=3, items=60, answers=5, noise=0.5),
+    World("5 answers of the model", samples=5),
+    World("difficulty of other kinds too", other=1.0, samples=5),
+    World("a flat slope", slope=0.7, horizon=0.5),
+    World("7 % of people guess in 8 s", guessers=0.07),
+)
+
+
+def drawn(world: World, random: np.random.Generator) -> tuple[Pages, FloatArray, float]:
+    """Draw the pages of people, the model's share of right answers to each item, and the true log horizon."""
+    items, people, middle = world.items, world.people, float(np.log(MEDIAN))
+    if world.times == "uniform":
+        log_time = middle + world.spread * np.sqrt(12) * (random.random(items) - 0.5)
+    elif world.times == "two":
+        log_time = middle + world.spread * (
+            np.where(random.random(items) < 0.5, -0.9, 0.9) + 0.436 * random.normal(size=items)
+        )
+    else:
+        log_time = middle + world.spread * random.normal(size=items)
+    person = world.person_spread * (
+        random.exponential(size=people) - 1 if world.persons == "exponential" else random.normal(size=people)
+    )
+    pace = 1 + world.slopes * random.normal(size=people)
+    guesses = random.random(people) < world.guessers
+    chance = 1 / (1.0 + np.arange(people)) if world.uneven else np.ones(people)
+    chance /= chance.sum()
+    pages: list[tuple[NDArray[np.int64], int]] = []
+    if world.page > 1:
+        order = np.concatenate([random.permutation(items) for _ in range(world.answers)])
+        pages = [(held, int(random.choice(people, p=chance))) for held in order.reshape(-1, world.page)]
+    else:
+        for item in range(items):
+            count = min(world.answers + (random.random() < world.twice), people)
+            pages += [
+                (np.array([item]), int(who)) for who in random.choice(people, count, replace=False, p=chance)
+            ]
+    shift = 0.0
+    seconds = np.empty(len(pages))
+    for place, (held, who) in enumerate(pages):
+        size = held.shape[0]
+        if world.noises == "gamma":
+            shape = 1 / world.noise**2
+            noise = np.log(random.gamma(shape, 1 / shape, size))
+            shift = float(digamma(shape) - np.log(shape))
+        elif world.noises == "t":
+            noise = world.noise * random.standard_t(4, size=size) / np.sqrt(2)
+        else:
+            noise = world.noise * random.normal(size=size)
+        logs = middle + (log_time[held] - middle) * pace[who] + person[who] + noise
+        if guesses[who]:
+            logs = np.log(8) + 0.4 * random.normal(size=size)
+        seconds[place] = np.exp(logs).sum()
+    sizes = [held.shape[0] for held, _ in pages]
+    found = Pages(
+        np.repeat(np.arange(len(pages)), sizes),
+        np.concatenate([held for held, _ in pages]),
+        np.array([who for _, who in pages]),
+        np.minimum(seconds, world.limit),
+        seconds > world.limit,
+        items,
+        people,
+    )
+    logit = world.slope * (middle + world.horizon - log_time) + world.other * random.normal(size=items)
+    success = random.binomial(world.samples, 1 / (1 + np.exp(-logit))) / world.samples
+    # The horizon is the typical time of the items, whose noise may have another mean of logs than 0.
+    return found, success, middle + world.horizon + shift
+
+
+def exact(pages: Pages, success: FloatArray) -> SuccessCurve:
+    """Fit the curve to mean logs of times as if they were the items' log times."""
+    logs = np.log(pages.seconds / np.bincount(pages.page))[pages.page]
+    count = np.bincount(pages.item, minlength=pages.items)
+    mean = np.bincount(pages.item, weights=logs, minlength=pages.items) / count
+    none = np.full(pages.items, 1e-9)
+    times = ItemTimes(
+        float(mean.mean()), float(mean.std()), 0.0, 1.0, 0.0, mean, none, np.zeros((pages.items, 1))
+    )
+    return fit_curve(times, np.arange(pages.items), success)
+
+
+def horizons(studies: int, seed: int) -> bool:
+    """Print the table of horizons; return whether all targets are met."""
+    heading(
+        "Time horizon", f"`merilo horizon`, {studies} studies a row", "world", "coverage", "bias of the log horizon",
+        "unbounded", "coverage, times taken as exact", "bias, times taken as exact",
+    )  # fmt: skip
+    met, ours, theirs = True, [], []
+    for place, world in enumerate(WORLDS):
+        random = np.random.default_rng((seed, place))
+        covered, exactly, errors, exact_errors, unbounded = [], [], [], [], []
+        for _ in range(studies if world.page == 1 else max(studies // 3, 10)):
+            pages, success, truth = drawn(world, random)
+            if min(success.sum(), (1 - success).sum()) < 3:
+                continue
+            curve = fit_curve(
+                item_times(pages, world.noise if world.known_noise else None), np.arange(pages.items), success
+            )
+            naive = exact(pages, success)
+            for one, held, off in ((curve, covered, errors), (naive, exactly, exact_errors)):
+                if one.slope <= 0:
+                    continue
+                low, high = one.interval(0.5)
+                held.append(low <= truth <= high)
+                off.append(one.horizon(0.5) - truth)
+                if one is curve:
+                    unbounded.append(not np.isfinite(high - low))
+        share = float(np.mean(covered))
+        slack = 2 * np.sqrt(0.05 * 0.95 / len(covered))
+        bad = share < 0.93 - slack or share > 0.99 + slack
+        met &= not bad
+        ours.append(share)
+        theirs.append(float(np.mean(exactly)))
+        line(
+            world.name, percent(share, marked=bad), f"{np.median(errors):+.2f}", percent(float(np.mean(unbounded))),
+            percent(theirs[-1]), f"{np.median(exact_errors):+.2f}",
+        )  # fmt: skip
+    line("mean", percent(float(np.mean(ours))), "", "", percent(float(np.mean(theirs))), "")
+    return met and np.mean(theirs) < np.mean(ours) - 0.03
+
+
+def main() -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--studies", type=int, default=60)
+    studies = parser.parse_args().studies
+    return int(not horizons(studies, 1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
