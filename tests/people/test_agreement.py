@@ -8,14 +8,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import krippendorff
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_votes import small_votes
 
+import merilo
 from merilo.errors import UsageError
 from merilo.people.agreement import (
     Deletions,
@@ -366,3 +369,18 @@ def test_anything_can_be_measured(votes: Votes) -> None:
         assert interval.low - 1e-9 <= getattr(found, name) <= interval.high + 1e-9
         assert interval.high <= 1 + 1e-9
         assert found.items > 1
+
+
+def test_responses_have_the_agreement_and_labels_of_their_answers_to_items(tmp_path: Path) -> None:
+    export = tmp_path / "export.csv"
+    export.write_text(
+        "item,annotator,answer,control\n1,a,x,\n1,b,x,\n2,a,x,\n2,b,y,\n3,a,y,\n3,b,y,\nc,a,x,x\nc,b,y,x\n",
+        encoding="utf-8",
+    )
+    responses = merilo.read_responses(export)
+    assert responses.table.height == 8
+    frame = pl.DataFrame({"task": [1, 1, 2, 2, 3, 3], "worker": [*"ababab"], "label": [*"xxxyyy"]})
+    assert merilo.agreement(responses).krippendorff_alpha == merilo.agreement(frame).krippendorff_alpha
+    assert merilo.aggregate(responses).rows() == merilo.aggregate(frame).rows()
+    with pytest.raises(UsageError, match="read_responses, not dict"):
+        merilo.agreement({"task": [1]})

@@ -306,7 +306,7 @@ def _write_log(declared: Dataset, items: Sequence[Item], seed: int, path: Path) 
     random = Random(f"model {seed}")  # noqa: S311 - reproducible on purpose, not a secret
     lines = []
     for number, item in enumerate(items):
-        right = random.random() < (_RECKONS if item.meta["subject"] in _RECKONED else _KNOWS)
+        right = random.random() < (_RECKONS if item.meta.get("subject") in _RECKONED else _KNOWS)
         label = str(item.outputs)
         if not right:
             label = random.choice([other for other in declared.answer.labels if other != label])

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from merilo.errors import UsageError
 from merilo.people.reading import Frame, encoded
 from merilo.people.votes import Votes, run_starts
+from merilo.responses import Responses
 from merilo.settings import Level
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import skewed_quantile
@@ -753,7 +754,7 @@ def agreement_by(
 
 
 def agreement(
-    data: Frame,
+    data: Frame | Responses,
     *,
     level: Level = "nominal",
     order: Sequence[str] = (),
@@ -762,7 +763,8 @@ def agreement(
     """Compute Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with 95 % confidence intervals.
 
     Args:
-        data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
+        data: a table of pandas or Polars with the columns `task`, `worker` and `label`, or the result of
+            `read_responses`: its answers to items, without those to control items, of all annotators.
         level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
         order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or
             alphabetical order.

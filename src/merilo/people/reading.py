@@ -57,16 +57,25 @@ def mapping_of(value: Any) -> Any:  # noqa: ANN401 - any argument
     return {str(item): str(answer) for item, answer in value.dropna().items()}
 
 
-def polars_of(frame: Frame) -> pl.DataFrame:
+def polars_of(frame: Frame | Responses) -> pl.DataFrame:
     """Convert a table to Polars; missing values of pandas become null.
 
+    Of responses, the table has the answers to items, without those to control items.
+
     Raises:
-        UsageError: the value is not a table.
+        UsageError: the value is neither a table nor responses.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
+    if isinstance(frame, Responses):
+        answers = frame.table.filter(~pl.col("is_control"))
+        return answers.select("item", "respondent", "answer").rename(
+            dict(zip(("item", "respondent", "answer"), COLUMNS, strict=True))
+        )
     if not is_pandas(frame):
-        raise UsageError(f"takes a table of pandas or Polars, not {type(frame).__name__}")
+        raise UsageError(
+            f"takes a table of pandas or Polars, or the result of read_responses, not {type(frame).__name__}"
+        )
     columns: Any = frame
     # As objects, missing values of every type can be None.
     values = {name: columns[name].astype(object) for name in columns.columns}
@@ -102,8 +111,8 @@ def records_of(table: pl.DataFrame) -> list[dict[str, str | None]]:
     return as_texts(table, "table").to_dicts()
 
 
-def encoded(frame: Frame) -> Encoding:
-    """Encode the votes of a table.
+def encoded(frame: Frame | Responses) -> Encoding:
+    """Encode the votes of a table, or of responses.
 
     Raises:
         UsageError: a column is missing, or there is no complete row.

@@ -26,6 +26,7 @@ from merilo.people.aggregation import (
 )
 from merilo.people.reading import Frame, encoded, is_pandas, pandas_of, polars_of
 from merilo.people.votes import Encoding, Votes
+from merilo.responses import Responses
 from merilo.statistics import FloatArray
 
 Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"]
@@ -55,7 +56,7 @@ class _Estimator(ABC):
     def _aggregate(self, encoding: Encoding) -> Consensus:
         """Compute the consensus of encoded votes."""
 
-    def fit(self, data: Frame) -> Self:
+    def fit(self, data: Frame | Responses) -> Self:
         """Aggregate a table of `task`, `worker`, `label`; rows with missing values are ignored.
 
         Raises:
@@ -85,11 +86,11 @@ class _Estimator(ABC):
             self.probas_ = None if shares is None else probabilities
         return self
 
-    def fit_predict(self, data: Frame) -> Any:  # noqa: ANN401 - a Series of pandas or a table of Polars
+    def fit_predict(self, data: Frame | Responses) -> Any:  # noqa: ANN401 - a Series of pandas or a table of Polars
         """Aggregate a table and return `labels_`."""
         return self.fit(data).labels_
 
-    def fit_predict_proba(self, data: Frame) -> Any:  # noqa: ANN401 - a table of pandas or Polars
+    def fit_predict_proba(self, data: Frame | Responses) -> Any:  # noqa: ANN401 - a table of pandas or Polars
         """Aggregate a table and return `probas_`."""
         return self.fit(data).probas_
 
@@ -212,17 +213,18 @@ _METHODS: Final[dict[str, type[_Estimator]]] = {
 }
 
 
-def aggregate(data: Frame, method: Method = "majority", *, order: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - a table of the library of the input
+def aggregate(data: Frame | Responses, method: Method = "majority", *, order: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - a table of the library of the input
     """Compute one label for each task from the labels of several workers.
 
     Args:
-        data: a table of pandas or Polars with the columns `task`, `worker` and `label`.
+        data: a table of pandas or Polars with the columns `task`, `worker` and `label`, or the result of
+            `read_responses`: its answers to items, without those to control items, of all annotators.
         method: "majority" (most votes), "auto", "dawid-skene", "one-coin", "glad" or "cascade".
         order: the labels from the lowest to the highest, if they are ordered: "auto" then takes the weighted median.
 
     Returns:
-        A table of the same library, sorted by `task`: `task`, `label` (null if labels tie), `confidence` (the
-        calibrated probability of the label under a model; its share of the votes for "majority" and
+        A table of the same library (Polars for responses), sorted by `task`: `task`, `label` (null if labels tie),
+        `confidence` (the calibrated probability of the label under a model; its share of the votes for "majority" and
         "cascade") and `resolved_by`.
 
     Raises:
