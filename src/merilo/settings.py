@@ -831,7 +831,14 @@ class ComparisonSettings(CheckedSettings):
             COMPARISON,
         ),
     ] = None
-    force: Annotated[Flag, Help("If the items differ, compare on those that both answered.", INPUT)] = False
+    force: Annotated[
+        Flag,
+        Help(
+            "If the items differ, compare on those that both answered; if no answer of a model can be read, count all "
+            "as wrong.",
+            INPUT,
+        ),
+    ] = False
     replies: Annotated[Flag, Help(REPLIES_HELP, INPUT)] = False
     min_answers: Annotated[
         Count,

@@ -37,7 +37,7 @@ from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.score import Score
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.models.harness_logs import LogMapping
-from merilo.models.sheets import NoLabels
+from merilo.models.sheets import NoLabels, refuse_unreadable
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, answer_difference
 from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part
@@ -195,7 +195,8 @@ def compare(
 
     Raises:
         UsageError: a file is given for two models, or the metric does not fit the answers.
-        DataError: the items differ and `force` is not given, or there are no common items.
+        DataError: the items differ, or no answer of a model can be read, and `force` is not given; or there are no
+            common items.
     """
     files = [Path(model.file).resolve() for model in models]
     if twice := next(
@@ -262,6 +263,9 @@ def _comparison(
     answered = _answered(crowd, model)
     if not answered:
         raise DataError(f"answers none of the {len(crowd.names)} items of {crowd.folder}", file=model.file)
+    if not force:
+        read = (one for place in answered for one in model.answers[crowd.names[place]])
+        refuse_unreadable(read, model.log, model.file, also=_in_baseline(crowd))
     # In the exam, a question without consensus counts as blank, because every question of a variant is scored.
     programs = metric == PROGRAM_METRIC
     no_blanks = crowd.annotators and metric != "grade_norm" and not programs
@@ -373,11 +377,15 @@ def _subsets(
         )
     if len(people_only) == len(crowd.names):
         return f"{' and '.join(parts)}: there is no item in common"
-    in_baseline = f" (in merilo baseline: {argument('common_items', given=True)})" if crowd.annotators else ""
     return (
         f"{' and '.join(parts)}: results on different items are not comparable; use {argument('force', given=True)}"
-        f"{in_baseline} to compare on the {len(crowd.names) - len(people_only)} items that both answered"
+        f"{_in_baseline(crowd)} to compare on the {len(crowd.names) - len(people_only)} items that both answered"
     )
+
+
+def _in_baseline(crowd: StoredBaseline) -> str:
+    """Return what `force` is called where a baseline is computed; empty without people."""
+    return f" (in merilo baseline: {argument('common_items', given=True)})" if crowd.annotators else ""
 
 
 @dataclass(frozen=True, slots=True)

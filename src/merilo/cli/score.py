@@ -69,6 +69,9 @@ def score_responses(
         bool, typer.Option("--per-item", help="Add each item's score under each metric to the JSON.")
     ] = False,
     replies: Annotated[bool, typer.Option("--replies", help=REPLIES_HELP)] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Score answers even if none can be read: all count as wrong.")
+    ] = False,
     rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
     seed: SeedOption = 0,
@@ -94,7 +97,13 @@ def score_responses(
         raise UsageError("answers need --dataset NAME; only the folder of a run names it itself")
     with working(Text("Reading the items and the answers")):
         answers = match_answers(
-            responses, dataset=dataset_name, data=data, split=split, cluster=cluster, replies=replies
+            responses,
+            dataset=dataset_name,
+            data=data,
+            split=split,
+            cluster=cluster,
+            replies=replies,
+            force=force,
         )
     for sentence in answers.log.sentences() if answers.log else ():
         say(sentence)

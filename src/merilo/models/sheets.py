@@ -15,7 +15,7 @@ from typing import Final
 
 from merilo.answer_tables import read_answer_records
 from merilo.datasets import Answer, Dataset
-from merilo.errors import InputError
+from merilo.errors import DataError, InputError, argument
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import (
     AnswerContentError,
@@ -189,6 +189,34 @@ def no_labels(
             items=[printable(name[:60]) for name in ids],
             example=printable(shortened(example)),
         ),
+    )
+
+
+def refuse_unreadable(
+    answers: Iterable[str | Mapping[str, str]], log: LogMapping | None, file: object, *, also: str = ""
+) -> None:
+    """Refuse answers none of which can be read: their score would be that of a wrong format.
+
+    Args:
+        answers: the answers to items; one that cannot be read is empty.
+        log: how the answers were found in the log of another harness; `None` for a file of answers.
+        file: the file of the answers, for messages.
+        also: what the option that counts them as wrong is called elsewhere.
+
+    Raises:
+        DataError: all answers are empty.
+    """
+    given = [one if isinstance(one, str) else "".join(one.values()) for one in answers]
+    if any(given) or not given:
+        return
+    counts = sorted(log.outcomes.items()) if log else []
+    why = listed([f"{name.replace('_', ' ')}: {n}" for name, n in counts]) if counts else "all are empty"
+    form = "log" if log else "file"
+    raise DataError(
+        f"not one of {len(given)} answers can be read ({why}), so the score would say nothing of the model: check that "
+        f"the {form} holds the model's replies to these items, or give {argument('force', given=True)}{also} to count "
+        "all as wrong",
+        file=file,
     )
 
 

@@ -288,6 +288,7 @@ class Comparison:
     def __repr__(self) -> str:
         lines = []
         for name, one in self.comparisons.items():
+            lines += [f"warning: {name}: {sentence}" for sentence in reading_faults(one)]
             for match in one.every:
                 difference, interval = match.difference, match.interval
                 if match.verdict:
@@ -666,6 +667,12 @@ def baseline_warnings(crowd: StoredBaseline) -> list[Text]:
 def sentences(comparison: ModelComparison) -> list[Text]:
     """Return the warnings about a comparison, and how a log of another harness was read."""
     return [sentence for _, sentence in _limits(comparison)]
+
+
+def reading_faults(comparison: ModelComparison) -> list[str]:
+    """Return what was wrong with a model's answers as they were read, a sentence each."""
+    faults = [*comparison.log.faults()] if comparison.log else []
+    return [*faults, comparison.no_labels.sentence.en] if comparison.no_labels else faults
 
 
 def _limits(comparison: ModelComparison) -> Iterator[tuple[str, Text]]:

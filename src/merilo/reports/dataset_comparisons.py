@@ -83,6 +83,11 @@ class DatasetComparisons:
     skipped: tuple[Skipped, ...]
     settings: ComparisonSettings
 
+    def __repr__(self) -> str:
+        lines = [f"{name}:\n{result!r}" for name, result in self.results.items()]
+        skipped = (f"not compared: {one.dataset}, {one.model}: {one.reason.en}" for one in self.skipped)
+        return "\n".join([*lines, *skipped])
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what limits the comparisons, a sentence each."""

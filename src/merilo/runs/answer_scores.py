@@ -29,6 +29,7 @@ from merilo.models.sheets import (
     named_items,
     no_labels,
     read_sheet_or_log,
+    refuse_unreadable,
     sheet_of,
 )
 from merilo.people.reading import Frame, is_frame, polars_of, records_of
@@ -176,6 +177,15 @@ class ScoreResult:
             raise UsageError(f"item '{item}' has no answer to explain")
         return explain_points(self.answers.declared, found, given[found.id], rater=self.rater)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what limits the scores, a sentence each: answers that cannot be read, or that are no labels."""
+        strange = self.answers.no_labels
+        return (
+            *(self.answers.log.faults() if self.answers.log else ()),
+            *([strange.sentence.en] if strange else []),
+        )
+
     def to_dict(self, *, explain: Sequence[str | int] = (), per_item: bool = False) -> dict[str, Json]:
         """Return the scores as JSON, as `merilo score --json` prints them.
 
@@ -192,6 +202,7 @@ class ScoreResult:
             "unanswered": [*self.unanswered],
             "unknown": [*self.unknown],
             "no_labels": [*self.answers.no_labels.ids] if self.answers.no_labels else [],
+            "warnings": [*self.warnings],
             "clusters": None
             if self.answers.clusters is None
             else {"field": self.answers.cluster, "clusters": self.answers.clusters},
@@ -211,9 +222,8 @@ class ScoreResult:
         for name, one in self.metrics.items():
             sure = f" [{one.interval.low:.3f}, {one.interval.high:.3f}]" if one.interval else ""
             lines.append(f"  {name} {one.value:.3f}{sure} on {one.n} items")
-        if self.answers.no_labels:
-            lines.append(f"  {self.answers.no_labels.sentence.en}")
-        return "\n".join([*lines, *(f"  {name}: {why}" for name, why in self.missing.items())])
+        lines += [f"  {name}: {why}" for name, why in self.missing.items()]
+        return "\n".join([*lines, *(f"  warning: {sentence}" for sentence in self.warnings)])
 
 
 def score(
@@ -226,6 +236,7 @@ def score(
     rudetox_models: str | Path | Rater | None = None,
     rudetox_curves: str | Path | None = None,
     replies: bool = False,
+    force: bool = False,
     seed: int = 0,
 ) -> ScoreResult:
     """Score answers of a model or of annotators to a dataset, as `merilo score` does.
@@ -243,16 +254,18 @@ def score(
             models, or a rater object; by default, J is not computed.
         rudetox_curves: the file of J's calibration curves; by default, the identity.
         replies: whether the answers are whole replies of a model, in which the answer is to be found.
+        force: whether to score answers none of which can be read; all count as wrong.
         seed: random seed for the bootstrap resamples of the intervals.
 
     Raises:
         UsageError: there is no such dataset, there is no field `cluster`, or curves are given without models.
         InputError: a file cannot be read, or an answer has not the type that the dataset declares.
-        DataError: no answer matches an item, or all items belong to the same cluster.
+        DataError: no answer matches an item, no answer can be read and `force` is not given, or all items belong to the
+            same cluster.
         MissingPartError: the extra `hf` or a classifier is missing.
     """
     matched = match_answers(
-        answers, dataset=dataset, data=data, split=split, cluster=cluster, replies=replies
+        answers, dataset=dataset, data=data, split=split, cluster=cluster, replies=replies, force=force
     )
     return matched.scored(rater=rater_of(rudetox_models, rudetox_curves), seed=seed)
 
@@ -265,6 +278,7 @@ def match_answers(
     split: str | None = None,
     cluster: str | None = None,
     replies: bool = False,
+    force: bool = False,
 ) -> MatchedAnswers:
     """Read answers and match them to the items of a dataset; arguments and errors as for `score`."""
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
@@ -284,7 +298,9 @@ def match_answers(
             read = read_replies(records, Path(sheet.file), declared, named_items(items))
             sheet = sheet_of(read, sheet.file)
     found = match(sheet, items, declared.answer)
-    given = ((str(item), one) for item, one in found.given.items() if not isinstance(one, tuple))
+    given = [(str(item), one) for item, one in found.given.items() if not isinstance(one, tuple)]
+    if not force:
+        refuse_unreadable((one for _, one in given), sheet.log, sheet.file)
     strange = None if sheet.log else no_labels(given, declared.answer, declared.answer.labels, sheet.file)
     if cluster is not None:
         _check_cluster(cluster, [item for item in items if item.id in found.given] or items)

@@ -18,9 +18,16 @@ def scored(log: Path, name: str):
 def test_equal_loglikelihoods_give_no_answer_and_are_counted(tmp_path: Path) -> None:
     items = items_of("parus")
     rows = [lm_eval_choice(at, "parus", item, "neither") for at, item in enumerate(items)]
-    found = scored(written(tmp_path / "s.jsonl", rows), "parus")
+    log = written(tmp_path / "s.jsonl", rows)
+    with pytest.raises(
+        DataError, match=rf"not one of {len(items)} answers can be read \(unreadable: {len(items)}\)"
+    ):
+        scored(log, "parus")
+    found = score(log, dataset="parus", data=data_of("parus", tmp_path), force=True)
     assert found.metrics["acc"].value == 0
     assert found.answers.log.outcomes == {"unreadable": len(items)}
+    assert f"warning: {len(items)} of {len(items)} answers cannot be read" in repr(found)
+    assert found.to_dict()["warnings"] == [*found.warnings]
 
 
 def test_choices_that_are_no_labels_mean_the_label_of_the_same_option(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from compared_study import model as answers_file
 from harness_files import items_of, lm_eval_choice, lm_eval_text, openai_batch, written
 from simulated_pool import simulated_pool
 
+from merilo import compare, compare_datasets
+from merilo.errors import DataError
+
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -120,3 +123,28 @@ def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(pool: Path, t
     assert merilo("report", tmp_path / "baseline", "--out", tmp_path / "hb").status == 0
     verified = merilo("report", "verify", tmp_path / "hb")
     assert verified.status == 0, verified.out + verified.err
+
+
+def test_a_log_without_a_readable_reply_is_refused_unless_forced(tmp_path: Path) -> None:
+    people, given = study(tmp_path), guesses()
+    rows = [openai_batch(item, "I would rather not say.") for item in given]
+    log = written(tmp_path / "batch.jsonl", rows)
+    refused = merilo("compare", people, log)
+    assert refused.status == 1
+    assert f"not one of {len(given)} answers can be read" in refused.complaint
+    assert "--force (in merilo baseline: --common-items) to count all as wrong" in refused.complaint
+    with pytest.raises(DataError, match="or give force=True"):
+        compare(people, log)
+    forced = compare(people, log, force=True)
+    assert f"warning: gpt-x-2026: {len(given)} of {len(given)} answers cannot be read" in repr(forced)
+    assert merilo("compare", people, log, "--force").status == 0
+
+
+def test_the_result_of_a_comparison_shows_replies_that_cannot_be_read(tmp_path: Path) -> None:
+    people, given = study(tmp_path), guesses()
+    (first, *_), rows = given, [openai_batch(item, answers[0]) for item, answers in given.items()]
+    rows[0] = openai_batch(first, "I would rather not say.")
+    log = written(tmp_path / "batch.jsonl", rows)
+    assert f"warning: gpt-x-2026: 1 of {len(given)} answers cannot be read" in repr(compare(people, log))
+    both = compare_datasets([people], [log])
+    assert f"warning: gpt-x-2026: 1 of {len(given)} answers cannot be read" in repr(both)

@@ -120,6 +120,10 @@ class LogMapping:
             f"{self.file} is {what}{told}: {sum(self.matched.values())} of {self.rows} rows"
             f" belong to items ({by}); the answers are from {self.answer_field}"
         )
+        yield from self.faults()
+
+    def faults(self) -> Iterator[str]:
+        """Yield what limits the answers, one sentence at a time; nothing if every row is an answer to an item."""
         if self.unmatched:
             yield Text(
                 "{count:# row belongs to no item and is|# rows belong to no item and are} left out "
