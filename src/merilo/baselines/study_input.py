@@ -162,7 +162,8 @@ def study_input(
         raise UsageError(
             f"{argument('score')} takes answers that are already scored: leave {argument('gold')} out"
         )
-    gold = own_file(declared) if gold is None and not read.scored else gold
+    if gold is None and not read.scored and declared and declared.items and declared.items.gold:
+        gold = own_file(declared)
     gold_file, skills_file = _file(gold), _file(skills)
     files = [*(origin.files if origin else ()), *(one for one in (gold_file, skills_file) if one)]
     return StudyInput(

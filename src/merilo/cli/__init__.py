@@ -30,6 +30,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
     "run": ("merilo.cli.run", "ask a model the items of datasets, and score its answers"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
+    "judge": (
+        "merilo.cli.judge",
+        "test a model that judges texts in place of people, and correct its scores",
+    ),
     "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
     "horizon": ("merilo.cli.horizon", "estimate how long the tasks take people of which a model solves half"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),

@@ -1,0 +1,214 @@
+"""`merilo.judge`: a model that judges texts in place of people, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from merilo.answer_tables import read_answer_records
+from merilo.baselines.baseline_reader import read_judged_texts
+from merilo.baselines.judging import JudgedScore, Judging, judging
+from merilo.baselines.record import BASELINE_FILE, read_record
+from merilo.errors import InputError, UsageError, argument
+from merilo.items import Item
+from merilo.models.run_folder import is_run, read_run, refuse_other_items
+from merilo.people.gold_file import read_gold_file
+from merilo.people.uncertainty.prediction_powered import CorrectedMean
+from merilo.records import rounded
+from merilo.reports.comparison import Answers, models_beside
+from merilo.reports.estimates import interval_json
+from merilo.runs.run_scores import source_of
+from merilo.settings import JudgeSettings
+from merilo.strict_json import Json
+from merilo.wording import choices, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """Whether a judge may stand in for people, and the scores of the texts.
+
+    Attributes:
+        details: the test, the scores, and what was decided.
+        settings: how it was tested.
+    """
+
+    details: Judging
+    settings: JudgeSettings
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the judge may be used in place of people."""
+        return self.details.accepted
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return why the judge is refused, a sentence each."""
+        return tuple(one.en for one in self.details.reasons)
+
+    @property
+    def scores(self) -> tuple[JudgedScore, ...]:
+        """Return the scores, that of all texts first."""
+        return self.details.scores
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the result as JSON, as `merilo judge --json` prints it."""
+        found, test = self.details, self.details.test
+        alpha = found.agreement.intervals.get("krippendorff_alpha")
+        return {
+            "baseline": found.crowd.folder,
+            "judge": found.model,
+            "status": "accepted" if found.accepted else "refused",
+            "reasons": [*self.reasons],
+            "notes": [one.en for one in found.notes],
+            "texts": {
+                "total": len(found.crowd.names),
+                "with_people": found.with_people,
+                "without_answer": found.unanswered,
+            },
+            "agreement": {
+                "krippendorff_alpha": rounded(found.agreement.krippendorff_alpha),
+                "ci95": interval_json(alpha),
+            },
+            "test": {
+                "epsilon": test.epsilon,
+                "winning_rate": rounded(test.winning_rate) if test.tested else None,
+                "advantage": rounded(test.advantage) if test.tested else None,
+                "ci95": interval_json(test.interval),
+                "annotators_with_few_texts": test.others,
+                "annotators": [
+                    {
+                        "annotator": found.crowd.annotators[one.annotator],
+                        "texts": one.texts,
+                        "judge": rounded(one.judge),
+                        "person": rounded(one.person),
+                        "p": rounded(one.p),
+                        "won": one.won,
+                    }
+                    for one in test.tested
+                ],
+            },
+            "points": {**found.points} or None,
+            "scores": [_score(one) for one in found.scores],
+        }
+
+    def __repr__(self) -> str:
+        test = self.details.test
+        lines = [
+            f"{self.details.model}: {'accepted' if self.accepted else 'refused'} (winning rate "
+            f"{test.winning_rate:.2f} of {len(test.tested)} annotators)",
+            *self.reasons,
+        ]
+        for one in self.scores:
+            found = one.corrected or one.people
+            if found:
+                name = ", ".join(part for part in (one.group, one.label) if part is not None) or "all texts"
+                by = "corrected" if one.corrected else "people"
+                lines.append(
+                    f"{name}: {by} {found.value:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}], judge "
+                    f"{one.judge:.3f}, {one.with_people} of {one.texts} texts"
+                )
+        return "\n".join(lines)
+
+
+def judge(
+    baseline: str | Path,
+    judge: str | Path | Mapping[str, Answers],
+    *,
+    data: str | Path | None = None,
+    points: Mapping[str, float] | None = None,
+    settings: JudgeSettings | None = None,
+    **chosen: object,
+) -> JudgeResult:
+    """Test whether a model may judge texts in place of people, and correct its scores by people's.
+
+    Args:
+        baseline: the folder of a baseline: people's judgements of some of the texts.
+        judge: the judge: the folder of a run over all texts, a file of `id` and `answer`, or a mapping from its name to
+            its answers, as `compare` takes them.
+        data: the texts with their ids and fields, if they are not those of a run.
+        points: label -> points; by default, numbers are their points, and of other labels the shares are computed.
+        settings: how the judge is tested; by default, the defaults of `JudgeSettings`.
+        chosen: single settings by name, such as `by="system"`: `epsilon`, `by`, `pair`, `cluster`.
+
+    Raises:
+        UsageError: there is no such field or setting, points are missing, or several judges are given.
+        InputError: the baseline, the texts or the answers cannot be read.
+        DataError: people judged none of the texts, or the judge answered none of theirs.
+    """
+    if points is not None:
+        chosen = {**chosen, "points": tuple(f"{label}={value!r}" for label, value in points.items())}
+    settings = JudgeSettings.of(chosen, settings)
+    folder = Path(baseline)
+    texts = _texts(folder, judge, None if data is None else Path(data))
+    crowd = read_judged_texts(folder, texts, cluster=settings.cluster)
+    judges = models_beside(crowd, judge if isinstance(judge, Mapping) else [judge])
+    if len(judges) != 1:
+        raise UsageError("takes one judge", field=argument("judge"))
+    return JudgeResult(judging(crowd, judges[0], settings), settings)
+
+
+def _texts(folder: Path, judge: str | Path | Mapping[str, Answers], data: Path | None) -> Sequence[Item]:
+    """Return the texts that the judge was given, in the order of their file."""
+    declared = read_record(folder).settings(folder / BASELINE_FILE)[1]
+    given = next(iter(judge.values()), {}) if isinstance(judge, Mapping) else judge
+    path = Path(given) if isinstance(given, str | Path) else None
+    if path is not None and is_run(path):
+        run = read_run(path)
+        record = run.record.datasets[run.dataset_named(declared.name or None)]
+        source = source_of(record, data)
+        refuse_other_items(record, source.split.items, source.file)
+        return [item for item in source.split if str(item.id) in record.hashes]
+    if path is not None:
+        ids = dict.fromkeys(" ".join(record.id.split()) for record in read_answer_records(path))
+    elif isinstance(given, Mapping):
+        ids = dict.fromkeys(map(str, given))
+    else:
+        raise UsageError("takes a run, a file of answers, or a mapping", field=argument("judge"))
+    if not ids:
+        raise InputError("has no answers", file=path)
+    if data is None:
+        return [Item(name, "", {}) for name in ids]
+    file = read_gold_file(data)
+    if file.id_column is None:
+        raise InputError(f"has no column of ids ({choices('id', file.columns)})", file=data)
+    fields = [name for name in file.columns if name != file.id_column]
+    known = {
+        str(name): Item(str(name), "", {key: value for key, value in row.items() if value is not None})
+        for name, row in zip(
+            file.table[file.id_column], file.table.select(fields).iter_rows(named=True), strict=True
+        )
+    }
+    if missing := [name for name in ids if name not in known]:
+        raise InputError(
+            f"has not all texts that the judge answered: {len(missing)} of {len(ids)} are missing "
+            f"({listed(missing, 5)})",
+            file=data,
+        )
+    return [item for name, item in known.items() if name in ids]
+
+
+def _score(one: JudgedScore) -> dict[str, Json]:
+    return {
+        "group": one.group,
+        "label": one.label,
+        "texts": one.texts,
+        "with_people": one.with_people,
+        "annotators": one.annotators,
+        "corrected": _estimate(one.corrected),
+        "people": _estimate(one.people),
+        "judge": rounded(one.judge),
+        "judge_minus_people": _estimate(one.bias),
+        "weight": rounded(one.weight),
+    }
+
+
+def _estimate(found: CorrectedMean | None) -> Json:
+    """Return an estimate with its interval over texts and annotators."""
+    if found is None:
+        return None
+    return {"value": rounded(found.value), "ci95": interval_json(found.interval)}
