@@ -96,6 +96,8 @@ BIASED = World("lenient judge", lenient=1.2)
 PAIRS = replace(BIASED, name="judge prefers the first text", kind="A, tie, B", base=0.2)
 GRADES = replace(BIASED, name="lenient judge", kind="grades 1 to 5", base=0.0, clear=1.5)
 WORLDS = (
+    replace(BIASED, name="slightly lenient judge", lenient=0.5),
+    replace(BIASED, name="slightly lenient judge", lenient=0.5, judged=300, texts=3000),
     BIASED,
     replace(BIASED, judged=50),
     replace(BIASED, judged=300, texts=3000),
@@ -241,7 +243,7 @@ def scored(made: Study, true: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A judge in a test, in a world; `worse`: how much further from people than a person it is, `None` by chance alone."""
+    """A judge in a test, in a world; `worse`: how much further from people than a person it is, `None` if the world tells."""
 
     judge: str
     world: World
@@ -277,6 +279,8 @@ TRIALS = (
     Trial("as a person", replace(ALIKE, judged=300, people=3), 0.1, 0.0, 1.0),
     Trial("as a person", replace(ALIKE, judged=300, people=3), 0.2, 0.0, 1.0),
     Trial("as a person", replace(ALIKE, judged=300, people=10), 0.2, 0.0, 1.0),
+    Trial("as a person, lenient", replace(BIASED, lenient=0.5, judged=100, people=3), 0.2, None, 1.0),
+    Trial("as a person, lenient", replace(BIASED, lenient=0.5, judged=300, people=10), 0.2, None, 1.0),
     Trial("better than a person by 0.1", replace(ALIKE, judged=100, people=3), 0.1, -0.1, 1.0),
     Trial("better than a person by 0.1", replace(ALIKE, judged=300, people=10), 0.1, -0.1, 1.0),
 )
@@ -287,7 +291,7 @@ def with_judge(world: World, share: float, random: np.random.Generator) -> tuple
 
     With a share below 0, as many answers are those of the majority of people.
     """
-    made = study(replace(world, cluster=world.cluster), random)
+    made = study(world, random)
     votes = made.texts.votes
     answer = made.judge.astype(np.float64)
     other = random.integers(0, made.numbers.size, answer.size)
@@ -327,7 +331,7 @@ def test(studies: int, seed: int) -> bool:
     for place, trial in enumerate(TRIALS):
         # Annotators alike: the judge is then as far from each of them.
         world = replace(trial.world, strict=0.0, busy=0.0)
-        share = 1.0 if trial.worse is None else share_for(world, trial.worse, seed)
+        share = 0.0 if trial.worse is None else share_for(world, trial.worse, seed)
         random = np.random.default_rng((seed, 9, place))
         passed, rate = 0, 0.0
         for _ in range(studies):

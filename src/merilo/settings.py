@@ -901,6 +901,9 @@ class HorizonSettings(CheckedSettings):
             "A field of the items, such as a text: items with the same value are not independent. "
             "Default: the baseline's.",
             INPUT,
+            "FIELD",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
