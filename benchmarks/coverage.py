@@ -47,6 +47,7 @@ from difference_coverage import table as differences
 from laboratories import table as laboratories
 from mixed_crowds import agreement_table, judged, rank_table
 from numpy.typing import NDArray
+from panel_curve import table as panel_curve
 from part_coverage import Design, Study, drawn, of_pool
 from part_coverage import table as parts
 from planned_widths import table as planned
@@ -455,6 +456,7 @@ TABLES: dict[str, Callable[[int, int, bool], bool]] = {
     "clusters": lambda n, seed, _: clusters(n, seed),
     "parts": lambda n, seed, _: parts(n, seed),
     "laboratories": lambda n, seed, _: laboratories(n, seed),
+    "panel": lambda n, seed, _: panel_curve(n, seed),
     "differences": lambda n, seed, _: differences(n, seed),
     "dataset": lambda n, seed, _: whole_dataset(n, seed),
     "rank": lambda n, seed, _: judged(rank_table(n, seed)),

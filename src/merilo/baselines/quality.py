@@ -16,6 +16,7 @@ from merilo.baselines.decision_rule import (
     tie_weights,
     two_ways,
 )
+from merilo.baselines.panel import Panel, panel
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
 from merilo.people.aggregation import (
@@ -158,12 +159,14 @@ class StudyQuality:
         sensitivity: the main metric for every threshold on control accuracy and every aggregator.
         left_out: mapping from each aggregator that could not be run to the reason.
         dataset: the audit of the dataset; `None` without gold, or if there are too many answers.
+        panel: single persons, groups and chosen people, or the reason why they are not computed.
     """
 
     people: PeopleQuality
     sensitivity: tuple[SensitivityRow, ...]
     left_out: Mapping[str, str]
     dataset: StudyAudit | None = None
+    panel: Panel | Text | None = None
 
 
 #: Procedure -> its name in sentences.
@@ -238,7 +241,12 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         if baseline.gold and not baseline.gold.withheld and few and not programs
         else None
     )
-    return StudyQuality(people, rows, left_out, dataset)
+    which = (
+        panel(baseline, dataset.audit if dataset else None)
+        if few
+        else Text("the study has more than {n:,} answers", n=MOST_ANSWERS)
+    )
+    return StudyQuality(people, rows, left_out, dataset, which)
 
 
 def procedures_of(

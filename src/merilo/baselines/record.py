@@ -18,6 +18,7 @@ from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
+from merilo.baselines.panel import Panel
 from merilo.baselines.pipeline import Baseline, GoldRecoding
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
@@ -40,6 +41,7 @@ from merilo.people.uncertainty.two_way import TwoWay
 from merilo.records import Ends, Number, Object, Record, Span, rounded
 from merilo.settings import Aggregator, Resolve, Settings
 from merilo.strict_json import read_json
+from merilo.text import Text
 
 #: The record in a folder of `merilo baseline --out`.
 BASELINE_FILE: Final = "baseline.json"
@@ -533,6 +535,67 @@ class SensitivityRecord(Record):
     left_out: dict[str, str] = {}
 
 
+class PanelPointRecord(Record):
+    """What a group of people reaches; see `panel_curve.PanelPoint`."""
+
+    rule: Literal["majority", "any"] = "majority"
+    k: int = 1
+    value: Number = None
+    over_both: Ends = None
+    n: int = 0
+    extrapolated: bool = False
+
+
+class ChosenRecord(Record):
+    """The best people of a study; see `chosen_people.ChosenPeople`."""
+
+    annotator: str | None = None
+    people: int = 0
+    among: int = 0
+    observed: Number = None
+    value: Number = None
+    ci95_other_items: Ends = None
+
+
+class ScreenedRecord(Record):
+    """A single person among those who passed a screening; see `panel.ScreenedPeople`."""
+
+    min_control_accuracy: float = 0.0
+    own: bool = False
+    annotators: int = 0
+    answers: int = 0
+    value: Number = None
+    over_both: Ends = None
+
+
+class CeilingRecord(Record):
+    """The reachable maximum with the estimated number of wrong gold answers; see `panel.Ceiling`."""
+
+    golds: int = 0
+    wrong_low: int = 0
+    wrong_high: int = 0
+    low: Number = None
+    high: Number = None
+
+
+class PanelRecord(Record):
+    """People as single persons, groups and chosen ones, or the `reason` why there are none; see `panel.Panel`."""
+
+    metric: str | None = None
+    overlap: int = 0
+    annotators: int = 0
+    curve: tuple[PanelPointRecord, ...] = ()
+    best: ChosenRecord | None = None
+    tenth: ChosenRecord | None = None
+    screenings: tuple[ScreenedRecord, ...] = ()
+    ceiling: CeilingRecord | None = None
+    reason: str | None = None
+
+    def points(self, rule: Literal["majority", "any"]) -> list[PanelPointRecord]:
+        """Return the points of one curve, from one person on."""
+        return [one for one in self.curve if one.rule == rule]
+
+
 class BaselineRecord(Record):
     """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
 
@@ -570,6 +633,7 @@ class BaselineRecord(Record):
     quality: QualityRecord | None = None
     sensitivity: SensitivityRecord | None = None
     dataset_quality: Object | None = None
+    panel: PanelRecord | None = None
     provenance: Object | None = None
     models: Object | None = None
     scale: Object | None = None
@@ -1183,8 +1247,37 @@ def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecor
             left_out=dict(quality.left_out),
         ),
         "dataset_quality": audit_in_short(quality.dataset) if quality.dataset else None,
+        "panel": None if quality.panel is None else panel_record(quality.panel),
     }
     return record.model_copy(update=more)
+
+
+def panel_record(panel: Panel | Text) -> PanelRecord:
+    """Return the record of a panel, or of the reason why there is none."""
+    if isinstance(panel, Text):
+        return PanelRecord(reason=panel.en)
+    curve, ceiling = panel.curve, panel.ceiling
+    best, tenth = (
+        None
+        if one is None
+        else ChosenRecord.of(one, people=len(one.people), ci95_other_items=Span.of(one.interval), **more)
+        for one, more in ((panel.best, {"annotator": panel.best_name}), (panel.tenth, {}))
+    )
+    return PanelRecord(
+        metric=panel.metric,
+        overlap=curve.overlap,
+        annotators=curve.annotators,
+        curve=tuple(PanelPointRecord.of(one, over_both=Span.of(one.interval)) for one in curve.points()),
+        best=best,
+        tenth=tenth,
+        screenings=tuple(
+            ScreenedRecord.of(one, min_control_accuracy=one.threshold, over_both=Span.of(one.interval))
+            for one in panel.screenings
+        ),
+        ceiling=None
+        if ceiling is None
+        else CeilingRecord.of(ceiling, wrong_low=ceiling.wrong.low, wrong_high=ceiling.wrong.high),
+    )
 
 
 def _errors(value: DatasetValue) -> StandardErrors:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.baselines.quality import PROCEDURES, USUAL_THRESHOLDS, own_procedure
-from merilo.baselines.record import BaselineRecord, MetricRecord, SensitivityValue
+from merilo.baselines.record import (
+    BaselineRecord,
+    MetricRecord,
+    PanelPointRecord,
+    ScreenedRecord,
+    SensitivityValue,
+)
 from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.estimates import metric_title
@@ -352,6 +358,24 @@ def sensitivity_ranges(record: BaselineRecord) -> list[SensitivityRange]:
     return [
         SensitivityRange(name, joined([_range(found), fixed], "; ")) for name, fixed, found in ranges if found
     ]
+
+
+def panel_name(one: PanelPointRecord) -> Text:
+    """Name a point of the curve of a panel."""
+    if one.k == 1:
+        return Text("single person")
+    return Text("{rule:majority=majority of|any=any of} {k}", rule=one.rule, k=one.k)
+
+
+def screening_name(one: ScreenedRecord) -> Text:
+    """Name a single person among those who passed a screening on control items."""
+    if one.min_control_accuracy <= 0:
+        return Text("single person, nobody excluded")
+    return Text(
+        "single person with {threshold:.0%} or more on control items{own}",
+        threshold=one.min_control_accuracy,
+        own=Text(" (the baseline)") if one.own else "",
+    )
 
 
 def _range(rows: Sequence[tuple[SensitivityValue, Text | str]]) -> Text:

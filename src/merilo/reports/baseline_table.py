@@ -14,6 +14,7 @@ from merilo.baselines.record import (
     GroupRecord,
     MetricRecord,
     OnDataset,
+    PanelRecord,
     SinglePerson,
     WithoutSuspects,
 )
@@ -28,6 +29,8 @@ from merilo.reports.baseline_facts import (
     UNRESOLVED,
     WAYS,
     gold_review,
+    panel_name,
+    screening_name,
     sensitivity_ranges,
     ways,
 )
@@ -114,6 +117,7 @@ def _rows(record: BaselineRecord) -> Iterator[Row]:
     yield from _people(record)
     yield from _items(record)
     yield from (Row(name, value, short=False) for name, value in sensitivity_ranges(record))
+    yield from _panel(record.panel) if record.panel else ()
     yield from _groups(record.by)
     yield from _money(record)
 
@@ -175,6 +179,56 @@ def _single(single: SinglePerson) -> Iterator[Row]:
                 n=person.n,
             )
             yield _under(title, value, short=False)
+
+
+def _panel(panel: PanelRecord) -> Iterator[Row]:
+    """Return the rows of groups of people, the best people, the screenings and the reachable maximum."""
+    if panel.reason:
+        yield Row(Text("which human"), Text("not defined: {reason}", reason=panel.reason), short=False)
+        return
+    for one in panel.curve:
+        if one.k > 1:
+            value = Text(
+                "{value:.3f} {interval}  on {n:# item|# items}{extrapolated}",
+                value=one.value,
+                interval=_ends(one.over_both),
+                n=one.n,
+                extrapolated=Text(", extrapolated beyond the overlap") if one.extrapolated else "",
+            )
+            yield Row(panel_name(one), value, short=False)
+    for name, chosen in (
+        (Text("best annotator, other items"), panel.best),
+        (Text("best tenth, other items"), panel.tenth),
+    ):
+        if chosen:
+            value = Text(
+                "{value:.3f} {interval}  {people} of {n:# annotator|# annotators}, by {observed:.3f} here",
+                value=chosen.value,
+                interval=_ends(chosen.ci95_other_items),
+                people=chosen.people,
+                n=chosen.among,
+                observed=chosen.observed,
+            )
+            yield Row(name, value, short=False)
+    for screened in panel.screenings:
+        value = Text(
+            "{value:.3f} {interval}  {n:# annotator|# annotators}, {answers:# answer|# answers}",
+            value=screened.value,
+            interval=_ends(screened.over_both),
+            n=screened.annotators,
+            answers=screened.answers,
+        )
+        yield Row(screening_name(screened), value, short=False)
+    if ceiling := panel.ceiling:
+        value = Text(
+            "{low:.3f} to {high:.3f}: {fewest} to {most} of {n:# gold answer|# gold answers} are estimated to be wrong",
+            low=ceiling.low,
+            high=ceiling.high,
+            fewest=ceiling.wrong_low,
+            most=ceiling.wrong_high,
+            n=ceiling.golds,
+        )
+        yield Row(Text("reachable maximum"), value, short=False)
 
 
 def _clusters(record: BaselineRecord) -> Iterator[Row]:

@@ -38,11 +38,14 @@ from merilo.reports.baseline_facts import (
     baseline_facts,
     dataset_title,
     gold_review,
+    panel_name,
+    screening_name,
     sensitivity_ranges,
     ways,
 )
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.estimates import metric_title
+from merilo.reports.panel_chart import panel_chart
 from merilo.reports.paper import arm_rows
 from merilo.reports.prose import adaptive_overlap, comparison, methods
 from merilo.statistics.intervals import wilson
@@ -174,6 +177,10 @@ def page(
         separating=separating,
         misfits=misfits,
         standing_chart=_standing_chart(baseline, comparisons),
+        panel=record.panel,
+        panel_name=panel_name,
+        screening_name=screening_name,
+        panel_chart=_panel_chart(record, comparisons),
         came=record.participation,
         given=Given,
         fewest=FEWEST,
@@ -194,13 +201,17 @@ def _with_signals(signals: SignalsRecord) -> list[PersonSignals]:
 def page_charts(
     baseline: Baseline, record: BaselineRecord, comparisons: Sequence[ModelComparison] = ()
 ) -> dict[str, Chart]:
-    """Return every chart of the page by name: `estimate METRIC`, `resolution`, `controls`, `agreement`, `models`."""
+    """Return every chart of the page by name.
+
+    The names are `estimate METRIC`, `resolution`, `controls`, `agreement`, `models` and `panel`.
+    """
     found = {f"estimate {name}": chart for name, _, chart in _figures(baseline)}
     charted = {
         "resolution": charts.stacked_bar(resolution(record)),
         "controls": _control_chart(baseline),
         "agreement": None if baseline.programs else _agreement_chart(baseline),
         "models": _standing_chart(baseline, comparisons),
+        "panel": _panel_chart(record, comparisons),
     }
     return found | {name: chart for name, chart in charted.items() if chart is not None}
 
@@ -236,6 +247,14 @@ def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) 
     crowd = [score.value for score in baseline.scores.values()][:1]
     models = [(one.model, one.matches[0].difference.second) for one in comparisons if one.matches]
     return charts.standing_chart(people, crowd[0] if crowd else None, models)
+
+
+def _panel_chart(record: BaselineRecord, comparisons: Sequence[ModelComparison]) -> Chart | None:
+    """Draw the panel and the models; `None` without a curve of several people."""
+    if record.panel is None or not record.panel.points("majority")[1:]:
+        return None
+    models = [(one.model, match.difference.second) for one in comparisons for match in one.matches[:1]]
+    return panel_chart(record.panel, models)
 
 
 def _control_chart(baseline: Baseline) -> Chart | None:

@@ -195,6 +195,22 @@ def test_a_folder_of_the_version_whose_dawid_skene_had_a_prior_verifies(hb: Path
     assert moved == ["metrics.acc.value", "agreement.krippendorff_alpha"]
 
 
+def test_a_folder_of_a_version_without_the_panel_verifies(hb: Path) -> None:
+    path, manifest = hb / "metrics.json", hb / "manifest.json"
+    content, entries = json.loads(path.read_text()), json.loads(manifest.read_text())
+    for panel in (None, {"metric": "acc"}):
+        del content["panel"]
+        if panel:
+            content["panel"] = panel
+        path.write_text(json.dumps(content))
+        entries["files"]["metrics.json"]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        manifest.write_text(json.dumps(entries))
+        found = merilo.verify(hb)
+        # Part of a panel is a change; a folder without one was made before there was one.
+        assert found.ok == (panel is None)
+        content.setdefault("panel", {})
+
+
 def test_changed_missing_and_unknown_files_are_named(hb: Path) -> None:
     (hb / "README.md").write_text("another text")
     (hb / "plots" / "en" / "agreement.svg").unlink()
@@ -504,7 +520,7 @@ def test_plots_are_written_as_pdf_and_png_too_if_matplotlib_is_installed(
     monkeypatch.setattr(plots, "LANGUAGES", ("ru",))
     files = plots.plot_files(made)
     drawn = {Path(name).with_suffix("") for name in files}
-    assert len(drawn) == 4
+    assert len(drawn) == 5
     for path in drawn:
         assert files[f"{path}.pdf"].startswith(b"%PDF")
         assert b"CreationDate" not in files[f"{path}.pdf"]

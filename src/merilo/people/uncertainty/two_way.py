@@ -10,6 +10,7 @@ drawn in the same way and with the same overlap. docs/uncertainty.md describes t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final
@@ -131,6 +132,16 @@ class Ballots:
         self, rows: slice, needed: NDArray[np.int64] | None
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Compute the outcomes with each answer replaced by every label tried, including its own and an unseen one."""
+        exchanged, worth = self.alternatives(rows)
+        own = None if needed is None else needed[self.place[rows]][:, None]
+        # Unused slots of an item act as the label that nobody gave, so they only repeat its outcome.
+        return self.outcome(exchanged, worth, own)
+
+    def alternatives(self, rows: slice) -> tuple[FloatArray, FloatArray]:
+        """Return the totals with each answer replaced by every label tried, and the worth of these labels.
+
+        Shape (answers, labels tried, slots), and (answers, 1, slots).
+        """
         place, slot, weight = self.place[rows], self.slot[rows], self.weight[rows]
         answers, slots = place.shape[0], self.totals.shape[1]
         if self._has_many:
@@ -144,10 +155,7 @@ class Ballots:
         without[np.abs(without) < _EQUAL] = 0.0
         exchanged = np.repeat(without[:, None, :], tried.shape[1], axis=1)
         exchanged[row[:, None], np.arange(tried.shape[1]), tried] += weight[:, None]
-        own = None if needed is None else needed[place][:, None]
-        scores, counted = self.outcome(exchanged, self.worth[place][:, None, :], own)
-        # Unused slots of an item act as the label that nobody gave, so they only repeat its outcome.
-        return scores, counted
+        return exchanged, self.worth[place][:, None, :]
 
     def removed(self, rows: slice, needed: NDArray[np.int64] | None) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Compute the outcomes without each answer."""
@@ -385,6 +393,58 @@ def two_way(
         (100, 5, True)
     """
     influence = influences(votes, worth, min_votes=min_votes, weight=weight, unseen=unseen)
+    low, high = bounds[0] - _EQUAL, bounds[1] + _EQUAL
+    bounded = worth.size == 0 or (float(worth.min()) >= low and float(worth.max()) <= high)
+    return two_way_of(
+        votes,
+        influence,
+        value=value,
+        alike=alike,
+        refitted=refitted,
+        exclusion=exclusion,
+        bounds=bounds,
+        bounded=bounded,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def two_way_of(
+    votes: Votes,
+    influence: Influence,
+    *,
+    value: float | None = None,
+    alike: float | None = None,
+    most: float | None = None,
+    refitted: RefittedVariance | None = None,
+    exclusion: float = 0.0,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    bounded: bool = True,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> TwoWay:
+    """Compute the interval of an estimate from its influences; see `two_way`, which has the same arguments.
+
+    Args:
+        votes: the answers.
+        influence: the influences of items and answers on the estimate.
+        value: as in `two_way`.
+        alike: as in `two_way`.
+        most: the largest effective number of items scored 0 or 1, if large deviations of single items are so rare that
+            a study may have none.
+        refitted: as in `two_way`.
+        exclusion: as in `two_way`.
+        bounds: as in `two_way`.
+        bounded: whether the scores of all items are within the bounds.
+        level: as in `two_way`.
+        resamples: as in `two_way`.
+        seed: as in `two_way`.
+
+    Raises:
+        DataError: all items belong to one cluster.
+    """
     shared, spread, freedom_cost = _annotators(votes, influence)
     rng = np.random.default_rng(seed)
     low, high = bounds
@@ -413,8 +473,9 @@ def two_way(
     total = item_variance + shared
     freedom = total**2 / (item_variance**2 / max((clusters or n) - 1, 1) + freedom_cost)
     p = min(max((estimate - low) / width, 0.0), 1.0)
-    bounded = worth.size == 0 or (float(worth.min()) >= low - _EQUAL and float(worth.max()) <= high + _EQUAL)
     effective = _items_worth(influence, p, width, n if alike is None else alike, bounded=bounded)
+    if most is not None:
+        effective = min(effective, most)
     effective /= effect * cluster_effect
     limited = limited_freedom(freedom, people)
     sums = np.bincount(votes.annotator, weights=influence.answer, minlength=votes.annotators)
@@ -502,21 +563,46 @@ def influences(
     value = float(scores[counted].mean())
     share = scored / counted.shape[0]
     item = np.where(counted, scores - value, 0.0) / share
-    middle, reach, guess, gain = np.zeros((4, len(votes)))
+    gain = np.zeros(len(votes))
+    for rows in ballots.pieces():
+        fewer, fewer_counted = ballots.removed(rows, needed)
+        gain[rows] = item[ballots.place[rows]] - np.where(fewer_counted, fewer - value, 0.0) / share
+
+    def pulls(rows: slice) -> FloatArray:
+        other, other_counted = ballots.exchanged(rows, needed)
+        return np.asarray(np.where(other_counted, other - value, 0.0) / share)
+
+    answer, guess = answer_influences(votes, ballots, item, pulls)
+    return Influence(value, scored, item, answer, ballots.place, guess, gain)
+
+
+def answer_influences(
+    votes: Votes, ballots: Ballots, item: FloatArray, pulls: Callable[[slice], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the influence of every answer, and the change of the estimate if it were a random label.
+
+    Args:
+        votes: the answers.
+        ballots: the same as a matrix.
+        item: shape (items with votes,), the influence of each item.
+        pulls: returns the influences of the items of these answers with each of `Ballots.alternatives` in its place,
+            shape (answers, labels tried).
+
+    Returns:
+        `Influence.answer` and `Influence.guess`.
+    """
+    middle, reach, guess = np.zeros((3, len(votes)))
     # The labels of these votes: votes on other items may have more.
     labels = int(np.unique(votes.label).shape[0])
     for rows in ballots.pieces():
-        other, other_counted = ballots.exchanged(rows, needed)
-        pulls = np.where(other_counted, other - value, 0.0) / share
-        guess[rows] = (pulls * ballots.chances(rows, labels)).sum(axis=1) - item[ballots.place[rows]]
-        fewer, fewer_counted = ballots.removed(rows, needed)
-        gain[rows] = item[ballots.place[rows]] - np.where(fewer_counted, fewer - value, 0.0) / share
-        most, least = pulls.max(axis=1), pulls.min(axis=1)
+        other = pulls(rows)
+        guess[rows] = (other * ballots.chances(rows, labels)).sum(axis=1) - item[ballots.place[rows]]
+        most, least = other.max(axis=1), other.min(axis=1)
         middle[rows], reach[rows] = (most + least) / 2, most - least
     answer = item[ballots.place] - middle
     if reach.any():
         answer -= reach * (answer.sum() / reach.sum())
-    return Influence(value, scored, item, answer, ballots.place, guess, gain)
+    return answer, guess
 
 
 def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, float]:

@@ -49,6 +49,9 @@ _BY_OTHER_METHODS: Final = re.compile(
 #: Under which choices a verdict of a comparison with a model holds, which a folder of that format does not have.
 _SCRUTINY: Final = ".holds"
 
+#: Parts of the record that folders of earlier versions do not have.
+_LATER: Final = frozenset({"panel"})
+
 #: What programs leave in a folder that they open.
 _IGNORED: Final = frozenset({".ipynb_checkpoints", ".DS_Store", "__pycache__"})
 
@@ -154,6 +157,8 @@ def verify(folder: str | Path) -> Verification:
     if experts is not None and again is not None:
         published = {**published, **_expert_figures({key: experts.get(key) for key in again})}
         recomputed |= _expert_figures(again)
+    later = _LATER - {name.partition(".")[0] for name in published}
+    recomputed = {name: one for name, one in recomputed.items() if name.partition(".")[0] not in later}
     figures = compare_figures(published, recomputed)
     hashed = (EXPERTS_FILE,) if experts is not None and again is None else ()
     taken = [_verdicts_taken(made)] if made.baseline.programs else []
