@@ -369,3 +369,22 @@ def test_what_prolific_cannot_do_is_said_in_one_sentence(panel, prolific: Prolif
     assert "PROLIFIC_URL must be an address with https://" in complaint("status")
     monkeypatch.setenv("PROLIFIC_URL", "http://127.0.0.1:1")
     assert "Prolific does not answer at http://127.0.0.1:1 (" in complaint("status")
+
+
+def test_hostile_text_of_the_panel_reaches_no_terminal_and_no_spreadsheet(
+    panel, prolific: Prolific, tmp_path: Path
+) -> None:
+    folder, people = panel(), tmp_path / "people.csv"
+    made = command("create", folder, "--address", "https://study.example.org", "--publish", "--yes", "--json", "-").json
+    prolific.send(made["study"], "=HYPERLINK(A1)")
+    visit = prolific.of("=HYPERLINK(A1)")
+    visit.update(status="\x1b]0;owned\x07\x1b[2JAPPROVED", study_code="@SUM(A1)\r\n")
+    followed = merilo("study", "prolific", "status", folder.path, "--out", people)
+    assert followed.status == 0
+    assert "\x1b" not in followed.out + followed.err and "\x07" not in followed.out + followed.err
+    (row,) = csv.DictReader(io.StringIO(people.read_text("utf-8")))
+    assert not any(value.startswith(("=", "@", "+", "-")) for value in row.values())
+    prolific.studies[made["study"]]["status"] = "\x1b[31mACTIVE"
+    assert "\x1b" not in merilo("study", "prolific", "status", folder.path).out
+    prolific.submissions["\x1b[2J"] = {**visit, "id": "\x1b[2J", "status": ["ACTIVE"]}
+    assert "\x1b" not in merilo("study", "prolific", "status", folder.path).err
