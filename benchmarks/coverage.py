@@ -55,6 +55,7 @@ from populations import ATTRACTED, POPULATIONS, Population
 from post_stratified_coverage import table as whole_dataset
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
+from merilo.baselines.decision_rule import decision_rule
 from merilo.baselines.estimates import Estimate, estimate_metrics
 from merilo.baselines.steps import Decided, Screened
 from merilo.datasets.declaration import Answer, Dataset, undeclared
@@ -386,10 +387,13 @@ def estimate(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -
     )
     scorer = ConsensusScorer(world.dataset, items, np.arange(votes.items), world.texts)
     by_rule = {"min_votes": settings.min_votes, "open_answers": False}
-    annotators = pl.DataFrame({"annotator": map(str, range(votes.annotators)), "skill": crowd.skill})
-    screened = Screened(annotators.with_columns(pl.lit(None).alias("control_accuracy")), pl.DataFrame(), pool)
+    annotators = pl.DataFrame(
+        {"annotator": map(str, range(votes.annotators)), "skill": crowd.skill, "control_accuracy": None}
+    )
+    screened = Screened(annotators, pl.DataFrame(), pool)
     consensus, majority = (decide(pool, resolve=resolve, **by_rule) for resolve in (settings.resolve, "none"))
-    found = estimate_metrics(scorer, screened, Decided(consensus, majority, {}, 0, {}), settings)
+    rule = decision_rule(pool, annotators, consensus, settings)
+    found = estimate_metrics(scorer, screened, Decided(consensus, majority, {}, 0, {}), rule, settings)
     return found.main[world.metric]
 
 

@@ -161,7 +161,7 @@ def of_pool(
     scores = scorer.main_scores(decided)
     if not intervals:
         return scores.get("acc"), None
-    rule = decision_rule(pool, people, settings)
+    rule = decision_rule(pool, people, decided, settings)
     return scores.get("acc"), two_ways(rule, scorer, decided, scores).get("acc")
 
 

@@ -84,7 +84,7 @@ def test_a_baseline_far_from_the_recommended_model_says_so() -> None:
             right if rng.random() >= (0.03 if person < 20 else 0.6) else "ab".replace(right, ""),
         )
         for item, right in enumerate(truth)
-        for person in rng.choice(60, 6, replace=False)
+        for person in rng.choice(60, 5, replace=False)
     ]
     table, gold = answers(rows), pl.DataFrame({"item": range(300), "gold": truth})
     made = merilo.baseline(table, gold=gold)

@@ -375,13 +375,15 @@ def test_hostile_text_of_the_panel_reaches_no_terminal_and_no_spreadsheet(
     panel, prolific: Prolific, tmp_path: Path
 ) -> None:
     folder, people = panel(), tmp_path / "people.csv"
-    made = command("create", folder, "--address", "https://study.example.org", "--publish", "--yes", "--json", "-").json
+    made = command(
+        "create", folder, "--address", "https://study.example.org", "--publish", "--yes", "--json", "-"
+    ).json
     prolific.send(made["study"], "=HYPERLINK(A1)")
     visit = prolific.of("=HYPERLINK(A1)")
     visit.update(status="\x1b]0;owned\x07\x1b[2JAPPROVED", study_code="@SUM(A1)\r\n")
     followed = merilo("study", "prolific", "status", folder.path, "--out", people)
     assert followed.status == 0
-    assert "\x1b" not in followed.out + followed.err and "\x07" not in followed.out + followed.err
+    assert not {"\x1b", "\x07"} & set(followed.out + followed.err)
     (row,) = csv.DictReader(io.StringIO(people.read_text("utf-8")))
     assert not any(value.startswith(("=", "@", "+", "-")) for value in row.values())
     prolific.studies[made["study"]]["status"] = "\x1b[31mACTIVE"

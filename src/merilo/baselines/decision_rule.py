@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
+from merilo.baselines.warnings import MANY_TIES
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart, Worth
@@ -24,6 +25,7 @@ from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
     Fit,
+    Resolution,
     auto,
     dawid_skene,
     is_open,
@@ -31,7 +33,7 @@ from merilo.people.aggregation import (
     one_coin,
     wrong_answers,
 )
-from merilo.people.decision import PoolVotes
+from merilo.people.decision import PoolVotes, decide_by
 from merilo.people.uncertainty.two_way import (
     LEAST_ANNOTATORS,
     RefittedVariance,
@@ -80,12 +82,15 @@ def by_majority_alone(settings: Settings) -> bool:
     return (settings.aggregator, settings.resolve) == ("majority", "none")
 
 
-def decision_rule(pool: PoolVotes, annotators: pl.DataFrame, settings: Settings) -> DecisionRule:
+def decision_rule(
+    pool: PoolVotes, annotators: pl.DataFrame, consensus: Consensus, settings: Settings
+) -> DecisionRule:
     """Return the rule of a baseline's settings.
 
     Args:
         pool: the votes.
         annotators: one row per annotator, see `vote_weights`.
+        consensus: the consensus by this rule.
         settings: how the consensus is reached.
     """
     if by_majority_alone(settings):
@@ -93,9 +98,8 @@ def decision_rule(pool: PoolVotes, annotators: pl.DataFrame, settings: Settings)
             pool.votes, needed=pool.needed(settings.min_votes), exclusion=exclusion_variance(pool)
         )
     weight = vote_weights(pool.votes, pool.everyone.annotators, annotators, settings)
-    return DecisionRule(
-        pool.votes, weight=weight, refits=_refits(pool, settings), exclusion=exclusion_variance(pool)
-    )
+    refits = _refits(pool, consensus, settings)
+    return DecisionRule(pool.votes, weight=weight, refits=refits, exclusion=exclusion_variance(pool))
 
 
 def exclusion_variance(pool: PoolVotes) -> float:
@@ -109,28 +113,46 @@ def exclusion_variance(pool: PoolVotes) -> float:
     return excluded * (1 - excluded) * float(given @ given) / max(float(counted.sum()), 1.0) ** 2
 
 
-def _refits(pool: PoolVotes, settings: Settings) -> IntArray | None:
-    """Fit the model again without each group of annotators; `None` without a model, or if the fits take too long."""
-    votes = pool.everyone.votes.where(pool.kept)
+def _refits(pool: PoolVotes, consensus: Consensus, settings: Settings) -> IntArray | None:
+    """Decide again without each group of annotators, with the model fitted again.
+
+    `None` if no model decides, or hardly any item, or if the fits take too long.
+    """
+    votes = pool.everyone.votes
+    group = annotator_groups(votes.where(pool.kept))
+    decided = _fitted_again(pool, consensus, settings)
+    if decided is None or group.max(initial=-1) < 1 or int(pool.kept.sum()) > MOST_REFITTED:
+        return None
+    return np.stack([decided(group[votes.annotator] != left_out) for left_out in range(int(group.max()) + 1)])
+
+
+def _fitted_again(
+    pool: PoolVotes, consensus: Consensus, settings: Settings
+) -> Callable[[NDArray[np.bool_]], IntArray] | None:
+    """Return the function from a mask of `pool.everyone` to the labels that the settings give with these answers."""
+    if settings.aggregator == "majority":
+        free_text = Resolution.MEDOID in consensus.how
+        tied, decided = consensus.decided_by(Resolution.GLAD)
+        return (
+            (lambda mask: decide_by(settings, pool.where(mask), free_text=free_text).label)
+            if tied > MANY_TIES * decided
+            else None
+        )
     fitted: Callable[..., Consensus] | None = {
         "auto": auto,
         "dawid-skene": dawid_skene,
         "one-coin": one_coin,
     }.get(settings.aggregator)
-    group = annotator_groups(votes)
-    if fitted is None or group.max(initial=-1) < 1 or len(votes) > MOST_REFITTED:
+    if fitted is None:
         return None
+    votes = pool.everyone.votes
     anchors = pool.anchors if settings.anchor_controls else None
-    opened = is_open(pool.everyone.votes, settings.open_answers)
+    opened = is_open(votes, settings.open_answers)
     # The pooled model has a tolerance of another kind, which is wide enough.
     limits = {"scale": pool.scale(settings)} if settings.aggregator == "auto" else {"tolerance": _TOLERANCE}
-    labels = [
-        fitted(
-            votes.where(group[votes.annotator] != left_out), anchors=anchors, open_answers=opened, **limits
-        ).label
-        for left_out in range(int(group.max()) + 1)
-    ]
-    return np.stack(labels)
+    return lambda mask: (
+        fitted(votes.where(pool.kept & mask), anchors=anchors, open_answers=opened, **limits).label
+    )
 
 
 def over_annotators(

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.decision_rule import DecisionRule, by_majority_alone, decision_rule, over_annotators
+from merilo.baselines.decision_rule import DecisionRule, by_majority_alone, over_annotators
 from merilo.baselines.steps import Decided, Screened
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart
@@ -128,7 +128,7 @@ class Estimates:
 
 
 def estimate_metrics(
-    scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
+    scorer: ConsensusScorer, screened: Screened, decided: Decided, rule: DecisionRule, settings: Settings
 ) -> Estimates:
     """Estimate every metric of a study with gold answers.
 
@@ -141,10 +141,11 @@ def estimate_metrics(
         scorer: scores a consensus.
         screened: the votes, and the annotators with `skill`, `control_accuracy`, `ability`, `expected_accuracy`.
         decided: the consensus by the settings, and by majority alone.
+        rule: how the consensus is decided again.
         settings: the settings of the baseline.
     """
     found = scorer.scores(decided.consensus)
-    maker = _Maker(scorer, screened, decided, settings)
+    maker = _Maker(scorer, screened, decided, rule, settings)
     other = {} if maker.by_majority else scorer.scores(decided.majority).all()
     main, extra = scorer.parts()
     groups = []
@@ -165,7 +166,12 @@ class _Maker:
     """Computes the estimates of one study, metric by metric."""
 
     def __init__(
-        self, scorer: ConsensusScorer, screened: Screened, decided: Decided, settings: Settings
+        self,
+        scorer: ConsensusScorer,
+        screened: Screened,
+        decided: Decided,
+        rule: DecisionRule,
+        settings: Settings,
     ) -> None:
         self.scorer = scorer
         self.decided, self.majority = decided.consensus, decided.majority
@@ -173,7 +179,7 @@ class _Maker:
         self.by_design = screened.pool.counted_by_design
         self.pairs = scorer.pairs(self.votes, self.decided, self.majority)
         self.by_majority = by_majority_alone(settings)
-        self.rule = decision_rule(screened.pool, screened.annotators, settings)
+        self.rule = rule
         self.majority_rule = DecisionRule(
             self.votes,
             needed=screened.pool.needed(settings.min_votes),

@@ -252,7 +252,7 @@ def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
     by_number = {int(item.id): item for item in items}
     known = clusters.for_scores(by_number) if clusters else None
     scorer = ConsensusScorer.of(by, people.pool.everyone, by_number, known, people.pool.composed)
-    rule = decision_rule(people.pool, people.annotators, people.settings)
+    rule = decision_rule(people.pool, people.annotators, people.decided.consensus, people.settings)
     over_both = two_ways(rule, scorer, people.decided.consensus, made.scores.all())
     return replace(made, two_ways=over_both, decided_by=GroupRule(scorer, rule, people.decided.consensus))
 

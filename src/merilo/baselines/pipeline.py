@@ -14,7 +14,7 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, consensus_scorer, declared, without_scorer
 from merilo.baselines.dataset_estimates import DatasetEstimates, estimate_dataset
-from merilo.baselines.decision_rule import MOST_REFITTED, by_majority_alone
+from merilo.baselines.decision_rule import MOST_REFITTED, DecisionRule, by_majority_alone, decision_rule
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
@@ -307,19 +307,33 @@ def baseline(
         screened = replace(screened, annotators=with_passed(screened.annotators, screened.pool))
     scorer = consensus_scorer(declaration, screened.pool, cleaned.gold, cleaned.clusters)
     check = check_controls(cleaned, screened, declaration, settings, skills)
+    pool = screened.pool
+    rule = (
+        decision_rule(pool, screened.annotators, decided.consensus, settings)
+        if scorer
+        else DecisionRule(pool.votes)
+    )
     estimates = Estimates(missing=without_scorer(declaration, cleaned.gold))
     if scorer:
         estimates = (
-            estimate_programs(scorer, screened.pool, declaration.metrics)
+            estimate_programs(scorer, pool, declaration.metrics)
             if programs
-            else estimate_metrics(scorer, screened, decided, settings)
+            else estimate_metrics(scorer, screened, decided, rule, settings)
         )
     table = tabulate(cleaned, screened, decided, scorer)
     diagnosis = diagnose(
-        cleaned, screened, decided, settings, table=table, scorer=scorer, skills=skills, health=check.health
+        cleaned,
+        screened,
+        decided,
+        settings,
+        table=table,
+        scorer=scorer,
+        rule=rule,
+        skills=skills,
+        health=check.health,
     )
     if scorer and not programs:
-        more = _warnings_on_auto(scorer, screened.pool, estimates, settings)
+        more = _warnings_on_auto(scorer, pool, estimates, settings)
         diagnosis = replace(diagnosis, warnings=(*diagnosis.warnings, *more))
     return Baseline(
         settings=settings,

@@ -10,7 +10,7 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, consensus_scorer, question_types
 from merilo.baselines.consensus_table import consensus_table
-from merilo.baselines.decision_rule import decision_rule, two_ways
+from merilo.baselines.decision_rule import DecisionRule, decision_rule, two_ways
 from merilo.baselines.dependence import warnings_on_dependence, warnings_on_fields
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters
@@ -287,6 +287,7 @@ def diagnose(
     *,
     table: pl.DataFrame,
     scorer: ConsensusScorer | None,
+    rule: DecisionRule,
     skills: pl.DataFrame | None,
     health: ControlHealth,
 ) -> Diagnosis:
@@ -306,7 +307,7 @@ def diagnose(
                 gold=cleaned.gold,
                 skills=skills,
             ),
-            *warnings_on_model(pool, decided.consensus, settings),
+            *warnings_on_model(pool, decided.consensus, settings, refitted=rule.refits is not None),
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
             *warnings_on_pay(paid, settings),
@@ -322,7 +323,7 @@ def diagnose(
             pool=pool,
             scorer=scorer,
             decided=decided.consensus,
-            rule=decision_rule(pool, screened.annotators, settings),
+            rule=rule,
             level=settings.level,
             order=settings.labels,
         ),
@@ -477,6 +478,6 @@ def check_controls(
     if scorer is None or found is None:
         return ControlCheck(health, None)
     others = with_quality(others, decided)
-    deciding = decision_rule(others.pool, others.annotators, settings)
+    deciding = decision_rule(others.pool, others.annotators, decided.consensus, settings)
     over_both = two_ways(deciding, scorer, decided.consensus, {found.name: found})
     return ControlCheck(health, found, over_both.get(found.name))

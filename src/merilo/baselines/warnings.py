@@ -37,8 +37,8 @@ _UNTRUSTED_EXCLUSION: Final = 1 / 2
 _UNTRUSTED_CONTROLS: Final = 1 / 4
 _FEWEST_SUSPECTS: Final = 2
 
-#: If estimated abilities decide a larger share of the items, intervals may be too short (91 % in docs/coverage.md).
-MANY_TIES: Final = 0.15
+#: If estimated abilities decide a larger share of the items, they are estimated again for intervals.
+MANY_TIES: Final = 0.1
 
 #: A model that leaves the votes on a larger share of the items gets a warning, if answers are open.
 MOST_AGAINST_VOTES: Final = 0.1
@@ -306,8 +306,17 @@ def _warnings_on_skills(
     yield BaselineWarning("unknown_skill", text)
 
 
-def warnings_on_model(pool: PoolVotes, consensus: Consensus, settings: Settings) -> Iterator[BaselineWarning]:
-    """Return the warnings about the model of annotators, if one was fitted."""
+def warnings_on_model(
+    pool: PoolVotes, consensus: Consensus, settings: Settings, *, refitted: bool
+) -> Iterator[BaselineWarning]:
+    """Return the warnings about the model of annotators, if one was fitted.
+
+    Args:
+        pool: the votes.
+        consensus: the consensus.
+        settings: how it is reached.
+        refitted: whether intervals allow for the model's own uncertainty.
+    """
     fit = consensus.fit
     if fit is None:
         return
@@ -321,9 +330,8 @@ def warnings_on_model(pool: PoolVotes, consensus: Consensus, settings: Settings)
         )
         yield BaselineWarning("not_converged", text)
     if settings.aggregator == "majority":
-        ways = consensus.resolved_by()
-        tied, decided = ways[Resolution.GLAD], sum(ways.values()) - ways[Resolution.UNRESOLVED]
-        if tied > MANY_TIES * decided:
+        tied, decided = consensus.decided_by(Resolution.GLAD)
+        if tied > MANY_TIES * decided and not refitted:
             text = Text(
                 "{n} of {items:# item|# items} ({share:.0%}) tie and are decided by abilities estimated from the "
                 "same answers: intervals may be too short, because other annotators would decide them differently "

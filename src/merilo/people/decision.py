@@ -60,6 +60,17 @@ class PoolVotes:
     in_order: Mapping[int, bool] = field(default_factory=dict)
     composed: tuple[str, ...] = ()
 
+    def where(self, mask: NDArray[np.bool_]) -> PoolVotes:
+        """Return the pool with some of its answers; `mask` has shape (n,)."""
+        return replace(
+            self,
+            everyone=replace(self.everyone, votes=self.everyone.votes.where(mask)),
+            tests=self.tests[mask],
+            counted=self.counted[mask],
+            kept=self.kept[mask],
+            by_design=None if self.by_design is None else self.by_design[mask],
+        )
+
     @property
     def labels(self) -> list[str]:
         """The texts of all labels by code, those of `composed` too."""

@@ -151,6 +151,11 @@ class Consensus:
         counts = np.bincount(self.how, minlength=len(Resolution))
         return {way: int(counts[way]) for way in Resolution}
 
+    def decided_by(self, way: Resolution) -> tuple[int, int]:
+        """Return how many items were decided in this way, and how many were decided at all."""
+        ways = self.resolved_by()
+        return ways[way], sum(ways.values()) - ways[Resolution.UNRESOLVED]
+
 
 def lost_labels(fit: Fit, votes: Votes) -> list[int]:
     """Find the labels that a model gives to hardly any item although they have at least 5 % of the votes.
