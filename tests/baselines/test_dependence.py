@@ -101,17 +101,17 @@ def test_abilities_that_break_many_ties_are_estimated_again_or_warned_of(
     crowds = {one.name: one for one in bad_crowds.CROWDS}
 
     def warned(name: str) -> tuple[int, float]:
-        """How many of eight studies are warned, and the mean error over annotators."""
+        """How many of four studies are warned, and the mean error over annotators."""
         rng = np.random.default_rng(1)
-        made = [bad_crowds.computed(*bad_crowds.study(crowds[name], rng), crowds[name]) for _ in range(8)]
+        made = [bad_crowds.computed(*bad_crowds.study(crowds[name], rng), crowds[name]) for _ in range(4)]
         codes = ["many_ties" in {one.code for one in baseline.warnings} for baseline in made]
         return sum(codes), fmean(one.estimates.main["acc"].two_way.annotator_error for one in made)
 
     again, error = warned("ordered, 3 answers")
-    assert again == warned("good")[0] == warned("ordered, 3 answers, auto")[0] == 0
+    assert again == 0
     monkeypatch.setattr("merilo.baselines.decision_rule.MOST_REFITTED", 0)
     named, without = warned("ordered, 3 answers")
-    assert named >= 7
+    assert named == 4
     assert error > 1.15 * without
     assert warned("ordered, 3 answers, auto")[0] == 0
 
