@@ -9,6 +9,12 @@ import pytest
 from tests.support.benchmark_shapes import SHAPES, write
 from tests.support.command import Outcome, merilo
 
+from merilo.datasets.custom import read_declaration
+from merilo.datasets.own_items import read_splits
+from merilo.models.answer_extraction import extract
+from merilo.models.asking import ModelReply
+from merilo.models.prompter import Prompter
+from merilo.settings import RunSettings
 from merilo.studies.creation import create_studies
 from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_tasks import study_tasks
@@ -84,6 +90,83 @@ def test_people_choose_among_the_options_that_an_item_has(tmp_path: Path) -> Non
     tasks = study_tasks(created.folder).tests
     assert {(len(one.labels), len(one.options)) for one in tasks} == {(3, 3), (4, 4)}
     assert created.folder.plan.languages == ("en",)
+    instruction = (tmp_path / "study" / "instruction.en.md").read_text("utf-8")
+    assert (
+        "Choose one of the answers that the task lists, from these: **A**, **B**, **C**, **D**."
+        in instruction
+    )
+
+
+#: Items of two, three and four options, and solved ones.
+OPTIONS = ["red", "green", "blue", "black"]
+ASKED = [
+    {"qid": f"q{n}", "question": f"Which colour is number {n}?", "options": OPTIONS[:n], "correct": "B"}
+    for n in (4, 3, 2)
+]
+SOLVED = [{**row, "qid": f"s{row['qid']}", "question": f"{row['question']} Really?"} for row in ASKED]
+
+
+@pytest.fixture
+def colours(tmp_path: Path) -> tuple[Any, Any, Path]:
+    """A dataset whose items have unlike numbers of options: its declaration, its splits, the declaration's file."""
+    for name, rows in (("colours", ASKED), ("solved", SOLVED)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    yaml = tmp_path / "colours.yaml"
+    done("datasets", "new", tmp_path / "colours.jsonl", "--shots", tmp_path / "solved.jsonl", "--out", yaml)
+    dataset = read_declaration(yaml)
+    return dataset, read_splits(tmp_path / "colours.jsonl", dataset), yaml
+
+
+@pytest.mark.parametrize("shots", [0, 1, 3])
+def test_a_model_is_offered_only_the_options_that_an_item_has(
+    colours: tuple[Any, Any, Path], shots: int
+) -> None:
+    declared, splits, _ = colours
+    settings = RunSettings(shots=shots, structured=True, mode="generate")
+    for chat in (False, True):
+        likely = Prompter(declared, splits["shots"].items, RunSettings(shots=shots), chat=chat)
+        generated = Prompter(declared, splits["shots"].items, settings, chat=chat)
+        for item, count in zip(splits["test"].items, (4, 3, 2), strict=True):
+            labels = ["A", "B", "C", "D"][:count]
+            request = likely.request(item)
+            question = request.prompt.split("\n\nWhich colour")[-1]
+            assert re.findall(r"^([A-D])\. ", question, re.MULTILINE) == labels
+            # The last instruction before the answer names these labels and no other ones.
+            named = re.findall(r"Answer with one letter, (.*)\.", request.prompt)[-1]
+            assert re.findall("[A-D]", named) == labels
+            if not chat:
+                assert [choice.strip() for choice in request.choices] == labels
+            schema = json.loads(generated.request(item).schema)
+            assert schema["properties"]["answer"]["enum"] == labels
+
+
+def test_a_label_that_an_item_does_not_offer_is_no_answer_to_it(colours: tuple[Any, Any, Path]) -> None:
+    declared, splits, _ = colours
+    four, three, _ = splits["test"].items
+    request = Prompter(declared, splits["shots"].items, RunSettings(), chat=True).request
+    texts = ("D", "The answer is D.", "B")
+    read = [
+        [extract(declared, one, request(one), ModelReply(text=text)).answer for text in texts]
+        for one in (four, three)
+    ]
+    assert read == [["D", "D", "B"], [None, None, "B"]]
+    likely = Prompter(declared, splits["shots"].items, RunSettings(), chat=False).request(three)
+    assert extract(declared, three, likely, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0))).answer == "B"
+    # Runs of earlier versions asked for the likelihood of every label.
+    assert extract(declared, three, likely, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0, -4.0))).answer == "B"
+
+
+def test_the_built_in_respondents_choose_among_the_options_of_an_item(
+    colours: tuple[Any, Any, Path], tmp_path: Path
+) -> None:
+    for name in ("random", "most-frequent", "longest"):
+        for mode in ("generate", "loglikelihood"):
+            run = tmp_path / f"{name}-{mode}"
+            done("run", "--model", name, "--mode", mode, "--shots", 0, "--datasets", colours[2], "--out", run)
+            rows = [json.loads(line) for line in (run / "colours.jsonl").read_text("utf-8").splitlines()]
+            for row, count in zip(rows, (4, 3, 2), strict=True):
+                assert row["answer"] in {*"ABCD"[:count]}
+                assert row["outcome"] == "answered"
 
 
 def test_pictures_of_a_file_elsewhere_are_found_by_every_command(

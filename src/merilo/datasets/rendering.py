@@ -323,6 +323,25 @@ def option_fields(declared: Dataset) -> Mapping[str, str]:
     return MappingProxyType({})
 
 
+def offered_labels(item: Item, declared: Dataset) -> tuple[str, ...]:
+    """Return the labels that an item offers: items with fewer options than others lack the last ones.
+
+    Example:
+        >>> from merilo.datasets import Answer, Dataset
+        >>> fields = ("option_a", "option_b", "option_c")
+        >>> declared = Dataset("x", "x", Answer("choice", ("A", "B", "C")), ("acc",), fields, hidden=("option_c",))
+        >>> offered_labels(Item(1, "", {"option_a": "yes", "option_b": "no"}), declared)
+        ('A', 'B')
+    """
+    labels = declared.answer.labels
+    if not isinstance(item.inputs, Mapping):
+        return labels
+    fields = option_fields(declared)
+    offered = tuple(label for label in labels if label not in fields or fields[label] in item.inputs)
+    # The items of some pools have none of the dataset's fields.
+    return offered if len(offered) > 1 else labels
+
+
 def in_english(declared: Dataset, items: Sequence[Item]) -> bool:
     """Return whether a dataset of one's own has no Cyrillic letter in the templates of some items."""
     return declared.name not in CATALOGUE and not any(
@@ -337,9 +356,10 @@ def _listed_fields(item: Item, declared: Dataset) -> str:
     if not declared.fields:
         return f"{{{declared.placeholder}}}\n{answer}"
     lines = []
+    offered = {*item.inputs} & {*labels} if isinstance(item.inputs, Mapping) else set()
     for name in declared.fields:
         shown = f"<{name}>" if name in declared.media else f"{{{name}}}"
-        if name not in declared.hidden:
+        if name not in declared.hidden or name in offered:
             lines.append(f"{labels[name]}. {shown}" if name in labels else shown)
     return "\n".join([*lines, answer])
 

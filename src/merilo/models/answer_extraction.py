@@ -9,7 +9,7 @@ from math import isnan
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import option_fields
+from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.items import Item
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.scoring import RATED
@@ -155,7 +155,7 @@ def extract(declared: Dataset, item: Item, request: Request, reply: ModelReply) 
     if (outcome := _REPORTED.get(reply.finish)) is not None:
         return ExtractedAnswer(None, outcome, "reported by the backend", _reported_text(reply))
     if request.mode == "loglikelihood":
-        return _most_likely(declared, reply)
+        return _most_likely(declared, item, reply)
     said: object = reply.text
     if not isinstance(said, str):
         return ExtractedAnswer(None, "unreadable", "the answer is not a text", shortened(repr(said)))
@@ -189,9 +189,16 @@ def _is_free(declared: Dataset, item: Item) -> bool:
     return "grade_norm" not in declared.metrics or item.meta.get("type") == "text"
 
 
-def _most_likely(declared: Dataset, reply: ModelReply) -> ExtractedAnswer:
+def _compared(declared: Dataset, item: Item, values: Sequence[float]) -> tuple[str, ...]:
+    """Return the labels whose log-likelihoods these are: those that the item offers, or all of the dataset."""
+    offered = offered_labels(item, declared)
+    return offered if len(offered) == len(values) else declared.answer.labels
+
+
+def _most_likely(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
     """Return the label of the most likely continuation; equal or missing log-likelihoods decide nothing."""
-    labels, values = declared.answer.labels, reply.loglikelihoods
+    values = reply.loglikelihoods
+    labels = _compared(declared, item, values)
     shown = ", ".join(f"{value:.4f}" for value in values)
     if len(values) != len(labels) or any(map(isnan, values)):
         return ExtractedAnswer(None, "unreadable", "log-likelihoods are missing", shown)
@@ -271,7 +278,7 @@ def _reader(declared: Dataset, item: Item) -> AnswerReader:
     options = tuple((label, text) for label, text in texts.items() if isinstance(text, str))
     named = set(fields.values())
     question = " ".join(text for name, text in inputs.items() if isinstance(text, str) and name not in named)
-    return reader_of(declared.name, declared.answer.labels, options, question)
+    return reader_of(declared.name, offered_labels(item, declared), options, question)
 
 
 def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:
@@ -297,8 +304,9 @@ def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: M
         return extract(declared, item, request, reply)
     labels, values = declared.answer.labels, reply.loglikelihoods
     if request.mode == "loglikelihood":
+        labels = _compared(declared, item, values)
         if len(values) != len(labels) or any(map(isnan, values)):
-            return _most_likely(declared, reply)
+            return _most_likely(declared, item, reply)
         label = labels[values.index(max(values))]
         return ExtractedAnswer(_for_criteria(declared, label), "answered", "greatest log-likelihood")
     if not labels:

@@ -22,7 +22,7 @@ from random import Random
 from typing import Final, Literal
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import option_fields
+from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.metrics.scoring import has_gold
@@ -59,10 +59,10 @@ class RespondentMaterial:
         return {str(item.id): item for item in self.items}
 
     @cached_property
-    def frequent(self) -> Mapping[str, str]:
-        """The most frequent gold answer for each value of the field that shots share.
+    def golds(self) -> Mapping[str, Counter[str]]:
+        """How often each gold answer occurs, for each value of the field that shots share.
 
-        Under the empty text stands that over all items.
+        Under the empty text stand the counts over all items.
         """
         solved = [item for item in self.shots if has_gold(item)] or [
             item for item in self.items if has_gold(item)
@@ -77,18 +77,20 @@ class RespondentMaterial:
             answer = _gold(item, self.declared)
             for value in {"", self._shared(item)}:
                 counts.setdefault(value, Counter())[answer] += 1
-        # Of equally frequent answers, the first in alphabetical order.
-        return {
-            value: min(found, key=lambda answer: (-found[answer], answer)) for value, found in counts.items()
-        }
+        return counts
 
     def _shared(self, item: Item) -> str:
         field = self.declared.shots.same
         return "" if field is None else str(item.meta.get(field, ""))
 
     def most_frequent(self, item: Item) -> str:
-        """Return the most frequent gold answer for an item."""
-        return self.frequent.get(self._shared(item), self.frequent[""])
+        """Return the most frequent gold answer for an item, of those that it offers."""
+        found = self.golds.get(self._shared(item), self.golds[""])
+        given: Sequence[str] = [*found]
+        if self.declared.answer.kind == "choice":
+            given = offered_labels(item, self.declared)
+        # Of equally frequent answers, the first in alphabetical order.
+        return min(given, key=lambda answer: (-found[answer], answer))
 
 
 class BuiltinRespondent:
@@ -155,7 +157,8 @@ class BuiltinRespondent:
         if request.mode == "generate":
             return ModelReply(text=text, model=self.model)
         label = _label(text, material.declared)
-        values = tuple(0.0 if known == label else _UNLIKELY for known in material.declared.answer.labels)
+        offered = offered_labels(item, material.declared)
+        values = tuple(0.0 if known == label else _UNLIKELY for known in offered)
         return ModelReply(loglikelihoods=values, model=self.model)
 
     def _answer(self, material: RespondentMaterial, item: Item, chance: Random) -> str:
@@ -200,7 +203,7 @@ def _random_text(material: RespondentMaterial, item: Item, chance: Random) -> st
     """Return a label, an integer between those of the shots, options of the exam, or a word of the item."""
     declared = material.declared
     if declared.answer.labels:
-        return chance.choice(declared.answer.labels)
+        return chance.choice(offered_labels(item, declared))
     if declared.answer.kind == "integer":
         known = [int(shown_gold(shot, declared)) for shot in material.shots if has_gold(shot)] or [0, 9]
         return str(chance.randint(min(known), max(known)))

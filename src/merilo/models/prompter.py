@@ -24,6 +24,7 @@ from merilo.datasets.rendering import (
     Media,
     bare_parts,
     harness_prompts,
+    offered_labels,
     parts,
     shown_value,
     template,
@@ -392,22 +393,26 @@ TARGET_DELIMITER: Final = " "
 SHOT_DELIMITER: Final = "\n\n"
 
 
-def answer_schema(declared: Dataset) -> str:
+def answer_schema(declared: Dataset, labels: Sequence[str]) -> str:
     """Return the JSON schema of an answer, as text: an object with the answer or the label of each criterion.
 
     A program has none.
 
+    Args:
+        declared: the dataset.
+        labels: the labels that the item offers.
+
     Example:
         >>> from merilo.datasets import dataset
-        >>> json.loads(answer_schema(dataset("parus")))["properties"]
+        >>> json.loads(answer_schema(dataset("parus"), ("1", "2")))["properties"]
         {'answer': {'type': 'string', 'enum': ['1', '2']}}
     """
     form = declared.answer
     if form.kind == "program":
         return ""
     value: Json = {"type": "integer"} if form.kind == "integer" else {"type": "string"}
-    if form.labels:
-        value = {"type": "string", "enum": [*form.labels]}
+    if labels:
+        value = {"type": "string", "enum": [*labels]}
     properties = dict.fromkeys(form.criteria or ("answer",), value)
     schema = {"type": "object", "properties": properties, "required": [*properties]}
     return json.dumps({**schema, "additionalProperties": False}, ensure_ascii=False)
@@ -496,13 +501,15 @@ class Prompter:
             sample=sample,
             messages=self._messages(solved, question),
             prompt=_text(_joined(((settings.system or "",), *_blocks(solved), question))),
-            choices=() if generated else tuple(TARGET_DELIMITER + label for label in declared.answer.labels),
+            choices=()
+            if generated
+            else tuple(TARGET_DELIMITER + label for label in offered_labels(item, declared)),
             stop=asked.stop if generated else (),
             max_tokens=asked.max_tokens if generated else None,
             temperature=asked.temperature if generated else 0.0,
             top_p=settings.top_p if generated else None,
             seed=asked.seed_of(sample) if generated else None,
-            schema=answer_schema(declared) if settings.structured else "",
+            schema=answer_schema(declared, offered_labels(item, declared)) if settings.structured else "",
         )
 
     def blind(self, item: Item) -> str | None:
@@ -534,11 +541,14 @@ class Prompter:
                 return [], self._question(item, context=_text(_joined(_blocks(solved))))
             return solved, self._question(item)
         gold = shown_gold if self._harness is None else whole_gold
+        shots = self._deck.choose(item)
         solved = [
             (self._bare(shot) if number else self._question(shot), gold(shot, self.declared))
-            for number, shot in enumerate(self._deck.choose(item))
+            for number, shot in enumerate(shots)
         ]
-        return solved, self._bare(item) if self.shot_count else self._question(item)
+        # The instruction of the first shot names its labels, which must be those of the item.
+        labels = {offered_labels(one, self.declared) for one in (item, *shots[:1])}
+        return solved, self._bare(item) if self.shot_count and len(labels) == 1 else self._question(item)
 
     def _turn(self, item: Item, answer: Json) -> tuple[Parts, str]:
         """Return the question and the answer of an earlier turn; people saw it with its instruction."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from merilo.atomic_write import write_text
 from merilo.datasets.declaration import Dataset
+from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import argument
 from merilo.items import Item
 from merilo.models.answer_extraction import EXTRACTORS, OUTCOMES, ExtractedAnswer, ExtractionOutcome
@@ -248,7 +249,7 @@ def reply_to(
     declared: Dataset, item: Item, sample: int, reply: ModelReply, manner: Manner = "merilo"
 ) -> ExtractedAnswer:
     """Find the answer in a reply of the log; the request's text is not needed for it."""
-    choices = declared.answer.labels if reply.loglikelihoods else ()
+    choices = offered_labels(item, declared) if reply.loglikelihoods else ()
     request = Request(declared.name, item.id, sample, (), "", choices=choices)
     return EXTRACTORS[manner](declared, item, request, reply)
 
@@ -292,7 +293,9 @@ def _extractions(
 
 
 def _means_the_same(declared: Dataset, text: str) -> bool:
-    """Check whether a reply means the same for every item: a label or a number and nothing else."""
+    """Check whether a reply means the same for every item: a label that all offer, or a number, and nothing else."""
+    if declared.answer.kind == "choice" and {*declared.hidden} & {*option_fields(declared).values()}:
+        return False
     if declared.answer.kind == "integer":
         return text.strip().lstrip("-").isdigit()
     return text.strip(" .*()\n") in declared.answer.labels

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import group, prompts, template
+from merilo.datasets.rendering import group, option_fields, prompts, template
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
@@ -285,6 +285,8 @@ def _form(declared: Dataset, known: TaskDescription | None) -> Text:
         )
     if answer.kind == "choice" or (answer.kind == "criteria" and answer.labels != ("0", "1")):
         labels = ", ".join(f"**{label}**" for label in answer.labels)
+        if {*declared.hidden} & {*option_fields(declared).values()}:
+            return Text("Choose one of the answers that the task lists, from these: {labels}.", labels=labels)
         return Text("Choose one of these answers: {labels}.", labels=labels)
     return {
         "integer": Text(

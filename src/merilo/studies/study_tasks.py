@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Final, Literal, TypeAlias, cast
 
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import Media, option_fields, parts, shown_value, template
+from merilo.datasets.rendering import Media, offered_labels, option_fields, parts, shown_value, template
 from merilo.errors import DataError
 from merilo.items import Item, ItemId, entry_of
 from merilo.people.question_sampling import value_of
@@ -217,7 +217,7 @@ def tasks_of(
             prompt=shown.prompt,
             media=tuple(dict.fromkeys(media)),
             form=form,
-            labels=labels_of(item, declared),
+            labels=offered_labels(item, declared),
             options=options,
             listed=listed,
             known=None if kind == "test" else known_answer_of(item, kind),
@@ -257,15 +257,6 @@ _END: Final = r"([;,.]?)[ \t]*$"
 _ANGLES: Final = re.compile(r"<\w+>")
 
 
-def labels_of(item: Item, declared: Dataset) -> tuple[str, ...]:
-    """Return the labels that an item has; items with fewer options than others lack the last ones."""
-    fields = option_fields(declared)
-    lacking = {
-        label for label, name in fields.items() if isinstance(item.inputs, dict) and name not in item.inputs
-    }
-    return tuple(label for label in declared.answer.labels if label not in lacking)
-
-
 def listed_options(
     item: Item, declared: Dataset, form: AnswerForm, prompt: str
 ) -> tuple[tuple[Option, ...], str]:
@@ -299,7 +290,7 @@ def listed_options(
             if len(found) > 1 and all(one and one[1] == str(at) for at, one in enumerate(found, start=1)):
                 options, listed = tuple(Option(one[1], one[2].strip()) for one in found if one), text
     elif form == "labels":
-        labels, by_label = labels_of(item, declared), option_fields(declared)
+        labels, by_label = offered_labels(item, declared), option_fields(declared)
         fields = tuple(by_label[label] for label in labels if by_label)
         texts = tuple(shown_value(cast("Json", inputs.get(name))) for name in fields)
         if pieces := _pieces(template(item, declared), labels, fields):

@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, holds_replies, read_answer_records
 from merilo.datasets.declaration import Dataset
-from merilo.datasets.rendering import bare_parts, harness_prompts, option_fields, render
+from merilo.datasets.rendering import bare_parts, harness_prompts, offered_labels, option_fields, render
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
 from merilo.models.answer_extraction import ExtractedAnswer, extract
@@ -305,7 +305,7 @@ def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
     answer by letters, a choice stands for the label whose option has the same text, or else for the label in
     the same position, which `ForeignChoices` checks.
     """
-    labels = declared.answer.labels
+    labels = offered_labels(item, declared)
     if row.reply.loglikelihoods:
         places = _places(row.choices, declared, item)
         if not places:
@@ -327,20 +327,31 @@ def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
 
 def _places(choices: Sequence[str], declared: Dataset, item: Item) -> list[int]:
     """Return the place of each label's choice among the choices; empty if choices and labels do not correspond."""
-    if len(choices) != len(declared.answer.labels):
+    if len(choices) != len(offered_labels(item, declared)):
         return []
-    return _places_by_text(choices, declared, item) or [*range(len(choices))]
+    by_text = _places_by_text(choices, declared, item)
+    # Only an item with all options tells whether other choices stand for the labels in their order.
+    whole = len(choices) == len(declared.answer.labels)
+    return by_text or ([*range(len(choices))] if whole or _is_series(choices) else [])
 
 
 def _places_by_text(choices: Sequence[str], declared: Dataset, item: Item) -> list[int]:
     """Return the same if the choices are the labels or the texts of the item's options; else nothing."""
-    texts, labels = [squeezed(choice) for choice in choices], declared.answer.labels
+    texts, labels = [squeezed(choice) for choice in choices], offered_labels(item, declared)
     inputs = item.inputs if isinstance(item.inputs, Mapping) else {}
-    options = [squeezed(str(inputs.get(field, ""))) for field in option_fields(declared).values()]
+    fields = option_fields(declared)
+    options = [squeezed(str(inputs.get(fields[label], ""))) for label in labels if label in fields]
     for known in ([squeezed(label) for label in labels], options):
         if len(set(texts)) == len(texts) and set(texts) == set(known) and len(known) == len(texts):
             return [texts.index(one) for one in known]
     return []
+
+
+def _is_series(choices: Sequence[str]) -> bool:
+    """Check whether choices are letters or numbers in their order."""
+    return any(
+        [squeezed(one).strip("().") for one in choices] == [*known[: len(choices)]] for known in _SERIES
+    )
 
 
 @dataclass
@@ -365,7 +376,7 @@ class ForeignChoices:
 
     def add(self, row: LogRow, item: Item, rule: str, position: int) -> None:
         """Check the choices of a row whose answer is the record in a position."""
-        labels, gold = self.declared.answer.labels, item.outputs
+        labels, gold = offered_labels(item, self.declared), item.outputs
         choices = row.choices if row.reply.loglikelihoods else tuple(text for _, text in row.letters)
         if len(choices) != len(labels) or not (row.reply.loglikelihoods or rule == _BY_LETTER):
             return
@@ -374,6 +385,8 @@ class ForeignChoices:
             if right is not None:
                 self.known[labels[places.index(right)] == gold] += 1
             return
+        if len(labels) < len(self.declared.answer.labels):
+            return  # a series, in its order
         self.seen = self.seen or choices
         self.rows.append(position)
         if right is not None:
@@ -387,10 +400,7 @@ class ForeignChoices:
         """
         labels = [*self.declared.answer.labels]
         if not self.pairs:
-            if any(
-                [squeezed(one).strip("().") for one in self.seen] == [*known[: len(labels)]]
-                for known in _SERIES
-            ):
+            if _is_series(self.seen):
                 return labels
             raise self._refused("neither right answers of the log nor gold answers of the items tell")
         best: dict[int, str] = {}
