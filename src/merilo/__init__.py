@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from merilo.baselines.audit import audit as audit
     from merilo.baselines.expert_baseline import expert_baseline as expert_baseline
+    from merilo.boards.board import leaderboard as leaderboard
     from merilo.datasets import dataset as dataset
     from merilo.errors import BackendError as BackendError
     from merilo.errors import DataError as DataError
@@ -65,6 +66,7 @@ _HOMES = {
     "merilo.reports.ability_scale": ("item_response",),
     "merilo.reports.horizon": ("horizon",),
     "merilo.runs.model_run": ("run",),
+    "merilo.boards.board": ("leaderboard",),
     "merilo.people.power": ("power",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),

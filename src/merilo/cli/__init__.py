@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "merilo.cli.judge",
         "test a model that judges texts in place of people, and correct its scores",
     ),
+    "leaderboard": ("merilo.cli.leaderboard", "write a site that ranks people and models"),
     "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
     "horizon": ("merilo.cli.horizon", "estimate how long the tasks take people of which a model solves half"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),

@@ -1,0 +1,273 @@
+"""Ranks of many respondents on the same items: all pairs at once, and for each respondent the range of its rank.
+
+Each pair is tested by the statistic of two models in `crossed_difference`, computed for all pairs by products of
+matrices: a hundred models on twenty datasets are about a hundred thousand pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, NamedTuple
+
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from merilo.statistics import FloatArray
+from merilo.statistics.crossed_difference import FLOOR, MOST_WIDENED, SYMMETRIC
+from merilo.statistics.intervals import RARE_ITEMS, assumed_cluster_effect
+from merilo.statistics.paired_tests import SAME, holm
+
+#: The simultaneous error rate of all ranges of one table.
+ALPHA: Final = 0.05
+
+#: The design effect of items that are all of one cluster, which tell no difference.
+_UNKNOWN: Final = 1e200
+
+
+@dataclass(frozen=True, slots=True)
+class AllPairs:
+    """The differences of every two of m respondents.
+
+    Attributes:
+        value: shape (m, m), the score of the row's respondent less that of the column's on their common items; NaN
+            without a common item.
+        variance: shape (m, m), the variance of the difference over items.
+        freedom: shape (m, m), its degrees of freedom.
+        p: shape (m, m), the two-sided p-value of no difference; 1 without a common item.
+    """
+
+    value: FloatArray
+    variance: FloatArray
+    freedom: FloatArray
+    p: FloatArray
+
+
+class RankRange(NamedTuple):
+    """The smallest and the largest rank that a respondent may have, 1 is the best."""
+
+    best: int
+    worst: int
+
+
+def all_pairs(scores: FloatArray, clusters: NDArray[np.integer] | None = None) -> AllPairs:
+    """Compare every two respondents by their scores on the items that both answered.
+
+    The p-values are those of `crossed_difference(first, second, NO_ANNOTATORS, clusters=clusters)`: McNemar's
+    asymptotic test for scores of 0 and 1, otherwise Student's test, with the design effect of clusters.
+
+    Args:
+        scores: shape (m, n), the contribution of each of n items to the score of m respondents; NaN for an item
+            without an answer. For a metric that is not a mean over items, the contributions are its influences.
+        clusters: shape (n,), codes of the clusters of items; by default, items are independent.
+
+    Example:
+        >>> pairs = all_pairs(np.array([[1.0, 1, 1, 0, 1, 1, 1, 1], [0.0, 0, 0, 0, 0, 0, 1, 1]]))
+        >>> float(pairs.value[0, 1]), round(float(pairs.p[0, 1]), 4)
+        (0.625, 0.0253)
+    """
+    size = scores.shape[0]
+    answered = ~np.isnan(scores)
+    found = AllPairs(
+        np.full((size, size), np.nan), np.ones((size, size)), np.ones((size, size)), np.ones((size, size))
+    )
+    if not size:
+        return found
+    if answered.all():
+        groups, of_row = answered[:1], np.zeros(size, dtype=np.int64)
+    else:
+        groups, of_row = np.unique(answered, axis=0, return_inverse=True)
+        of_row = of_row.ravel()
+    for first in range(groups.shape[0]):
+        for second in range(first, groups.shape[0]):
+            items = np.flatnonzero(groups[first] & groups[second])
+            if not items.size:
+                continue
+            rows = np.flatnonzero((of_row == first) | (of_row == second))
+            block = _complete_pairs(
+                scores[np.ix_(rows, items)], None if clusters is None else clusters[items]
+            )
+            cross = (of_row[rows][:, None] == first) & (of_row[rows][None, :] == second)
+            cross |= cross.T
+            target = np.ix_(rows, rows)
+            for name in AllPairs.__slots__:
+                whole, part = getattr(found, name), getattr(block, name)
+                whole[target] = np.where(cross, part, whole[target])
+    np.fill_diagonal(found.value, 0.0)
+    np.fill_diagonal(found.p, 1.0)
+    return found
+
+
+def mean_of_pairs(parts: Sequence[AllPairs]) -> AllPairs:
+    """Compare respondents by the mean of their scores on several datasets with items of their own.
+
+    Args:
+        parts: the comparison on each dataset, all of the same respondents; at least one.
+
+    References:
+        F. Satterthwaite (1946), An approximate distribution of estimates of variance components. Biometrics 2, 110-114
+        (degrees of freedom of a sum of variances).
+    """
+    value = np.mean([one.value for one in parts], axis=0)
+    variances = np.array([one.variance for one in parts]) / len(parts) ** 2
+    freedoms = np.array([one.freedom for one in parts])
+    variance = variances.sum(axis=0)
+    doubt = (variances**2 / freedoms).sum(axis=0)
+    freedom = np.maximum(variance**2 / np.where(doubt > 0, doubt, np.inf), 1.0)
+    freedom = np.where(doubt > 0, freedom, np.inf)
+    p = _two_sided(value / np.sqrt(variance), freedom)
+    np.fill_diagonal(p, 1.0)
+    return AllPairs(value, variance, freedom, np.where(np.isnan(p), 1.0, p))
+
+
+def rank_ranges(pairs: AllPairs, alpha: float = ALPHA) -> list[RankRange]:
+    """Compute the range of every respondent's rank from the significant differences.
+
+    The p-values of all pairs are corrected by Holm's method. A respondent's best rank is 1 plus the number of those who
+    score significantly higher, its worst rank is the number of respondents less those who score significantly lower.
+    If no pair is told the wrong way round, every true rank is inside its range, so that all ranges together hold with
+    probability 1 - `alpha` or more.
+
+    Args:
+        pairs: the comparison of every two respondents.
+        alpha: the probability that any of the ranges misses the respondent's rank.
+
+    Returns:
+        The range of each respondent, in the order of the rows.
+
+    References:
+        M. Klein, T. Wright, J. Wieczorek (2020), A joint confidence region for an overall ranking of populations.
+        J. Royal Statistical Society C 69, 589-606 (ranges of ranks that hold together).
+
+    Example:
+        >>> scores = np.array([[1.0] * 60, [1.0] * 58 + [0.0] * 2, [0.0] * 60])
+        >>> [tuple(one) for one in rank_ranges(all_pairs(scores))]
+        [(1, 2), (1, 2), (3, 3)]
+    """
+    size = pairs.value.shape[0]
+    above = told_apart(pairs, alpha)
+    better, worse = above.sum(axis=0), above.sum(axis=1)
+    return [RankRange(1 + int(better[one]), size - int(worse[one])) for one in range(size)]
+
+
+def told_apart(pairs: AllPairs, alpha: float = ALPHA) -> NDArray[np.bool_]:
+    """Return for each pair whether the row's respondent scores significantly higher than the column's, shape (m, m)."""
+    size = pairs.value.shape[0]
+    upper = np.triu_indices(size, 1)
+    corrected = np.ones((size, size))
+    corrected[upper] = holm(pairs.p[upper].tolist())
+    corrected = np.minimum(corrected, corrected.T)
+    return np.asarray((corrected <= alpha) & (np.nan_to_num(pairs.value) > 0))
+
+
+def _complete_pairs(scores: FloatArray, clusters: NDArray[np.integer] | None) -> AllPairs:
+    """Compare every two of m respondents who all answered the same n items."""
+    size, n = scores.shape
+    means = scores.mean(axis=1)
+    value = np.subtract.outer(means, means)
+    value[np.abs(value) < SAME] = 0.0
+    centred = scores - means[:, None]
+    powers = centred @ centred.T
+    own = np.diag(powers)
+    squares = np.maximum(own[:, None] + own[None, :] - 2 * powers, 0.0)
+    squares[squares < SAME] = 0.0
+    effect, units = _cluster_effects(centred, squares, clusters)
+    alone = squares / (n - 1) / n if n > 1 else np.ones((size, size))
+    variance = np.maximum(alone * effect, (FLOOR / n) ** 2 * effect)
+    binary = np.isin(scores, (0.0, 1.0)).all(axis=1)
+    both = np.logical_and.outer(binary, binary)
+    of_items = np.full((size, size), float(max(units - 1, 1)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = squares + n * value**2
+        rights = np.where(apart > 0, n * value / np.sqrt(np.where(apart > 0, apart, 1.0)), 0.0)
+        students = _without_skewness(value / np.sqrt(variance), _skewness(centred, variance, n))
+        statistic = np.where(both, rights / np.sqrt(effect), students)
+    freedom = np.where(both, np.inf if units == n else of_items, of_items)
+    return AllPairs(value, variance, of_items, _two_sided(statistic, freedom))
+
+
+def _cluster_effects(
+    centred: FloatArray, squares: FloatArray, clusters: NDArray[np.integer] | None
+) -> tuple[FloatArray, int]:
+    """Return `intervals.cluster_design_effect` of the differences of every pair, and the number of clusters."""
+    n = centred.shape[1]
+    effects = np.ones_like(squares)
+    if clusters is None:
+        return effects, n
+    _, codes = np.unique(clusters, return_inverse=True)
+    groups = int(codes.max()) + 1
+    if groups == n:
+        return effects, n
+    if groups == 1:
+        return np.full_like(squares, _UNKNOWN), 1
+    sums = np.zeros((centred.shape[0], groups))
+    np.add.at(sums.T, codes, centred.T)
+    products = sums @ sums.T
+    own = np.diag(products)
+    between = np.maximum(own[:, None] + own[None, :] - 2 * products, 0.0)
+    assumed = assumed_cluster_effect(codes)
+    safe = np.where(squares > 0, squares, 1.0)
+    observed = between / safe * (groups / (groups - 1)) * ((n - 1) / n)
+    weight = squares**2 / (squares**2 + RARE_ITEMS**2)
+    return weight * np.maximum(observed, 1.0) + (1 - weight) * assumed, groups
+
+
+def _skewness(centred: FloatArray, variance: FloatArray, n: int) -> FloatArray:
+    """Return the third cumulant of each pair's mean difference, divided by the third power of its standard error."""
+    square = centred * centred
+    third = (square * centred).sum(axis=1)
+    mixed = square @ centred.T
+    cubes = third[:, None] - 3 * mixed + 3 * mixed.T - third[None, :]
+    return np.asarray(cubes / n**3 / (variance * np.sqrt(variance)))
+
+
+def _without_skewness(statistic: FloatArray, skewness: FloatArray) -> FloatArray:
+    """Apply `crossed_difference._without_skewness` to every pair."""
+    kept = (np.abs(skewness) < SYMMETRIC) | (skewness * statistic >= 0) | ~np.isfinite(statistic)
+    moved = statistic + skewness * statistic**2 / 3 + skewness**2 * statistic**3 / 27 + skewness / 6
+    moved = np.where(statistic < 0, np.minimum(moved, 0.0), np.maximum(moved, 0.0))
+    least = statistic / MOST_WIDENED
+    moved = np.where(np.abs(moved) < np.abs(least), least, moved)
+    return np.where(kept | (np.abs(moved) >= np.abs(statistic)), statistic, moved)
+
+
+def _two_sided(statistic: FloatArray, freedom: FloatArray) -> FloatArray:
+    far = -np.abs(statistic)
+    normal = np.isinf(freedom)
+    tail = np.where(normal, scipy.special.ndtr(far), scipy.special.stdtr(np.where(normal, 1.0, freedom), far))
+    return np.asarray(np.minimum(2 * tail, 1.0))
+
+
+def total_interval(
+    parts: Sequence[tuple[float, float, float]], bounds: tuple[float, float] = (0.0, 1.0)
+) -> tuple[float, float, float]:
+    """Compute the mean of independent estimates and its interval from their intervals.
+
+    Each bound's distance from its estimate is treated as a multiple of a standard error of its own side (the method of
+    variance estimates recovery), so that intervals which stay inside [0, 1] give one that does too.
+
+    Args:
+        parts: estimate, lower and upper bound of each dataset; at least one.
+        bounds: the range of the mean.
+
+    Returns:
+        The mean with its lower and upper bound.
+
+    References:
+        G. Zou, A. Donner (2008), Construction of confidence limits about effect measures: a general approach.
+        Statistics in Medicine 27, 1693-1702.
+
+    Example:
+        >>> mean, low, high = total_interval([(0.5, 0.4, 0.6), (0.9, 0.8, 0.95)])
+        >>> round(mean, 3), round(low, 3), round(high, 3)
+        (0.7, 0.629, 0.756)
+    """
+    n = len(parts)
+    mean = sum(value for value, _, _ in parts) / n
+    below = sum((value - low) ** 2 for value, low, _ in parts) ** 0.5 / n
+    above = sum((high - value) ** 2 for value, _, high in parts) ** 0.5 / n
+    if not isfinite(below + above):
+        return mean, *bounds
+    return mean, max(bounds[0], mean - below), min(bounds[1], mean + above)
