@@ -16,8 +16,8 @@ import scipy.special
 from numpy.typing import NDArray
 
 from merilo.statistics import FloatArray
-from merilo.statistics.crossed_difference import FLOOR, MOST_WIDENED, SYMMETRIC
-from merilo.statistics.intervals import RARE_ITEMS, assumed_cluster_effect
+from merilo.statistics.crossed_difference import FLOOR, LEAST, MOST_WIDENED, SYMMETRIC
+from merilo.statistics.intervals import ASSUMED_CORRELATION, assumed_cluster_effect
 from merilo.statistics.paired_tests import SAME, holm
 
 #: The simultaneous error rate of all ranges of one table.
@@ -169,49 +169,89 @@ def _complete_pairs(scores: FloatArray, clusters: NDArray[np.integer] | None) ->
     value = np.subtract.outer(means, means)
     value[np.abs(value) < SAME] = 0.0
     centred = scores - means[:, None]
-    powers = centred @ centred.T
-    own = np.diag(powers)
-    squares = np.maximum(own[:, None] + own[None, :] - 2 * powers, 0.0)
-    squares[squares < SAME] = 0.0
-    effect, units = _cluster_effects(centred, squares, clusters)
+    squares = _apart(centred)
+    effect, freedom = _cluster_effects(centred, squares, squares + n * value**2, clusters)
     alone = squares / (n - 1) / n if n > 1 else np.ones((size, size))
     variance = np.maximum(alone * effect, (FLOOR / n) ** 2 * effect)
     binary = np.isin(scores, (0.0, 1.0)).all(axis=1)
     both = np.logical_and.outer(binary, binary)
-    of_items = np.full((size, size), float(max(units - 1, 1)))
+    by_cluster = bool(np.isfinite(freedom).any())
+    of_items = np.where(np.isinf(freedom), float(max(n - 1, 1)), freedom)
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = squares + n * value**2
-        rights = np.where(apart > 0, n * value / np.sqrt(np.where(apart > 0, apart, 1.0)), 0.0)
+        rights = np.where(apart > 0, n * value / np.sqrt(np.where(apart > 0, apart, 1.0) * effect), 0.0)
+        if by_cluster:
+            rest = 1 / rights**2 - effect / n
+            student = np.where(rest > 0, np.sqrt((1 - 1 / n) / np.where(rest > 0, rest, 1.0)), np.inf)
+            rights = np.where(rights == 0, 0.0, np.copysign(student, rights))
         students = _without_skewness(value / np.sqrt(variance), _skewness(centred, variance, n))
-        statistic = np.where(both, rights / np.sqrt(effect), students)
-    freedom = np.where(both, np.inf if units == n else of_items, of_items)
-    return AllPairs(value, variance, of_items, _two_sided(statistic, freedom))
+        statistic = np.where(both, rights, students)
+    return AllPairs(value, variance, of_items, _two_sided(statistic, np.where(both, freedom, of_items)))
+
+
+def _apart(centred: FloatArray) -> FloatArray:
+    """Return the sum of squared differences of every two rows."""
+    products = centred @ centred.T
+    own = np.diag(products)
+    squares = np.maximum(own[:, None] + own[None, :] - 2 * products, 0.0)
+    squares[squares < SAME] = 0.0
+    return np.asarray(squares)
 
 
 def _cluster_effects(
-    centred: FloatArray, squares: FloatArray, clusters: NDArray[np.integer] | None
-) -> tuple[FloatArray, int]:
-    """Return `intervals.cluster_design_effect` of the differences of every pair, and the number of clusters."""
+    centred: FloatArray, squares: FloatArray, counts: FloatArray, clusters: NDArray[np.integer] | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return `intervals.cluster_robust_effect` of the differences of every pair; infinite freedom without clusters.
+
+    The degrees of freedom are a ratio of polynomials in the correlation within clusters, whose coefficients depend on
+    the clusters' sizes alone.
+
+    Args:
+        centred: shape (m, n), the scores less their means.
+        squares: shape (m, m), the sums of squared deviations of the differences.
+        counts: shape (m, m), the sums of squared differences.
+        clusters: shape (n,), codes.
+    """
     n = centred.shape[1]
-    effects = np.ones_like(squares)
+    free = np.full_like(squares, np.inf)
     if clusters is None:
-        return effects, n
-    _, codes = np.unique(clusters, return_inverse=True)
-    groups = int(codes.max()) + 1
+        return np.ones_like(squares), free
+    _, codes, each = np.unique(clusters, return_inverse=True, return_counts=True)
+    groups = each.shape[0]
     if groups == n:
-        return effects, n
+        return np.ones_like(squares), free
     if groups == 1:
-        return np.full_like(squares, _UNKNOWN), 1
+        return np.full_like(squares, _UNKNOWN), np.ones_like(squares)
+    sizes = each.astype(np.float64)
+    share, weighted = sizes / n, float(sizes @ sizes) / n
+    scale = 1 / (1 - share)
     sums = np.zeros((centred.shape[0], groups))
     np.add.at(sums.T, codes, centred.T)
-    products = sums @ sums.T
-    own = np.diag(products)
-    between = np.maximum(own[:, None] + own[None, :] - 2 * products, 0.0)
-    assumed = assumed_cluster_effect(codes)
-    safe = np.where(squares > 0, squares, 1.0)
-    observed = between / safe * (groups / (groups - 1)) * ((n - 1) / n)
-    weight = squares**2 / (squares**2 + RARE_ITEMS**2)
-    return weight * np.maximum(observed, 1.0) + (1 - weight) * assumed, groups
+    between = _apart(sums * np.sqrt(scale))
+    known = squares > 0
+    effect = np.where(
+        known, between / np.where(known, squares, 1.0) * (n - 1) / n, assumed_cluster_effect(codes)
+    )
+    shown = np.clip((effect - 1) / (weighted - 1), 0.0, 1.0) if weighted > 1 else np.zeros_like(effect)
+    c = np.where(known, shown, ASSUMED_CORRELATION)
+    # The covariances of `cluster_robust_effect`: each is a polynomial in the correlation c, lowest power first.
+    own = np.array([sizes, sizes**2 - sizes])
+    total = own.sum(axis=1)
+    diagonal = share**2 * total[:, None] - 2 * share * own
+    shares, mixed, trace = float(scale @ share**2), own @ (scale * share), (own + diagonal) @ scale
+    squared = np.polynomial.polynomial.polymul
+    both = 2 * shares * _summed(own, scale) + 2 * squared(mixed, mixed) + shares**2 * squared(total, total)
+    both = both - 4 * shares * squared(total, mixed)
+    both = both + _summed(own + diagonal, scale**2) - _summed(diagonal, scale**2)
+    freedom = np.polynomial.polynomial.polyval(c, trace) ** 2 / np.polynomial.polynomial.polyval(c, both)
+    effect = np.maximum(effect, LEAST / np.maximum(counts, LEAST))
+    return effect, np.maximum(np.minimum(freedom, float(groups - 1)), 1.0)
+
+
+def _summed(lines: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the coefficients of the weighted sum of squares of first-degree polynomials, shape (2, clusters)."""
+    first, second = lines
+    return np.array([weight @ first**2, 2 * weight @ (first * second), weight @ second**2])
 
 
 def _skewness(centred: FloatArray, variance: FloatArray, n: int) -> FloatArray:
