@@ -7,9 +7,9 @@ judge answers by the same latent quality and its own faults: it is lenient, pref
 alike on the texts of one cluster. The true score is the mean over new texts and new people.
 
 The first table has the coverage (nominal 95 %, 93 to 98 % is asked) of the corrected score, of people alone, of the judge alone
-(a 95 % interval over texts) and of the corrected score with an interval over texts that leaves out how people differ, and the width of the corrected interval divided by that of people alone. The second has the share of
+(a 95 % interval over texts) and of the corrected score with an interval over texts that leaves out how people differ, and the width of the corrected interval divided by that of people alone. The second has the same of the difference of two systems of equal worth. The third has the share of
 studies in which the judge passes: judges exactly epsilon worse than a person and judges among people who agree by chance (at most
-5 %), and judges as good as a person. The third has the share of studies in which the texts that people judged are found to differ from the
+5 %), and judges as good as a person. The fourth has the share of studies in which the texts that people judged are found to differ from the
 others.
 
 Exit status 1: by more than two Monte Carlo standard errors, a corrected score covers in less than 93 % or more than 99 % of studies, or an
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from merilo.people.alternative_annotator import alternative_annotator_test, chance_agreement
 from merilo.people.uncertainty.prediction_powered import (
     JudgedTexts,
+    corrected_difference,
     corrected_mean,
     judges_weight,
     other_scores,
@@ -241,6 +242,51 @@ def scored(made: Study, true: float) -> tuple[float, ...]:
     return raw, *covers, (both.high - both.low) / (people.high - people.low)
 
 
+#: Texts of two systems of equal worth, of which one writes long texts.
+SYSTEMS = replace(BIASED, name="judge prefers long texts", lenient=0.0, length=3.0, judged=200, by=True)
+DIFFERENCES = (
+    SYSTEMS,
+    replace(SYSTEMS, judged=100, people=4),
+    replace(SYSTEMS, judged=100, people=3, strict=1.0),
+    replace(SYSTEMS, judged=300, texts=3000, people=30, guess=0.2, busy=1.5, chosen=3.0),
+    replace(SYSTEMS, judged=300, texts=3000, cluster=5),
+    replace(SYSTEMS, base=3.5),
+    replace(SYSTEMS, kind="grades 1 to 5", base=0.0),
+    replace(SYSTEMS, clear=5.0, strict=0.2),
+)
+
+
+def differences(studies: int, seed: int) -> bool:
+    """Print the coverage of the difference of two systems of equal worth; return whether the target is met."""
+    heading(
+        "The difference of two systems", f"`merilo judge --by`, {studies} studies a row", "answers", "texts", "judged by people",
+        "annotators", "judge's difference", "corrected covers, %", "people alone cover, %", "judge alone covers, %",
+    )  # fmt: skip
+    met, slack = True, 2 * np.sqrt(0.05 * 0.95 / studies)
+    for place, world in enumerate(DIFFERENCES):
+        random = np.random.default_rng((seed, 3, place))
+        rows = []
+        for _ in range(studies):
+            made = study(world, random)
+            judged, bounds = made.texts.judged[:, 0], (float(made.numbers[0]), float(made.numbers[-1]))
+            found = [
+                corrected_difference(made.texts, made.points, judged, judge=one, bounds=bounds).interval
+                for one in (True, False)
+            ]
+            long, short = judged[made.long], judged[~made.long]
+            reach = 1.96 * np.sqrt(long.var() / long.size + short.var() / short.size)
+            apart = float(long.mean() - short.mean())
+            rows.append((apart, *(one.low <= 0 <= one.high for one in found), abs(apart) <= reach))
+        apart, corrected, people, alone = np.mean(rows, axis=0)
+        bad = corrected < 0.93 - slack
+        met &= not bad
+        line(
+            world.kind, world.texts, world.judged, world.people, f"{apart:+.3f}", percent(corrected, marked=bad), percent(people),
+            percent(alone),
+        )  # fmt: skip
+    return met
+
+
 @dataclass(frozen=True)
 class Trial:
     """A judge in a test, in a world; `worse`: how much further from people than a person it is, `None` if the world tells."""
@@ -389,7 +435,9 @@ def sampling(studies: int, seed: int) -> bool:
 
 def table(studies: int, seed: int) -> bool:
     """Print the tables; return whether all targets are met."""
-    return all([coverage(studies, seed), test(studies, seed), sampling(studies, seed)])
+    return all(
+        [coverage(studies, seed), differences(studies, seed), test(studies, seed), sampling(studies, seed)]
+    )
 
 
 def main() -> int:

@@ -92,7 +92,7 @@ def test_from_texts_over_a_study_and_a_models_run_to_the_corrected_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    replies(tmp_path)
+    rows_of_texts = replies(tmp_path)
     wished = ("--audience", "basic", "--size", 120, "--overlap", 3)
     assert command("study", "create", "texts.yaml", "--out", "study", *wished).status == 0
     assert command("study", "export", "study", "--platform", "csv", "--out", "tasks").status == 0
@@ -132,16 +132,28 @@ def test_from_texts_over_a_study_and_a_models_run_to_the_corrected_scores(
     assert every["judge"] == pytest.approx(176 / 240, abs=1e-6)
     low, high = every["corrected"]["ci95"]
     assert low < true < high
+    # Both systems have as many good texts.
+    assert systems[0]["beside_first"] is None
+    low, high = systems[1]["beside_first"]["ci95"]
+    assert low < 0 < high
     assert every["corrected"]["value"] == pytest.approx(true, abs=0.04)
     assert every["judge_minus_people"]["ci95"][0] > 0
     # The library and the command tell the same.
     result = merilo.judge("people", "run", by="system", points={"good": 1, "bad": 0})
     assert json.loads(json.dumps(result.to_dict())) == found
     assert "judge-1: accepted" in repr(result)
-    # Texts that were judged twice, and a judge that is a person's file of answers, are read by id.
     table = command("judge", "people", "--judge", "run", *points).out
     assert "judge-1 in place of each annotator" in table
     assert "all texts" in table
+    by_system = command("judge", "people", "--judge", "run", "--by", "system", *points).out
+    assert "b minus a: " in by_system
+    # A mapping and a table of the judge's answers are as good as its run.
+    given = {str(row["id"]): lenient(number) for number, row in enumerate(rows_of_texts)}
+    for answers in (given, pl.DataFrame({"id": [*given], "answer": [*given.values()]})):
+        again = merilo.judge(
+            "people", {"judge-1": answers}, data="texts.jsonl", by="system", points={"good": 1, "bad": 0}
+        )
+        assert again.to_dict()["scores"] == result.to_dict()["scores"]
 
 
 def test_a_judge_at_random_is_refused_with_the_winning_rate(tmp_path: Path) -> None:
@@ -341,6 +353,17 @@ def test_wrong_files_are_told(tmp_path: Path) -> None:
         done = judged(*arguments)
         assert done.status == status, done.err
         assert told in done.err
+
+
+def test_free_texts_are_no_judgements(tmp_path: Path) -> None:
+    random = np.random.default_rng(9)
+    rows = [(f"t{n}", f"p{p}", f"text {random.integers(99)}") for n in range(40) for p in range(3)]
+    table = pl.DataFrame(rows, schema=["id", "annotator", "answer"], orient="row")
+    merilo.baseline(merilo.read_responses(table)).save(tmp_path / "people")
+    judge = judge_file(tmp_path, lambda n: f"text {n % 99}")
+    done = judged(tmp_path / "people", judge)
+    assert done.status == 1
+    assert "different answers, which are neither numbers nor up to 20 labels" in done.complaint
 
 
 def test_clusters_widen_the_interval(tmp_path: Path) -> None:

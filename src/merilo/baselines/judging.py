@@ -27,12 +27,13 @@ from merilo.people.alternative_annotator import (
 from merilo.people.uncertainty.prediction_powered import (
     CorrectedMean,
     JudgedTexts,
+    corrected_difference,
     corrected_mean,
     judges_weight,
     other_scores,
     other_shares,
 )
-from merilo.people.votes import Votes
+from merilo.people.votes import MOST_CLOSED_LABELS, Votes
 from merilo.settings import JudgeSettings
 from merilo.statistics import FloatArray, IntArray
 from merilo.statistics.paired_tests import holm
@@ -61,6 +62,8 @@ class JudgedScore:
         bias: the judge's mean minus people's on these texts.
         corrected: the mean over all texts, with the judge's bias removed; `None` if the judge is refused.
         weight: the weight of the judge in it, 0 to 1.
+        beside_first: of the values of a field, the mean minus that of the first value; by people alone if the judge is
+            refused.
     """
 
     group: str | None
@@ -73,6 +76,7 @@ class JudgedScore:
     bias: CorrectedMean | None = None
     corrected: CorrectedMean | None = None
     weight: float = 0.0
+    beside_first: CorrectedMean | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,8 @@ def judging(crowd: StoredBaseline, judge: Samples, settings: JudgeSettings) -> J
         UsageError: there is no such field, or points are missing for a label.
         DataError: nobody judged a text, or the judge answered none of people's texts.
     """
+    # Which further answers adaptive overlap asks for depends on the first ones.
+    crowd = crowd.single_answers
     answers = _answers(crowd, judge, settings)
     groups, strata = _groups(crowd, answers, settings)
     votes, numbers = crowd.votes, answers.numbers
@@ -173,13 +179,19 @@ def judging(crowd: StoredBaseline, judge: Samples, settings: JudgeSettings) -> J
         *([unlike] if unlike else []),
     )
     scores: list[JudgedScore] = []
+    first: list[JudgedScore] = []
     for group in (None, *groups):
         if group is None and not settings.pair:
             scores += _scores(None, texts, answers, np.ones(len(votes), np.bool_), corrected=not reasons)
         elif group is not None:
             turned = _turned(answers, group, votes.item)
             part, kept = replace(texts, judged=turned.judged).on(group.texts)
-            scores += _scores(group.name, part, turned, kept, corrected=not reasons)
+            own = [*_scores(group.name, part, turned, kept, corrected=not reasons)]
+            if settings.by and group is not groups[0]:
+                own = _beside(own, first, texts, answers, (groups[0], group), judge=not reasons)
+            elif settings.by:
+                first = own
+            scores += own
     unanswered = int((~known).sum())
     return Judging(
         crowd,
@@ -204,6 +216,12 @@ def _answers(crowd: StoredBaseline, judge: Samples, settings: JudgeSettings) -> 
         for label in (*crowd.declaration.answer.labels, *(one for each in given for one in each)):
             if label in crowd.declaration.answer.labels:
                 code.setdefault(label, len(code))
+        if len(code) > MOST_CLOSED_LABELS:
+            raise DataError(
+                f"people gave {len(code)} different answers, which are neither numbers nor up to "
+                f"{MOST_CLOSED_LABELS} labels",
+                file=crowd.folder,
+            )
         own = np.eye(len(code))
         found = np.array([_shares([code[one] for one in each if one in code], len(code)) for each in given])
         first = [Counter(one for one in each if one in code).most_common(1) for each in given]
@@ -356,6 +374,33 @@ def _scores(
                 else None,
             )
         yield score
+
+
+def _beside(
+    scores: Sequence[JudgedScore],
+    first: Sequence[JudgedScore],
+    texts: JudgedTexts,
+    answers: _Answers,
+    groups: tuple[_Group, _Group],
+    *,
+    judge: bool,
+) -> list[JudgedScore]:
+    """Add to the scores of a group their differences from those of the first group."""
+    before, after = groups
+    both = before.texts | after.texts
+    part, kept = texts.on(both)
+    part = replace(part, stratum=after.texts[both].astype(np.int64))
+    return [
+        replace(
+            score,
+            beside_first=corrected_difference(
+                part, answers.points[kept, place], part.judged[:, place], judge=judge, bounds=answers.bounds
+            )
+            if score.people and other.people
+            else None,
+        )
+        for place, (score, other) in enumerate(zip(scores, first, strict=True))
+    ]
 
 
 def _status(crowd: StoredBaseline) -> Iterator[Text]:

@@ -124,6 +124,17 @@ def _show(found: Judging) -> None:
         heads,
         title=Text("Scores with 95 % intervals over texts and annotators"),
     )
+    first = next((one for one in found.scores if one.group is not None), None)
+    for one in found.scores:
+        if one.beside_first and first:
+            show(
+                Text(
+                    "{name} minus {first}: {difference}",
+                    name=_name(one),
+                    first=first.group,
+                    difference=_estimate(one.beside_first, "+.3f"),
+                )
+            )
 
 
 def _name(one: JudgedScore) -> object:

@@ -15,6 +15,7 @@ from merilo.errors import InputError, UsageError, argument
 from merilo.items import Item
 from merilo.models.run_folder import is_run, read_run, refuse_other_items
 from merilo.people.gold_file import read_gold_file
+from merilo.people.reading import polars_of
 from merilo.people.uncertainty.prediction_powered import CorrectedMean
 from merilo.records import rounded
 from merilo.reports.comparison import Answers, models_beside
@@ -163,12 +164,10 @@ def _texts(folder: Path, judge: str | Path | Mapping[str, Answers], data: Path |
         source = source_of(record, data)
         refuse_other_items(record, source.split.items, source.file)
         return [item for item in source.split if str(item.id) in record.hashes]
-    if path is not None:
-        ids = dict.fromkeys(" ".join(record.id.split()) for record in read_answer_records(path))
-    elif isinstance(given, Mapping):
-        ids = dict.fromkeys(map(str, given))
+    if isinstance(given, str | Path):
+        ids = dict.fromkeys(" ".join(record.id.split()) for record in read_answer_records(Path(given)))
     else:
-        raise UsageError("takes a run, a file of answers, or a mapping", field=argument("judge"))
+        ids = dict.fromkeys(map(str, given if isinstance(given, Mapping) else polars_of(given)["id"]))
     if not ids:
         raise InputError("has no answers", file=path)
     if data is None:
@@ -204,6 +203,7 @@ def _score(one: JudgedScore) -> dict[str, Json]:
         "judge": rounded(one.judge),
         "judge_minus_people": _estimate(one.bias),
         "weight": rounded(one.weight),
+        "beside_first": _estimate(one.beside_first),
     }
 
 

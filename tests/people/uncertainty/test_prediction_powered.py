@@ -7,6 +7,7 @@ import pytest
 
 from merilo.people.uncertainty.prediction_powered import (
     JudgedTexts,
+    corrected_difference,
     corrected_mean,
     judges_weight,
     other_scores,
@@ -109,6 +110,23 @@ def test_the_interval_carries_how_people_differ() -> None:
         found = corrected_mean(texts, points, judge, judges_weight(texts, points[:, None]))
         widths.append(found.interval.high - found.interval.low)
     assert widths[1] > 2 * widths[0]
+
+
+def test_how_strict_people_are_cancels_out_of_a_difference() -> None:
+    judge = np.random.default_rng(4).random(1000)
+    stratum = np.arange(1000) % 2
+    votes, points = crossed(0.4)
+    texts = JudgedTexts(votes, judge[:, None], stratum)
+    mean = corrected_mean(texts, points, judge, 0.0)
+    found = corrected_difference(texts, points, judge, judge=False)
+    own = stratum[votes.item]
+    assert found.value == pytest.approx(points[own == 1].mean() - points[own == 0].mean())
+    assert found.annotator_variance < 0.1 * mean.annotator_variance
+    assert found.interval.low < 0 < found.interval.high
+    # A judge that likes the texts of one stratum does not move the difference.
+    biased = judge + 0.5 * stratum
+    moved = corrected_difference(replace(texts, judged=biased[:, None]), points, biased)
+    assert moved.value == pytest.approx(found.value, abs=0.1)
 
 
 def test_the_interval_carries_clusters_of_texts() -> None:
