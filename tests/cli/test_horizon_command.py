@@ -16,7 +16,7 @@ from every import every
 from scipy.special import expit
 
 import merilo as library
-from merilo.reports.horizon import duration
+from merilo.reports.time_and_price import duration
 
 ITEMS, PEOPLE, OVERLAP = 80, 12, 3
 #: The models: the median person's seconds of items of which each solves half.
@@ -214,7 +214,7 @@ def test_impossible_options_are_refused(people: Path, words: tuple[str, str], co
 
 @every(
     ("seconds", "text"),
-    [(0.04, "0.0 s"), (12.3, "12 s"), (89, "89 s"), (90, "1.5 min"), (7200, "2 h"), (1e9, "277778 h")],
+    [(0.04, "0.04 s"), (12.34, "12.3 s"), (89, "89 s"), (90, "1.5 min"), (7200, "2 h"), (1e9, "277778 h")],
 )
 def test_durations_have_the_unit_that_a_person_would_choose(seconds: float, text: str) -> None:
     assert duration(seconds).en == text

@@ -18,6 +18,7 @@ from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.cli.output import interval, number, show, show_table
 from merilo.people.disagreement import MEASURES, Disagreement
 from merilo.records import Span
+from merilo.reports.comparison import Comparison
 from merilo.reports.comparison_table import (
     ComparisonTable,
     TableColumn,
@@ -27,6 +28,7 @@ from merilo.reports.comparison_table import (
 )
 from merilo.reports.dataset_comparisons import DatasetComparisons
 from merilo.reports.estimates import OVER_ITEMS_ALONE
+from merilo.reports.time_and_price import TimedModel, duration, share_text, timed_sentences, within_rows
 from merilo.statistics.intervals import Interval
 from merilo.text import Text, joined
 from merilo.wording import listed
@@ -55,6 +57,7 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
             if len(found.results) > 1:
                 show("", f"== {key} ==")
             show_tests([one.tests for one in result.models], result.metric)
+            _show_time_and_price(result)
             _show_disagreement([one.disagreement for one in result.models])
         return
     told = [
@@ -287,6 +290,18 @@ def show_tests(comparisons: Sequence[ModelComparison], metric: str) -> None:
                 ),
                 wrap=True,
             )
+
+
+def _show_time_and_price(result: Comparison) -> None:
+    """Print the shares of right answers within times, and the price of a right answer."""
+    for one in result.models:
+        if one.timed is None:
+            continue
+        rows = [(duration(at), *map(share_text, shares)) for at, *shares in within_rows(one.timed)]
+        if rows:
+            heads = [Text("within", context="time"), Text("people, single person"), one.tests.model]
+            show_table(rows, heads, title=Text("Right answers within a time"))
+        show(*timed_sentences(TimedModel(one.tests.model, one.timed)), wrap=True)
 
 
 def _show_disagreement(models: Sequence[ModelDisagreement]) -> None:

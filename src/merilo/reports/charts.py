@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import cos, pi, sin
 from typing import Any, Final, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,6 +20,11 @@ WIDTH: Final = 720
 
 #: The colours of models in a chart, which people with any colour vision can tell apart.
 MODEL_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+_EDGE, _END = 16.0, WIDTH - 16.0
+#: Approximate width of a letter of a legend, and height of its line, in pixels.
+_LETTER: Final = 7.4
+_LEGEND_LINE: Final = 22.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,3 +322,41 @@ def standing_chart(
         else:
             shapes.append(Shape("text", (x + 6, y + 2), f"name {kind}", name, "start"))
     return Chart(Text("People and models"), axis + 26, shapes, scrolls=True)
+
+
+def model_mark(model: int, x: float, y: float, radius: float) -> Shape:
+    """Return the mark of a model: its shape and its colour."""
+    classes = f"model-{model % len(MODEL_COLOURS)}"
+    sides, turn = _SHAPES[model % len(_SHAPES)]
+    if not sides:
+        return Shape("circle", (x, y, radius), classes)
+    angles = [turn + 2 * pi * corner / sides for corner in range(sides)]
+    size = radius * 1.25
+    corners = [end for angle in angles for end in (x + size * cos(angle), y + size * sin(angle))]
+    return Shape("polygon", tuple(corners), classes)
+
+
+#: Shapes of marks: the number of corners, 0 for a circle, and the angle of the first.
+_SHAPES: Final = ((0, 0.0), (4, pi / 4), (3, -pi / 2), (4, 0.0), (3, pi / 2))
+
+
+def flowed_legend(legend: Sequence[tuple[Text | str, int | str]], y: float) -> tuple[list[Shape], float]:
+    """Return the legend, as many entries in a line as fit, and the height of the chart."""
+    shapes: list[Shape] = []
+    x = _EDGE
+    for name, sign in legend:
+        letters = max(
+            len(name if isinstance(name, str) else name.in_language(language)) for language in LANGUAGES
+        )
+        width = 24 + letters * _LETTER + 16
+        if x > _EDGE and x + width > _END + 16:
+            x, y = _EDGE, y + _LEGEND_LINE
+        if isinstance(sign, int):
+            shapes.append(model_mark(sign, x + 8, y - 4, 5.5))
+        elif sign == "margin":
+            shapes.append(Shape("rect", (x, y - 11, 16, 13, 0), sign))
+        else:
+            shapes.append(Shape("line", (x + 8, y - 12, x + 8, y + 3), sign))
+        shapes.append(Shape("text", (x + 24, y), "tick", name, "start"))
+        x += width
+    return shapes, y + 12

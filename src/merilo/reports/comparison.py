@@ -25,6 +25,7 @@ from merilo.baselines.model_disagreement import (
 )
 from merilo.baselines.model_verdicts import Compared, Holds, Margin
 from merilo.baselines.record import BASELINE_FILE, cluster_record
+from merilo.baselines.time_and_price import TimeAndPrice, time_and_price
 from merilo.baselines.verdict_scrutiny import scrutinised
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
@@ -38,6 +39,7 @@ from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
 from merilo.reports.cost_report import each
 from merilo.reports.estimates import counted, interval_json
+from merilo.reports.time_and_price import timed_json
 from merilo.runs.answer_scores import refuse_other_dataset
 from merilo.runs.run_scores import source_of
 from merilo.settings import ComparisonSettings
@@ -145,6 +147,7 @@ class ComparedModel:
         opposites: the items on which one side is right and the other wrong; `None` in the report of a baseline, which
             shows them item by item, and for the model with which the others are compared.
         spent: what its answers to these items cost, and how long they took; `None` if it is not known.
+        timed: right answers within a time, and the price of one; `None` if the run's log tells neither.
     """
 
     samples: Samples
@@ -152,6 +155,7 @@ class ComparedModel:
     disagreement: ModelDisagreement
     opposites: OppositeOutcomes | None
     spent: Expense | None = None
+    timed: TimeAndPrice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -600,6 +604,7 @@ def compared(
             model_disagreement(people, one, by=by, seed=settings.seed),
             opposite_outcomes(scored, one, rival, by=by) if people.annotators or test.first else None,
             model_spent(one, dataset_key(people)),
+            time_and_price(scored, one, dataset_key(people)),
         )
         for one, test in zip(samples, tests, strict=True)
     )
@@ -730,6 +735,7 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
             "interval": comparison.score.interval.method if comparison.score.interval else None,
         },
         "per_item": one.spent.to_json() if one.spent else None,
+        "time_and_price": timed_json(one.timed) if one.timed else None,
         "samples": {"fewest": comparison.samples[0], "most": comparison.samples[1]},
         "left_out": {
             "without_consensus": comparison.undecided,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, cos, floor, pi, sin
+from math import ceil, floor
 from typing import Final
 
 from merilo.baselines.model_comparison import Match, signed
-from merilo.reports.charts import MODEL_COLOURS, WIDTH, Chart, Shape
+from merilo.reports.charts import MODEL_COLOURS, WIDTH, Chart, Shape, flowed_legend, model_mark
 from merilo.reports.comparison import Comparison
-from merilo.text import LANGUAGES, Text, joined
+from merilo.text import Text, joined
 from merilo.wording import shortened
 
 #: With more differences, their numbers are left out and the rows are closer to each other.
@@ -19,10 +19,8 @@ _MOST_NUMBERS: Final = 30
 _SPACE: Final = ((10.0, 10.0), (20.0, 14.0))
 _EDGE, _END, _TOP = 16.0, WIDTH - 16.0, 10.0
 _LABELS, _NUMBERS = 172.0, 176.0
-#: Approximate width of a letter, and how many letters of a name a line holds.
-_LETTER: Final = 7.4
+#: How many letters of a name a line holds.
 _LONGEST, _LONGEST_MODEL = 23, 70
-_LEGEND_LINE: Final = 22.0
 #: Steps between the ticks of the axis.
 _STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -200,22 +198,6 @@ def _drawn(
             yield Shape("text", (_END, y + 4.5), "tick", text, "end")
 
 
-def model_mark(model: int, x: float, y: float, radius: float) -> Shape:
-    """Return the mark of a model: its shape and its colour."""
-    classes = f"model-{model % len(MODEL_COLOURS)}"
-    sides, turn = _SHAPES[model % len(_SHAPES)]
-    if not sides:
-        return Shape("circle", (x, y, radius), classes)
-    angles = [turn + 2 * pi * corner / sides for corner in range(sides)]
-    size = radius * 1.25
-    corners = [end for angle in angles for end in (x + size * cos(angle), y + size * sin(angle))]
-    return Shape("polygon", tuple(corners), classes)
-
-
-#: Shapes of marks: the number of corners, 0 for a circle, and the angle of the first.
-_SHAPES: Final = ((0, 0.0), (4, pi / 4), (3, -pi / 2), (4, 0.0), (3, pi / 2))
-
-
 def _legend(
     models: Sequence[str], rows: Sequence[_Row], zero: Text
 ) -> Iterator[tuple[Text | str, int | str]]:
@@ -233,25 +215,3 @@ def _legend(
             else Text("margin ±{low:g} to ±{high:g}", low=margins[0], high=margins[-1]),
             "margin",
         )
-
-
-def flowed_legend(legend: Sequence[tuple[Text | str, int | str]], y: float) -> tuple[list[Shape], float]:
-    """Return the legend, as many entries in a line as fit, and the height of the chart."""
-    shapes: list[Shape] = []
-    x = _EDGE
-    for name, sign in legend:
-        letters = max(
-            len(name if isinstance(name, str) else name.in_language(language)) for language in LANGUAGES
-        )
-        width = 24 + letters * _LETTER + 16
-        if x > _EDGE and x + width > _END + 16:
-            x, y = _EDGE, y + _LEGEND_LINE
-        if isinstance(sign, int):
-            shapes.append(model_mark(sign, x + 8, y - 4, 5.5))
-        elif sign == "margin":
-            shapes.append(Shape("rect", (x, y - 11, 16, 13, 0), sign))
-        else:
-            shapes.append(Shape("line", (x + 8, y - 12, x + 8, y + 3), sign))
-        shapes.append(Shape("text", (x + 24, y), "tick", name, "start"))
-        x += width
-    return shapes, y + 12

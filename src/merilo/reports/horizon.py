@@ -15,9 +15,17 @@ from merilo.baselines.time_horizon import ModelHorizon, TimeHorizons, time_horiz
 from merilo.errors import UsageError, argument, for_command_line
 from merilo.records import rounded
 from merilo.reports.chart_files import FORMS, chart_file, with_title
-from merilo.reports.charts import MODEL_COLOURS, WIDTH, Chart, Shape, page_environment
+from merilo.reports.charts import (
+    MODEL_COLOURS,
+    WIDTH,
+    Chart,
+    Shape,
+    flowed_legend,
+    model_mark,
+    page_environment,
+)
 from merilo.reports.comparison import Answers, models_beside, people_of
-from merilo.reports.forest import flowed_legend, model_mark
+from merilo.reports.time_and_price import duration
 from merilo.settings import HorizonSettings
 from merilo.statistics import FloatArray
 from merilo.strict_json import Json
@@ -180,30 +188,6 @@ def horizon(
     return HorizonResult(
         time_horizons(people, models_beside(people, given, replies=settings.replies), settings)
     )
-
-
-def duration(seconds: float) -> Text:
-    """Return a time in seconds, minutes or hours.
-
-    Example:
-        >>> [duration(one).en for one in (12.34, 300, 9000, float("inf"))]
-        ['12 s', '5 min', '2.5 h', '∞']
-    """
-    if not isfinite(seconds):
-        return joined(["∞"])
-    if seconds < 90:
-        return Text("{value} s", value=_figures(seconds))
-    if seconds < 5400:
-        return Text("{value} min", value=_figures(seconds / 60))
-    return Text("{value} h", value=_figures(seconds / 3600))
-
-
-def _figures(value: float) -> Text:
-    """Return a number with two figures at least."""
-    if value >= 10:
-        return Text("{value:.0f}", value=value)
-    tenths = Text("{value:.1f}", value=value)
-    return Text("{value:.0f}", value=value) if abs(value - round(value)) < 0.05 and value >= 1 else tenths
 
 
 #: The heads of the table.
