@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from merilo.atomic_write import refuse_existing
+from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli.options import ForceOption, JsonOption, takes_settings
 from merilo.cli.output import check_places, deliver, say, show
 from merilo.datasets import CATALOGUE, dataset
@@ -19,7 +19,7 @@ from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.guessing import Wishes
 from merilo.datasets.own_items import option_name
 from merilo.items import Split, write_splits
-from merilo.models.task_export import TaskFormat
+from merilo.models.task_export import ExportFormat
 from merilo.settings import INPUT, OUTPUT, RunSettings
 from merilo.strict_json import Json
 from merilo.text import Text
@@ -288,7 +288,14 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
 def export(
     name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a YAML declaration.")],
     *,
-    form: Annotated[TaskFormat, typer.Option("--format", help="The harness that runs the task.")],
+    form: Annotated[
+        ExportFormat,
+        typer.Option(
+            "--format",
+            help="The harness that runs the task; hub: eval.yaml for the benchmark's own repository on the Hugging "
+            "Face hub.",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The new folder of the task.")],
     data: Annotated[
         Path | None,
@@ -313,6 +320,8 @@ def export(
         needs_merilo,
     )
 
+    if form == "hub":
+        return _export_to_hub(dataset(name), out, force=force)
     refuse_existing(out, force=force)
     material, command = export_task(
         name, form=form, out=out, data=data, settings=settings, chat=chat, force=force
@@ -330,6 +339,23 @@ def export(
     if not material.metrics:
         say(Text("the items have no gold answers, so the task only tells which answers can be read"))
     sys.stdout.write(f"{command}\n")
+    return 0
+
+
+def _export_to_hub(declared: Dataset, out: Path, *, force: bool) -> int:
+    from merilo.models.task_export.hub_benchmark import HUB_FILE, hub_benchmark  # noqa: PLC0415 - rarely used
+
+    content, place = hub_benchmark(declared), out / HUB_FILE
+    refuse_existing(place, force=force)
+    write_text(place, content)
+    say(
+        Text(
+            "{file} declares the benchmark on the Hugging Face hub: upload it to the root of the repository whose "
+            "split '{split}' has the questions",
+            file=place,
+            split=declared.splits[0] if declared.splits else "test",
+        )
+    )
     return 0
 
 

@@ -6,3 +6,6 @@ from typing import Literal, TypeAlias
 
 #: The harness for which a dataset is exported as a task.
 TaskFormat: TypeAlias = Literal["lm-eval", "inspect"]
+
+#: The formats of `merilo datasets export`: those, and the file that registers a benchmark on the Hugging Face hub.
+ExportFormat: TypeAlias = Literal["lm-eval", "inspect", "hub"]
