@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,21 +12,24 @@ import polars as pl
 
 from merilo.atomic_write import guarded
 from merilo.baselines import pipeline
+from merilo.baselines.audit_summary import finding_json, wrong_golds_json
+from merilo.baselines.baseline_reader import stored_baseline_of
 from merilo.baselines.consensus_scorer import settings_for
+from merilo.baselines.model_answers import log_file, read_model, run_file
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.study_input import GoldSource, SkillSource, recoding_inputs, study_input
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
-from merilo.errors import DataError
+from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.audit.decisions import COLUMN, DECISION_COLUMN, GoldDecisions, read_decisions, recode_gold
 from merilo.people.audit.findings import (
     FEWEST_EXPECTED,
     NONE_OF_THESE,
     Audit,
+    AuditModels,
     Finding,
-    GivenAnswer,
     StudyAudit,
     agreement_in,
     audit_study,
@@ -88,12 +91,15 @@ class AuditResult:
         """Return the audit as JSON, as `merilo audit --json` prints it."""
         return audit_summary(self.details, self.before, self.after, self.decisions, self.provenance)
 
-    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
-        """Write the folder that `merilo audit --out` writes: `audit.csv`, `contested.csv` and `audit.json`.
+    def save(
+        self, folder: str | Path, *, force: bool = False, pages: Mapping[str, str] | None = None
+    ) -> dict[str, Json]:
+        """Write the folder of the audit: `audit.csv`, `contested.csv` and `audit.json`.
 
         Args:
             folder: a new folder.
             force: replace an existing one.
+            pages: mapping from a further file's name to its text; `merilo audit --out` adds the page for deciding.
 
         Returns:
             The audit as JSON.
@@ -105,7 +111,9 @@ class AuditResult:
             "audit.csv": self.findings,
             "contested.csv": self.contested if self.details.audit.contested else None,
         }
-        return save_result(folder, "audit.json", self.to_dict(), tables, force=force, needed=self.inputs)
+        return save_result(
+            folder, "audit.json", self.to_dict(), tables, pages, force=force, needed=self.inputs
+        )
 
     def __repr__(self) -> str:
         found = self.details.audit
@@ -125,6 +133,8 @@ def audit(
     skills: SkillSource = None,
     others: Sequence[str | Path] = (),
     choice: bool | None = None,
+    models: Sequence[str | Path] = (),
+    families: Mapping[str, str] | None = None,
     settings: Settings | None = None,
     **chosen: object,
 ) -> AuditResult:
@@ -141,6 +151,10 @@ def audit(
         others: exports of other datasets that the same annotators answered, one dataset each; an annotator's
             agreement with the others is then judged on these datasets too.
         choice: whether answers are a choice among labels; by default, true for up to five labels.
+        models: files of models' answers, or folders of runs; their answers and those of people are then weighed
+            together.
+        families: model (its name or its file as given) -> the name of its family; models of a family never count as
+            independent. By default, families are estimated from shared errors.
         settings: the settings of the baselines before and after revision; by default, the defaults of `Settings`.
         chosen: single settings by name, as in `baseline`.
 
@@ -179,6 +193,9 @@ def audit(
         audited, known = recode_gold(before.responses, known, changes)
         after = pipeline.baseline(audited, settings, dataset=declared, gold=known, skills=study.skills)
     closed = True if settings.labels else None
+    closed = closed if choice is None else choice
+    answered = [run_file(Path(one), settings.dataset) for one in models]
+    audit_models = _models(models, answered, families or {}, after or before)
     elsewhere = agreement_in(read_responses(path) for path in others)
     people = set(before.responses.table["respondent"].unique())
     if others and not people & elsewhere.keys():
@@ -190,9 +207,10 @@ def audit(
     details = audit_study(
         audited,
         known,
-        choice=closed if choice is None else choice,
+        choice=closed,
         encoding=None if changes else before.pool.everyone,
         others=elsewhere,
+        models=audit_models,
     )
     parameters = settings.parameters()
     options: dict[str, Json] = {
@@ -208,13 +226,22 @@ def audit(
         **study.reading("item", "annotator", "control", "page"),
     }
     other_files: list[Json] = [named(Path(path)) for path in others]
-    flags: dict[str, Json] = {"other": other_files} | (
-        {} if choice is None else {"choice" if choice else "open": True}
-    )
-    files = (*study.files, *([new_golds] if new_golds else []), *recoding_inputs(origin), *map(Path, others))
+    related: list[Json] = [f"{name}={run}" for run, name in (families or {}).items()]
+    asked: list[Json] = [shown(path) for path in answered]
+    flags: dict[str, Json] = {"other": other_files, "model": asked, "family": related}
+    if choice is not None:
+        flags["choice" if choice else "open"] = True
+    new_files = [*([new_golds] if new_golds else []), *answered]
+    files = (*study.files, *new_files, *recoding_inputs(origin), *map(Path, others))
     made = study.provenance(
         "audit",
-        {**options, "others": other_files, "choice": choice},
+        {
+            **options,
+            "others": other_files,
+            "choice": choice,
+            "models": asked,
+            "families": related,
+        },
         DEFAULTS,
         inputs=files,
         flags={**options, **flags},
@@ -222,11 +249,47 @@ def audit(
     return AuditResult(details, before, after, changes, made, files)
 
 
+def _models(
+    given: Sequence[str | Path], files: Sequence[Path], families: Mapping[str, str], baseline: Baseline
+) -> AuditModels | None:
+    """Read the answers of models, by the items' numbers; of several samples of an answer the most frequent counts."""
+    if not given:
+        if families:
+            raise UsageError(f"{argument('family')} needs {argument('model', 'FILE')}")
+        return None
+    if baseline.gold is None or baseline.declaration.judged:
+        raise UsageError(
+            f"{argument('model')} is weighed against gold answers, and none are known: give {argument('gold', 'FILE')}"
+        )
+    crowd = stored_baseline_of(baseline)
+    number = dict(zip(crowd.names, crowd.numbers, strict=True))
+    answers: dict[str, dict[int, str]] = {}
+    named: dict[str, str] = {}
+    left = dict(families)
+    for path, file in zip(given, files, strict=True):
+        found = read_model(log_file(file, crowd), crowd)
+        if files.count(file) > 1:
+            raise UsageError(f"{argument('model')} names {shown(path)} twice")
+        name = found.model if found.model not in answers else str(path)
+        answers[name] = {
+            number[item]: Counter(one).most_common(1)[0][0]
+            for item, one in found.answers.items()
+            if item in number
+        }
+        if not answers[name]:
+            raise DataError("answers no item of this study", file=file)
+        for key in (found.model, str(path), Path(path).name, Path(path).stem):
+            if key in left:
+                named[name] = left.pop(key)
+    if left:
+        raise UsageError(
+            f"{argument('family')}: there is no model '{next(iter(left))}' ({listed([*answers])})"
+        )
+    return AuditModels(answers, named)
+
+
 #: Prefix of input fields in column names, as platforms write it, so that fields do not clash with other columns.
 _INPUT: Final = "INPUT:"
-
-#: The number of findings in a baseline's summary; `merilo audit` lists all.
-MOST_FINDINGS: Final = 20
 
 #: Gold answers with a lower probability of being wrong are not shown on the terminal or in the report.
 LEAST_PROBABLE: Final = 0.05
@@ -284,6 +347,11 @@ def _row(rank: int, finding: Finding, study: StudyAudit) -> dict[str, object]:
         "verdict": finding.verdict,
         "answers": tally(finding),
         "people": "; ".join(f"{one.annotator}: {one.answer}" for one in finding.answers),
+        **(
+            {"models": model_answers(finding), "people_wrong": rounded(finding.people_wrong)}
+            if study.audit.joint
+            else {}
+        ),
         "typing_errors": "; ".join(
             f"{one.answer}: {one.typing_error}" for one in finding.answers if one.typing_error
         ),
@@ -304,12 +372,14 @@ def _table(
         "control": pl.Boolean,
         **{_shown(name): pl.String for name in fields},
         **dict(gold),
+        **({"people_wrong": pl.Float64} if study.audit.joint and gold else {}),
         "best": pl.String,
         "best_probability": pl.Float64,
         "error_chance": pl.Float64,
         "verdict": pl.String,
         "answers": pl.String,
         "people": pl.String,
+        **({"models": pl.String} if study.audit.joint else {}),
         "typing_errors": pl.String,
         **dict(last),
     }
@@ -325,6 +395,36 @@ def tally(finding: Finding) -> str:
     """Format the answers of a finding with their counts: `12: 3; 21: 2`."""
     counts = Counter(one.answer for one in finding.answers)
     return "; ".join(f"{answer}: {n}" for answer, n in counts.items())
+
+
+def model_answers(finding: Finding) -> str:
+    """Format the models' answers to the item of a finding: `12: GPT, Llama; 21: Qwen`."""
+    answers = sorted(set(finding.models.values()), key=lambda one: -Counter(finding.models.values())[one])
+    return "; ".join(
+        f"{answer}: {', '.join(name for name, given in finding.models.items() if given == answer)}"
+        for answer in answers
+    )
+
+
+def audited_models(found: Audit) -> list[dict[str, Json]]:
+    """Return what was estimated about each model; empty without models.
+
+    Args:
+        found: the audit.
+    """
+    joint = found.joint
+    if joint is None:
+        return []
+    return [
+        {
+            "model": name,
+            "family": joint.family[place],
+            "counts_as": rounded(float(joint.weight[place])),
+            "accuracy": rounded(float(joint.accuracy[place])),
+            "repeats_gold": rounded(float(joint.copied[place])),
+        }
+        for place, name in enumerate(joint.names)
+    ]
 
 
 def audit_summary(
@@ -351,7 +451,7 @@ def audit_summary(
         "golds": found.golds,
         "findings_total": len(found.findings),
         "contested_total": len(found.contested),
-        **_wrong_golds(found),
+        **wrong_golds_json(found),
         "review_first": found.to_review(0.9),
         "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
         "typing_errors": dict(found.typing_errors),
@@ -361,8 +461,9 @@ def audit_summary(
             "iterations": len(model.log_posterior),
             "log_posterior": rounded(model.log_posterior[-1]),
         },
-        "findings": [_finding(one, study) for one in found.findings],
-        "contested": [_finding(one, study) for one in found.contested],
+        **({"models": [*audited_models(found)]} if found.joint else {}),
+        "findings": [finding_json(one, study) for one in found.findings],
+        "contested": [finding_json(one, study) for one in found.contested],
         "rescored": None
         if after is None or decisions is None
         else {
@@ -398,32 +499,6 @@ def number_of_wrong_golds(found: Audit) -> Text:
     return Text(
         "Wrong golds: {low} to {high} of {golds}.", low=bounds.low, high=bounds.high, golds=found.golds
     )
-
-
-def _wrong_golds(found: Audit) -> dict[str, Json]:
-    bounds = found.wrong_golds
-    return {
-        "expected_wrong_golds": None if found.expected_wrong is None else rounded(found.expected_wrong),
-        "wrong_golds_range": [bounds.low, bounds.high] if bounds else None,
-    }
-
-
-def audit_in_short(study: StudyAudit, most: int = MOST_FINDINGS) -> dict[str, Json]:
-    """Summarise the audit for a baseline: how many gold answers are probably wrong, and the first findings.
-
-    Args:
-        study: the audit.
-        most: the maximum number of findings.
-    """
-    found = study.audit
-    return {
-        "golds": found.golds,
-        **_wrong_golds(found),
-        "findings_total": len(found.findings),
-        "verdicts": dict(sorted(Counter(one.verdict for one in found.findings).items())),
-        "typing_errors": dict(found.typing_errors),
-        "findings": [_finding(one, study) for one in found.findings[:most]],
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,35 +537,6 @@ def doubtful_golds(study: StudyAudit) -> list[DoubtfulGold]:
         )
         for one in suspect_golds(study.audit)
     ]
-
-
-def _finding(finding: Finding, study: StudyAudit) -> dict[str, Json]:
-    number = study.numbers[finding.item]
-    return {
-        "item": number,
-        "id": study.ids.get(number),
-        "control": number in study.controls,
-        "inputs": dict(study.inputs[number]),
-        "gold": finding.gold,
-        "gold_wrong": rounded(finding.gold_wrong),
-        "best": finding.best,
-        "none_of_these": finding.best is None,
-        "best_probability": rounded(finding.best_probability),
-        "error_chance": rounded(finding.error_chance),
-        "verdict": finding.verdict,
-        "answers": [_answer(one) for one in finding.answers],
-    }
-
-
-def _answer(one: GivenAnswer) -> dict[str, Json]:
-    return {
-        "annotator": one.annotator,
-        "answer": one.answer,
-        "agreement_elsewhere": rounded(one.elsewhere),
-        "agrees_elsewhere": one.agrees_elsewhere,
-        "accuracy": rounded(one.accuracy),
-        "typing_error": one.typing_error,
-    }
 
 
 def _scores(scores: dict[str, Score]) -> dict[str, Json]:

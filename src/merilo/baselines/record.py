@@ -12,7 +12,7 @@ from typing import Final, Literal, cast, get_args
 
 from pydantic import ConfigDict
 
-from merilo.baselines.audit import audit_in_short
+from merilo.baselines.audit_summary import audit_in_short
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.estimates import Estimate, Estimates, why_items_alone

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from merilo.cli.options import (
+    MODELS,
     Exports,
     ForceOption,
     JsonOption,
@@ -20,6 +21,7 @@ from merilo.cli.options import (
     takes_settings,
 )
 from merilo.cli.output import check_places, deliver, interval, number, say, show, show_table, working
+from merilo.errors import UsageError, argument
 from merilo.settings import INPUT, OUTPUT, InputSettings, Settings
 from merilo.text import Text
 from merilo.wording import shortened
@@ -49,7 +51,8 @@ def audit(
     revised: Annotated[
         Path | None,
         typer.Option(
-            help="The filled-in audit.csv of --out: the baseline is scored before and after the revision.",
+            help="Decisions about gold answers, saved by review.html or filled in in audit.csv: the baseline is "
+            "scored before and after.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -69,6 +72,23 @@ def audit(
             rich_help_panel=INPUT,
         ),
     ] = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A model's answers, as in merilo baseline --model: people and models are then weighed together; may "
+            "be given several times.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=MODEL",
+            help="The family of a model, which is named by its file: models of a family never count as independent; "
+            "may be given several times. Default: estimated from the errors that models share.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
     settings: Settings,
     limit: Annotated[
         int,
@@ -79,7 +99,8 @@ def audit(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="A new folder for audit.csv (to fill in for --revised), contested.csv and audit.json.",
+            help="A new folder for review.html (a page to decide item by item), audit.csv (the same to fill in), "
+            "contested.csv and audit.json.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -89,7 +110,9 @@ def audit(
     """List the items whose gold answer is probably wrong, and separate typing errors from dataset errors."""
     from merilo.baselines.audit import audit as find_wrong_golds  # noqa: PLC0415 - slow
 
-    check_places(input_files([*files, revised, *(other or ())], given), json_to, out, force=force)
+    check_places(
+        input_files([*files, revised, *(other or ()), *(model or ())], given), json_to, out, force=force
+    )
     responses = read_exports(files, given, given.dataset)
     with working(Text("Comparing {n:,} answers with gold", n=responses.table.height)):
         result = find_wrong_golds(
@@ -101,10 +124,15 @@ def audit(
             skills=given.skills,
             others=other or (),
             choice=choice,
+            models=model or (),
+            families=_families(family or ()),
             settings=settings,
         )
     if out:
-        result.save(out, force=force)
+        from merilo.reports.gold_review import REVIEW_FILE, review_page  # noqa: PLC0415 - slow
+
+        page = review_page(result)
+        result.save(out, force=force, pages={REVIEW_FILE: page} if page else None)
     if not result.details.audit.golds:
         say(
             Text(
@@ -115,6 +143,18 @@ def audit(
     shown = partial(_show, result.details, result.before, result.after, limit=limit, out=out)
     deliver(json_to, result.to_dict, shown)
     return 0
+
+
+def _families(given: Sequence[str]) -> dict[str, str]:
+    """Return a mapping from model to the name of its family."""
+    found: dict[str, str] = {}
+    for word in given:
+        name, _, run = word.partition("=")
+        if not (name.strip() and run.strip()):
+            raise UsageError(f"must be NAME=MODEL, not '{shortened(word)}'", field=argument("family"))
+        if found.setdefault(run.strip(), name.strip()) != name.strip():
+            raise UsageError(f"gives '{shortened(run)}' two families", field=argument("family"))
+    return found
 
 
 #: Longer item texts are cut on the terminal; the files have them in full.
@@ -147,6 +187,7 @@ def _show(
         )
     counts: Counter[str] = Counter(one.verdict for one in chain(found.findings, found.contested))
     show(*(f"  {name}: {counts[name]}  ({text})" for name, text in VERDICTS.items() if counts[name]))
+    show(*_models(found))
     for kind, n in found.typing_errors.items():
         show(
             Text(
@@ -169,6 +210,24 @@ def _show(
         show(Text("Without gold answers nothing can be scored again (add --gold FILE)."))
     if out:
         show(Text("The list: {file}", file=out / "audit.csv"))
+        if found.findings:
+            show(Text("The page to decide item by item: {file}", file=out / "review.html"))
+
+
+def _models(found: Audit) -> Iterator[Text]:
+    """Yield a line for every model: as how many independent models it counts, and whether it repeats the gold."""
+    joint = found.joint
+    for place, name in enumerate(joint.names if joint else ()):
+        if joint:
+            yield Text(
+                "  model {name} (family {family}): counts as {weight:.2f} of an independent model, accuracy "
+                "{accuracy:.2f}, repeats the gold whatever the truth on {copied:.0%} of the items",
+                name=name,
+                family=joint.family[place],
+                weight=float(joint.weight[place]),
+                accuracy=float(joint.accuracy[place]),
+                copied=float(joint.copied[place]),
+            )
 
 
 def _golds(found: Audit, suspects: int) -> Iterator[Text]:
@@ -212,7 +271,7 @@ def _golds(found: Audit, suspects: int) -> Iterator[Text]:
 
 def _blocks(title: Text, study: StudyAudit, findings: Sequence[Finding]) -> None:
     """Print a block of lines per item; in columns, a narrow terminal would have no room for the text."""
-    from merilo.baselines.audit import tally  # noqa: PLC0415 - slow
+    from merilo.baselines.audit import model_answers, tally  # noqa: PLC0415 - slow
     from merilo.people.audit.findings import NONE_OF_THESE  # noqa: PLC0415
     from merilo.responses import INPUT_MARK  # noqa: PLC0415
 
@@ -242,6 +301,9 @@ def _blocks(title: Text, study: StudyAudit, findings: Sequence[Finding]) -> None
             (Text("most probable"), f"{best} (P {number(finding.best_probability, '.3f')})"),
             (Text("answers", context="row"), shortened(tally(finding), _LONGEST_ANSWER)),
         ]
+        if finding.models:
+            rows.append((Text("models"), shortened(model_answers(finding), _LONGEST_ANSWER)))
+            rows.append((Text("without models"), f"P {number(finding.people_wrong, '.3f')}"))
         show_table(((f"   {name} ", text) for name, text in rows), dense=True)
         show("")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from merilo.people.audit.decisions import known_golds
 from merilo.people.audit.gold_model import GoldModel, fit_gold_model
 from merilo.people.audit.gold_range import GoldRange, wrong_gold_range
+from merilo.people.audit.joint_model import JointModel, ModelVotes, fit_joint_model
 from merilo.people.audit.typos import typing_error
 from merilo.people.gold import Gold
 from merilo.people.quality import Work, study_work, work_of
 from merilo.people.quality.peers import Sharing, sharing
-from merilo.people.votes import Encoding, IntArray, Votes
+from merilo.people.votes import MOST_CLOSED_LABELS, Encoding, IntArray, Votes
 from merilo.responses import Responses
 from merilo.statistics import FloatArray
 from merilo.text import Text
 
-Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement"]
+Verdict: TypeAlias = Literal["gold", "typing_error", "annotator", "disagreement", "models"]
 
 #: Verdict -> its meaning.
 VERDICTS: Final[Mapping[str, Text]] = {
@@ -38,6 +39,7 @@ VERDICTS: Final[Mapping[str, Text]] = {
     "disagreement": Text(
         "annotators who agree with the others on other items disagree here: the item is hard, ambiguous or wrong"
     ),
+    "models": Text("every annotator agrees with the gold answer, and models contradict it"),
 }
 
 #: The label shown if the truth is more probably none of the answers given.
@@ -59,6 +61,9 @@ FEWEST_EXPECTED = 0.5
 
 #: If the range of wrong golds begins at 0, an expected number is given only if it ends below this share of the golds.
 FEW_GOLDS = 0.1
+
+#: With models, an item on which every annotator agrees with the gold is a finding from this probability on.
+LEAST_BY_MODELS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,19 @@ class GivenAnswer:
     agrees_elsewhere: bool | None
     accuracy: float
     typing_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditModels:
+    """Models whose answers are audited together with those of people.
+
+    Attributes:
+        answers: model's name -> item's number -> answer, in the spelling of the study.
+        families: model's name -> the name of its family; models without one are clustered by their shared errors.
+    """
+
+    answers: Mapping[str, Mapping[int, str]]
+    families: Mapping[str, str]
 
 
 def shared_items(work: Work) -> FloatArray:
@@ -113,6 +131,8 @@ class Finding:
         error_chance: the probability that an annotator of average ability answers this item wrong.
         verdict: what the answers most likely mean, a key of `VERDICTS`.
         answers: all answers, the most given first.
+        people_wrong: with models, the probability from people alone that the gold is wrong; else NaN.
+        models: model's name -> its answer, of the models that answered the item.
     """
 
     item: int
@@ -124,6 +144,8 @@ class Finding:
     error_chance: float
     verdict: Verdict
     answers: tuple[GivenAnswer, ...]
+    people_wrong: float = float("nan")
+    models: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def votes_for_gold(self) -> int:
@@ -144,7 +166,8 @@ class Audit:
             attracts people more strongly than the model assumes.
         wrong_golds: the range of the number of wrong golds; `None` if the answers do not bound it.
         typing_errors: kinds of typing error -> how many answers.
-        model: the fitted model.
+        model: the fitted model; with models, its probabilities are those of people and models together.
+        joint: what was estimated about the models; `None` without models.
     """
 
     findings: tuple[Finding, ...]
@@ -155,6 +178,7 @@ class Audit:
     wrong_golds: GoldRange | None
     typing_errors: Mapping[str, int]
     model: GoldModel
+    joint: JointModel | None = None
 
     @property
     def expected_wrong(self) -> float | None:
@@ -197,6 +221,7 @@ def audit(
     *,
     choice: bool | None = None,
     others: Mapping[str, FloatArray] | None = None,
+    models: ModelVotes | None = None,
 ) -> Audit:
     """Find the items whose gold is probably wrong, and distinguish typing errors from errors of the dataset.
 
@@ -209,13 +234,15 @@ def audit(
         choice: whether answers are a choice among few labels, in which case one label is never a typing error of
             another; by default, true for up to five labels.
         others: annotator's id -> their agreement with others on other datasets, as `shared_items` counts it.
+        models: the answers of models, which are weighed together with those of people.
 
     Returns:
         The audit.
     """
     work = work_of(votes)
     votes = votes.where(np.isin(np.arange(len(votes)), work.rows_of_items()))
-    model = fit_gold_model(votes, gold)
+    joint = fit_joint_model(votes, gold, models) if models else None
+    model = joint.gold if joint else fit_gold_model(votes, gold)
     if choice is None:
         choice = len(labels) <= 5
     outside = np.zeros((votes.annotators, 3))
@@ -227,9 +254,10 @@ def audit(
     for item, answers in enumerate(given):
         best, known = int(model.best[item]), int(gold[item])
         truth = labels[known] if known >= 0 else (labels[best] if best >= 0 else None)
-        if not answers or all(one.answer == (truth or answers[0].answer) for one in answers):
-            continue
         wrong = float(model.gold_wrong[item])
+        agreed = all(one.answer == (truth or answers[0].answer) for one in answers)
+        if not answers or (agreed and not (models and known >= 0 and wrong >= LEAST_BY_MODELS)):
+            continue
         findings.append(
             Finding(
                 item=item,
@@ -241,6 +269,14 @@ def audit(
                 error_chance=float(model.error_chance[item]),
                 verdict=_verdict(answers, truth, wrong),
                 answers=answers,
+                people_wrong=float(joint.people_wrong[item]) if joint else float("nan"),
+                models={
+                    name: labels[code]
+                    for name, code in zip(models.names, models.label[:, item].tolist(), strict=True)
+                    if code >= 0
+                }
+                if models
+                else {},
             )
         )
     suspects = [one for one in findings if one.gold is not None]
@@ -257,6 +293,7 @@ def audit(
         wrong_gold_range(votes, gold),
         dict(kinds.most_common()),
         model,
+        joint,
     )
 
 
@@ -326,6 +363,8 @@ def _verdict(answers: Sequence[GivenAnswer], truth: str | None, gold_wrong: floa
     if gold_wrong >= PROBABLY:
         return "gold"
     others = [one for one in answers if one.answer != truth]
+    if not others:
+        return "models"
     if all(one.typing_error for one in others):
         return "typing_error"
     # An annotator with too few other answers to be judged does not count as disagreeing.
@@ -370,6 +409,7 @@ def audit_study(
     choice: bool | None = None,
     encoding: Encoding | None = None,
     others: Mapping[str, FloatArray] | None = None,
+    models: AuditModels | None = None,
 ) -> StudyAudit:
     """Audit a study's items and controls.
 
@@ -383,15 +423,30 @@ def audit_study(
         encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are
             encoded here.
         others: annotator's id -> their agreement with others on other datasets, as `shared_items` counts it.
+        models: models whose answers are weighed together with those of people.
 
     Returns:
         The audit.
     """
     known = known_golds(responses, gold)
-    coded = study_work(responses, known.values(), encoding=encoding)
+    labels = {*known.values()}
+    if models:
+        given = {*labels, *responses.table["answer"].drop_nulls().unique()}
+        # Where answers are a choice, another text of a model is no answer; where they are free, it is one.
+        if not (len(given) <= MOST_CLOSED_LABELS if choice is None else choice):
+            labels.update(text for answers in models.answers.values() for text in answers.values())
+    coded = study_work(responses, sorted(labels), encoding=encoding)
     code = {label: place for place, label in enumerate(coded.labels)}
     codes = np.array([code[known[n]] if n in known else -1 for n in coded.items], dtype=np.int32)
-    found = audit(coded.work.votes, codes, coded.annotators, coded.labels, choice=choice, others=others)
+    found = audit(
+        coded.work.votes,
+        codes,
+        coded.annotators,
+        coded.labels,
+        choice=choice,
+        others=others,
+        models=_model_votes(models, coded.items, code) if models else None,
+    )
     fields = responses.fields
     inputs = {
         row["item"]: {name: row[name] for name in fields} for row in responses.items.iter_rows(named=True)
@@ -405,3 +460,13 @@ def audit_study(
         dict(ids.iter_rows()) if ids is not None else {},
         frozenset(controls.to_list()),
     )
+
+
+def _model_votes(models: AuditModels, items: Sequence[int], code: Mapping[str, int]) -> ModelVotes:
+    """Encode the answers of models; texts without a code are no answers."""
+    names = tuple(models.answers)
+    label = np.array(
+        [[code.get(answers.get(number, ""), -1) for number in items] for answers in models.answers.values()],
+        dtype=np.int32,
+    ).reshape(len(names), len(items))
+    return ModelVotes(names, label, tuple(models.families.get(name, "") for name in names))
