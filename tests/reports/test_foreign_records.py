@@ -103,6 +103,24 @@ def test_records_of_every_eval_ever_are_whole_and_hide_closed_answers(
         assert len(samples) == record["detailed_evaluation_results"]["total_rows"] > 0
         assert {one["evaluation_id"] for one in samples} == {record["evaluation_id"]}
         assert record["evaluation_results"][0]["score_details"]["uncertainty"]["confidence_interval"]
+        details = record["model_info"]["additional_details"]
+        assert all(isinstance(value, str) for value in details.values())
+        assert ("proposed_fields" in details) == (source != "run")
+        if source != "run":
+            proposed = json.loads(details["proposed_fields"])
+            kind = {"human/consensus": "consensus", "human/single-person": "person"}[
+                record["model_info"]["id"]
+            ]
+            assert proposed["model_info.respondent_type"]["value"] == kind
+            assert kind in proposed["model_info.respondent_type"]["enum"]
+            people = proposed["model_info.respondents"]["value"]
+            assert {
+                name: str(value)
+                for name, value in people.items()
+                if isinstance(value, int) and name != "simulated"
+            } == {name: details[name] for name in ("people", "people_excluded", "answers")}
+            assert people["simulated"] == (details["simulated"] == "true")
+            assert ("model_info.aggregation" in proposed) == (kind == "consensus")
         assert any(one["input"]["reference"] for one in samples) == (source != "lcs-people")
     if EVERY_EVAL_EVER:
         done = subprocess.run(

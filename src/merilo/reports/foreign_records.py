@@ -25,6 +25,12 @@ from merilo.version import __version__
 #: The version of the schema of Every Eval Ever that the records follow.
 _EEE: Final = "0.3.0"
 
+#: The key of the free texts of a record under which stand the fields that the schema lacks for people, as JSON.
+_PROPOSED: Final = "proposed_fields"
+
+#: The facts of people that `model_info` has no field for.
+_FACTS: Final = ("people", "people_excluded", "answers", "simulated", "status")
+
 #: The smallest value of metrics that can be negative.
 _LEAST: Final = {"mcc": -1.0}
 
@@ -229,6 +235,7 @@ def _every_eval_ever(one: Respondent, source: str, _repo: str | None) -> dict[st
                 "deployment_type": "unknown",
                 "model_availability": "unknown",
                 **{key: value for key, value in one.details.items() if value},
+                **({_PROPOSED: json.dumps(_proposed(one))} if one.is_people else {}),
             },
         },
         "evaluation_results": results,
@@ -241,6 +248,38 @@ def _every_eval_ever(one: Respondent, source: str, _repo: str | None) -> dict[st
         },
     }
     return {f"{place}.json": f"{indented(record)}\n".encode(), f"{place}_samples.jsonl": samples}
+
+
+def _proposed(one: Respondent) -> Json:
+    """Return the fields that the schema lacks for people, each with its value in this record and its enum, if any.
+
+    Example:
+        >>> people = Respondent(
+        ...     kind="person", name="", dataset="", title="", metrics={}, answers=None, details={"people": "4"}
+        ... )
+        >>> _proposed(people)["model_info.respondents"]
+        {'value': {'people': 4}}
+    """
+    known: dict[str, Json] = {"true": True, "false": False}
+    facts: dict[str, Json] = {
+        name: int(value) if value.isdecimal() else known.get(value, value)
+        for name, value in one.details.items()
+        if name in _FACTS and value
+    }
+    found: dict[str, Json] = {
+        "model_info.respondent_type": {"value": one.kind, "enum": ["model", "person", "consensus"]},
+        "model_info.respondents": {"value": facts},
+        "source_metadata.source_type": {"value": "annotation_study", "enum": ["annotation_study"]},
+        "model_info.additional_details.deployment_type": {
+            "value": "not_applicable",
+            "enum": ["not_applicable"],
+        },
+    }
+    if one.kind == "consensus":
+        found["model_info.aggregation"] = {
+            "value": {name: one.details[name] for name in ("aggregator", "resolve") if name in one.details}
+        }
+    return found
 
 
 def _instances(one: Respondent, evaluation: str, identity: str) -> Iterator[dict[str, Json]]:

@@ -114,6 +114,8 @@ def _of_baseline(made: Recomputed, record: BaselineRecord) -> list[Respondent]:
         "simulated": str(record.simulated).lower(),
         "status": record.status,
     }
+    settings = made.raw.settings
+    decided_by = {"aggregator": settings.aggregator, "resolve": settings.resolve}
     consensus = {
         one: Reported(found.value, found.interval, found.method_over_both or found.method or "", found.n)
         for one, found in record.main_metrics.items()
@@ -135,7 +137,7 @@ def _of_baseline(made: Recomputed, record: BaselineRecord) -> list[Respondent]:
             name="People (consensus)",
             metrics=consensus,
             answers=of_consensus.select(COLUMNS),
-            details=details,
+            details={**details, **decided_by},
             **shared,
         ),
         Respondent(
