@@ -103,6 +103,7 @@ def test_the_language_goes_along_with_links_and_numbers_follow_it(browser: Any, 
     page.get_by_text("Русский", exact=True).click()
     assert "0,9" in page.locator("#board").inner_text()
     assert "0.9" not in page.locator("#board td").all_inner_texts()[1]
+    assert "," in page.locator("#board td small").first.inner_text()
     page.get_by_role("link", name="PARus").first.click()
     assert "Имя" in page.locator("#board").inner_text()
     page.get_by_role("link", name="Люди и модели").click()

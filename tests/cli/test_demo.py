@@ -58,16 +58,22 @@ def test_the_demo_prints_its_commands_and_ends_by_naming_pages_that_say_that_peo
     lines = (demo.parent / "printed.txt").read_text(encoding="utf-8").splitlines()
     ran = [tuple(line.split()[2:4]) for line in lines if line.startswith("$ merilo ")]
     assert ran[:3] == [("datasets", "new"), ("study", "create"), ("study", "freeze")]
-    assert Counter(words[0] for words in ran) == Counter(datasets=3, study=10, report=1, run=2, compare=2)
+    assert Counter(words[0] for words in ran) == Counter(
+        datasets=3, study=10, report=1, run=2, compare=2, leaderboard=1
+    )
     named = [line.split()[0].rstrip(":") for line in lines if line.startswith("  merilo-demo/")]
     assert [Path(name).name for name in named] == [
         "report.html",
         "items.html",
         "report.html",
         "comparison.html",
+        "index.html",
     ]
     for name in named:
         assert "simulated annotators" in (demo.parent / name).read_text(encoding="utf-8")
+    board = json.loads((demo / "leaderboard" / "leaderboard.json").read_text(encoding="utf-8"))
+    assert [one["verified"] for one in board["people"]] == ["verified", "no"]
+    assert board["total"] == ["lcs", "everyday"]
 
 
 def test_the_questions_are_a_sound_benchmark() -> None:

@@ -81,4 +81,7 @@ def test_a_difference_of_totals_is_the_mean_of_those_of_the_datasets() -> None:
 def test_the_interval_of_one_dataset_is_its_own_and_stays_in_the_range() -> None:
     assert total_interval([(0.9, 0.8, 0.94)]) == pytest.approx((0.9, 0.8, 0.94))
     mean, low, high = total_interval([(1.0, 0.9, 1.0), (0.99, 0.9, 1.0)])
-    assert 0.9 < low < mean < high <= 1
+    assert 0.9 <= low < mean < high <= 1
+    assert total_interval([(1.0, 0.9, 1.0)] * 4) == pytest.approx((1.0, 0.95, 1.0))
+    mean, low, high = total_interval([(-0.1, -0.3, 0.1), (-0.2, -0.4, 0.0)])
+    assert (mean, low, high) == pytest.approx((-0.15, -0.15 - 0.2 / 2**0.5, -0.15 + 0.2 / 2**0.5))

@@ -127,6 +127,7 @@ def demonstrate(
             dataset=_GENERATED,
         ),
         Text("  {file}: people, the model and two built-in respondents", file=out / "comparison.html"),
+        Text("  {file}: the leaderboard", file=out / "leaderboard" / "index.html"),
         Text(
             "{folder} is the folder to publish; its notebook hb.ipynb computes the figures again.",
             folder=out / _OWN / "hb",
@@ -229,6 +230,9 @@ class _Demo:
                 *("--data", self.out, "--out", run),
             )
         _run("compare", *baselines, log, *runs, "--format", "html", "--out", self.out / "comparison.html")
+        board = self.out / "leaderboard"
+        _run("leaderboard", self.out / "runs", "--baselines", self.out, "--out", board)
+        shutil.rmtree(self.out / ".leaderboard-cache", ignore_errors=True)
 
 
 def _run(*words: object, may_be_rejected: bool = False) -> int:
@@ -268,7 +272,7 @@ def _tell(collected: SimulatedCollection) -> None:
 
 def _remove_earlier(out: Path) -> None:
     """Remove what an earlier demo made, and nothing else in the folder."""
-    for name in (*_HARDNESS, "runs"):
+    for name in (*_HARDNESS, "runs", "leaderboard"):
         shutil.rmtree(out / name, ignore_errors=True)
     (out / "comparison.html").unlink(missing_ok=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import FLOOR, LEAST, MOST_WIDENED, SYMMETRIC
-from merilo.statistics.intervals import ASSUMED_CORRELATION, assumed_cluster_effect
+from merilo.statistics.intervals import ASSUMED_CORRELATION, assumed_cluster_effect, quantile_of, wilson_form
 from merilo.statistics.paired_tests import SAME, holm
 
 #: The simultaneous error rate of all ranges of one table.
@@ -280,34 +280,38 @@ def _two_sided(statistic: FloatArray, freedom: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(2 * tail, 1.0))
 
 
-def total_interval(
-    parts: Sequence[tuple[float, float, float]], bounds: tuple[float, float] = (0.0, 1.0)
-) -> tuple[float, float, float]:
+def total_interval(parts: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
     """Compute the mean of independent estimates and its interval from their intervals.
 
-    Each bound's distance from its estimate is treated as a multiple of a standard error of its own side (the method of
-    variance estimates recovery), so that intervals which stay inside [0, 1] give one that does too.
+    The standard error of each estimate is taken from the width of its interval, which does not shrink to 0 at 0 or 1.
+    The interval of a mean between 0 and 1 is Wilson's form with the number of items that gives the mean's standard
+    error, inside the means of the estimates' bounds; otherwise the distances of the bounds from the estimates are added
+    as independent errors.
 
     Args:
-        parts: estimate, lower and upper bound of each dataset; at least one.
-        bounds: the range of the mean.
+        parts: estimate, lower and upper bound of the 95 % interval of each dataset; at least one.
 
     Returns:
         The mean with its lower and upper bound.
 
-    References:
-        G. Zou, A. Donner (2008), Construction of confidence limits about effect measures: a general approach.
-        Statistics in Medicine 27, 1693-1702.
-
     Example:
         >>> mean, low, high = total_interval([(0.5, 0.4, 0.6), (0.9, 0.8, 0.95)])
         >>> round(mean, 3), round(low, 3), round(high, 3)
-        (0.7, 0.629, 0.756)
+        (0.7, 0.634, 0.758)
     """
     n = len(parts)
     mean = sum(value for value, _, _ in parts) / n
+    if n == 1:
+        return parts[0]
+    quantile = quantile_of(0.975, inf)
+    variance = sum(((high - low) / (2 * quantile)) ** 2 for _, low, high in parts) / n**2
+    if 0 < mean < 1 and variance > 0:
+        low, high = wilson_form(mean, mean * (1 - mean) / variance, quantile)
+        return (
+            mean,
+            max(low, sum(one for _, one, _ in parts) / n),
+            min(high, sum(one for _, _, one in parts) / n),
+        )
     below = sum((value - low) ** 2 for value, low, _ in parts) ** 0.5 / n
     above = sum((high - value) ** 2 for value, _, high in parts) ** 0.5 / n
-    if not isfinite(below + above):
-        return mean, *bounds
-    return mean, max(bounds[0], mean - below), min(bounds[1], mean + above)
+    return mean, mean - below, mean + above
