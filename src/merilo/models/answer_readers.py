@@ -241,6 +241,8 @@ class LabelReader(AnswerReader):
         named = _NAMES_LABEL.search(before) is not None
         if _PART_BEFORE.search(before) or _PART_AFTER.match(after) or (not named and _COUNTED.match(after)):
             return whole
+        if re.search(r"(?:^|[\s:=(])[-−]$", before):
+            return OTHER  # a negative number
         number = re.match(r"\d+(?![.,]\d)", whole)
         return mentions.sign(number[0]) if number and number[0] in self.labels else OTHER
 
@@ -367,7 +369,8 @@ def _tokens(labels: tuple[str, ...]) -> _Tokens:
         letters = "|".join(re.escape(one) for one in spellings if len(one) == 1)
         pattern = rf"(?<!\w)(?i:{words or '(?!)'})(?!\w)|(?<![\w\\'’])(?:{letters or '(?!)'})(?![\w'’])"
     ordered = len(labels) <= len(_ORDINALS) and all(len(label) == 1 for label in labels) and "0" not in labels
-    ordinals = re.compile(rf"(?<!\w)(?:{'|'.join(_ORDINALS[: len(labels)])})(?!\w)") if ordered else None
+    places = "|".join(_ORDINALS[: len(labels)])
+    ordinals = re.compile(rf"(?<!\w)(?:{places})(?!\w|\s+{WORDS['after_ordinal']}\b)") if ordered else None
     return _Tokens(spellings, {key: one for key, one in folded.items() if one}, re.compile(pattern), ordinals)
 
 
@@ -713,14 +716,20 @@ _SOUGHT: Final = re.compile(
 
 
 _CYRILLIC: Final = re.compile("[а-яё]")
-_LATIN: Final = re.compile("[a-z]")
+#: A Latin word.
+_LATIN: Final = re.compile("[a-z]{3,}")
 #: Words of a sentence about the text that is to be rewritten, or about the question, which is no answer itself.
 _ABOUT_TEXT: Final = re.compile(rf"\b{WORDS['about_text']}\b")
 _ABOUT_QUESTION: Final = re.compile(rf"\b{WORDS['about_question']}\b")
 #: A note under a rewritten text.
 _NOTE: Final = re.compile(
-    r"\W*(?:note|p\.?\s?s|примечани|пояснени|коммент|что\s+измен|изменени|здесь\s+я|я\s)", re.IGNORECASE
+    r"\W*(?:note|p\.?\s?s|примечани|пояснени|коммент|надеюсь|если\s|могу\s|i\s+hope|let\s+me\s+know|что\s+измен|изменени|здесь\s+я|я\s)",
+    re.IGNORECASE,
 )
+#: A line of a list.
+_ITEM: Final = re.compile(r"\s*(?:[-•*]\s|\d+[.)]\s)")
+#: "Предлагаю: «...»", "«...» → «...»": the text is only a part of the line.
+_LABELLED: Final = re.compile(r"[^\w\n]*\w+(?:\s\w+){0,2}:\s+[«\"“A-ZА-ЯЁ]|[^\n]*[→⇒]")
 #: A clause: more than the name of something.
 _CLAUSE: Final = re.compile(rf"\b{WORDS['clause']}\b")
 #: Signs between the parts of what is more than a name.
@@ -732,40 +741,45 @@ def _sentence(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | None
     if len(_ONE_OF_SEVERAL.findall(reply)) > 1 or _asks_back(reply, asked):
         return None
     lines = [line for line in reply.split("\n") if line.strip(" *_#>-—`")]
-    found = None
-    if lines and (inside := [*_ANNOUNCED_INSIDE.finditer(lines[-1])]):
-        text = lines[-1][inside[-1].end() :]
-        found = _found(text, "after an announcement", stop, complete=False, sentence=True)
-        return found if found and _same_script(found.text, asked) else None
-    for place, line in reversed(tuple(enumerate(lines))):
-        announced = _ANNOUNCED.match(line)
-        text = "\n".join((line[announced.end() :], *lines[place + 1 :])).strip() if announced else ""
-        if text:
-            found = _found(text, "after an announcement", stop, complete=False, sentence=True)
-            return found if found and _same_script(found.text, asked) else None
+    if (announced := _announced(lines)) is not None:
+        several = sum(_ITEM.match(line) is not None for line in announced.split("\n")[:2]) > 1
+        found = _found(announced, "after an announcement", stop, complete=False, sentence=True)
+        return found if found and not several and _same_script(found.text, asked) else None
     if lines and lines[0].rstrip(" *_").endswith(":"):
         lines = [] if _NUMBERED_LINE.match(lines[-1]) or len(lines) > 2 else lines[1:]
-    if not lines or _speaks_of(_ABOUT_TEXT, lines[0], asked) or not _same_script(lines[0], asked):
+    partial = lines and (_LABELLED.match(lines[0]) or any(map(_NUMBERED_LINE.match, lines[:2])))
+    if not lines or partial or _speaks_of(_ABOUT_TEXT, lines[0], asked) or not _same_script(lines[0], asked):
         return None
-    if any(map(_NUMBERED_LINE.match, lines[:2])) or not all(
-        _NOTE.match(line) or _speaks_of(_ABOUT_TEXT, line, asked) for line in lines[1:2]
-    ):
-        return None  # a list; or another text follows, which may be the one that is meant
+    if not all(_NOTE.match(line) or _speaks_of(_ABOUT_TEXT, line, asked) for line in lines[1:2]):
+        return None  # another text follows, which may be the one that is meant
     return _found("\n".join(lines), "first line", stop, complete=False, sentence=True)
+
+
+def _announced(lines: list[str]) -> str | None:
+    """Return what follows the last announcement of a text, in its line or the next ones; `None` without one."""
+    if lines and (inside := [*_ANNOUNCED_INSIDE.finditer(lines[-1])]):
+        return lines[-1][inside[-1].end() :]
+    for place, line in reversed(tuple(enumerate(lines))):
+        if found := _ANNOUNCED.match(line):
+            text = "\n".join((line[found.end() :], *lines[place + 1 :])).strip()
+            if text:
+                return text
+    return None
 
 
 def _same_script(text: str, asked: str) -> bool:
     """Check whether a text is in the script of the one that was to be rewritten."""
     low, given = lowered(text), lowered(asked)
-    return (len(_CYRILLIC.findall(low)) > len(_LATIN.findall(low))) == (
-        len(_CYRILLIC.findall(given)) > len(_LATIN.findall(given))
-    )
+    if not _CYRILLIC.search(given):
+        return True
+    return _CYRILLIC.search(low) is not None and {*_LATIN.findall(low)} <= {*_LATIN.findall(given)}
 
 
 def _speaks_of(words: re.Pattern[str], text: str, asked: str) -> bool:
     """Check whether a text has words about the task that the item itself has not."""
-    given = stems(asked)
-    return any(not stems(found[0]) <= given for found in words.finditer(lowered(text)))
+    low, given = lowered(asked), stems(asked)
+    found = (one[0] for one in words.finditer(lowered(text)))
+    return any(not (stems(word) <= given if stems(word) else word in low) for word in found)
 
 
 def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | None:
@@ -776,7 +790,9 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
     for last, complete in reversed(stated_texts(reply)):
         found = _found(last, "answer statement", stop, complete=complete)
         if found is not None and not (one_word and _is_list(found.text)):
-            return None if _EITHER.match(found.text) or _is_clause(found.text, asked) else found
+            after = reply[reply.rfind(found.text) :]
+            open_ended = _EITHER.match(found.text) or _is_clause(found.text, asked) or takes_back(after)
+            return None if open_ended else found
     text = reply.strip()
     while (announced := _ANNOUNCED.match(text)) and "\n" in announced[0] and text[announced.end() :].strip():
         text = text[announced.end() :].strip()
@@ -849,7 +865,16 @@ def _is_answer(found: FoundText, longest: int, asked: str, *, one_word: bool) ->
         one_word and _is_list(found.text)
     )
     undecided = _EITHER.match(found.text) or (not signed and _FILLER.match(lowered(found.text)))
-    return words <= longest and (signed or _is_name(found.text, asked)) and not (explains or undecided)
+    after = re.fullmatch(r"[.!]\s+(\w.*?)\W*", line[line.find(found.text) + len(found.text) :])
+    another = (
+        after and len(after[1].split()) <= _LONGEST_WORD and _is_name(after[1], asked)
+    )  # "Савин. Рубцов."
+    signed = signed and "**" not in found.text
+    return (
+        words <= longest
+        and (signed or _is_name(found.text, asked))
+        and not (explains or undecided or another)
+    )
 
 
 def _is_name(text: str, asked: str) -> bool:
@@ -860,19 +885,27 @@ def _is_name(text: str, asked: str) -> bool:
     """
     words, given = (re.findall(r"\w+", option_spelling(said)) for said in (text, asked))
     taken = f" {' '.join(words)} " in f" {' '.join(given)} "
-    listed = "," in text and len(words) == text.count(",") + 1 and {*words} <= {*given}
     return (
         (len(words) <= _LONGEST_WORD or taken)
-        and (listed or not _PARTS.search(text))
+        and not _has_parts(text, asked)
         and not _speaks_of(_ABOUT_QUESTION, text, "")
         and not (_CLAUSE.search(lowered(text)) and len(words) > 1)
     )
 
 
+def _has_parts(text: str, asked: str) -> bool:
+    """Check whether a text is more than one name, or one and its gloss; not so words of the item, divided by commas."""
+    words, given = (re.findall(r"\w+", option_spelling(said)) for said in (text, asked))
+    listed = "," in text and len(words) == text.count(",") + 1 and {*words} <= {*given}
+    return "**" in text or (not listed and _PARTS.search(text) is not None)
+
+
 def _is_clause(text: str, asked: str) -> bool:
     """Check whether what is stated as the answer tells more than the answer, or that there is none."""
     return len(text.split()) >= _LONGEST_WORD and (
-        _CLAUSE.search(lowered(text)) is not None or _speaks_of(_ABOUT_QUESTION, text, asked)
+        _CLAUSE.search(lowered(text)) is not None
+        or _speaks_of(_ABOUT_QUESTION, text, asked)
+        or _has_parts(text, asked)
     )
 
 

@@ -173,6 +173,8 @@ def json_answer(text: str) -> tuple[Json, str] | None:
     for held, piece in _json_objects(text):
         keys = {str(key).strip().lower().replace(" ", "_"): key for key in held}
         named = next((keys[key] for key in TABLES["json"]["keys"].split() if key in keys), None)
+        if len({repr(held[name]) for key, name in keys.items() if "answer" in key or "ответ" in key}) > 1:
+            continue  # a corrected answer, or one of several questions
         if named is None and len(held) == 1:
             named = next(iter(held))
         if named is not None:
@@ -264,7 +266,8 @@ _EQUALS: Final = re.compile(r"=>|->|=|→|≈")
 _EXCLUDED: Final = re.compile(rf"\b{WORDS['excludes']}(?:(?!{WORDS['leaves']})[^.;:!?—–])*")
 #: What something is compared with: neither stated nor denied.
 _COMPARED: Final = re.compile(
-    rf"((?:\b{WORDS['than']}|{_NAMED}\s+(?:\w+\s+)?(?:лучше|\w{{3,}}ее))\s+(?:the\s+)?(?:{WORDS['noun']}{_LINK})?){_NAMED}"
+    rf"((?:\b{WORDS['than']}|{_NAMED}\s+(?:\w+\s+)?(?:лучше|\w{{3,}}ее)|\b(?:лучше|хуже|\w{{3,}}ее)(?=\s+\w+[аи]\s))\s+"
+    rf"(?:the\s+)?(?:{WORDS['noun']}{_LINK})?){_NAMED}"
 )
 _NOT_BEFORE: Final = re.compile(
     rf"(?:\b{WORDS['denies']}|\b(?:не|нельзя|not|n['’]t)\s+(?:\w+\s+){{0,2}}{WORDS['fits']})\s*[:—–-]?\s*(?:the\s+)?({_LIST})"
@@ -307,7 +310,7 @@ _GOOD_AFTER: Final = re.compile(
 )
 _GOOD_BEFORE: Final = re.compile(
     rf"(?<!не\s)(?<!not\s)\b{WORDS['good']}(?:\s+than)?(?:\s*[:—–-]\s*|\s+)(?:{WORDS['stress']}\s+){{0,2}}"
-    rf"(?P<value>{_STATED})(?:\s+{WORDS['noun']}\b)?{_END}"
+    rf"(?P<value>{_STATED})(?:\s+{WORDS['noun']}\b)?(?!\s*[—–:=-]+\s*\d){_END}"
 )
 # What leads to a conclusion: "значит, C", "so it must be C", "не A, а C".
 _LEADS_ONLY: Final = re.compile(rf"{_SIGNS}(?:{WORDS['lead']}\b[,:—–\s]*)*")
@@ -372,6 +375,14 @@ _SUBJECT: Final = re.compile(rf"\b{WORDS['subject']}\b")
 
 # Words that take back what was stated, leave it open, say that nothing fits, or decline.
 _TAKEN_BACK: Final = re.compile(rf"\b{WORDS['taken_back']}")
+#: What goes on after a refusal to decide: "I can't be sure, but ...".
+_DOUBTED_AFTER: Final = re.compile(
+    r"\b(?:но|однако|вс[её](?:\s|-)(?:же|таки)|but|still|yet|so|поэтому|значит)\b"
+)
+#: A sentence that thinks again about what was stated.
+_RECONSIDERS: Final = re.compile(rf"^\W*{WORDS['reconsiders']}\b")
+#: A conclusion that the same sentence goes on to limit.
+_LIMITED: Final = re.compile(r"[^.;]{0,80}?,\s*(?:but|yet|though|но|однако|хотя)\b")
 _DOUBTED: Final = re.compile(rf"\b{WORDS['doubted']}\b")
 _OR: Final = re.compile(rf"\W*(?:или|либо|а\s+может|а\s+вдруг|or|maybe|perhaps|but\s+what)\b[^?]*{_STATED}")
 _OF_THE_REST: Final = rf"(?!\s+(?:\w+\s+){{0,2}}{WORDS['rest']})"
@@ -387,10 +398,16 @@ _CHECK_AGAIN: Final = re.compile(WORDS["check_again"])
 _CLOSING: Final = re.compile(rf"^\W*{WORDS['closing']}")
 #: Where a sentence is so uncertain, the only answer that it names is not stated.
 _UNSURE: Final = re.compile(rf"\b{WORDS['unsure']}\b")
+#: A sentence about what only seems or would be so.
+_UNREAL: Final = re.compile(rf"\b{WORDS['unreal']}\b")
 _OPENS: Final = re.compile(rf"\W*{WORDS['opens']}")
 #: A row that says whether an option is right: "| C | да |".
 _ROW: Final = re.compile(
     rf"{_SIGNS}{_NAMED}(?:\W*\|[^|]*)??\W*(?:[|:—–)]|\s-)\s*(?:(?P<right>да|yes|верно|true|correct|\+)|нет|no|неверно|false|incorrect|-)\W*"
+)
+#: What is said about one option: "Ответ 1: ...", "Reply 2 — ...".
+_ABOUT_ONE: Final = re.compile(
+    rf"(?:^|[.!?»\"”]\s+){_SIGNS}{WORDS['noun']}{_LINK}({_NAMED})\s*[:—–]", re.MULTILINE
 )
 #: A heading over what is said about one option: "## Ответ 1".
 _SECTION: Final = re.compile(rf"{_SIGNS}{WORDS['noun']}{_LINK}([{_SURE}{_WORD}]){_SIGNS}")
@@ -472,6 +489,8 @@ _STATEMENTS: Final = (
 _EXPLICIT: Final = frozenset(
     {"whole reply", "JSON", "box", "answer statement", "first line", "beginning", "last line"}
 )
+#: Rules whose statements contradict one another if they differ, even if the later one is called final.
+_DECIDED: Final = _EXPLICIT - {"beginning"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -637,9 +656,10 @@ class _Scan:
         self.solution: list[tuple[list[str], str]] = []
         self.taken_back = self.none_fits = ""
         self.checking = self.doubted = False
-        self.sentence = 0
+        # The sentence, and the last ones that think again about a statement, and that do so or check it.
+        self.sentence = self.reconsidered = self.again = 0
         # Whether the sentence is the first or the last one of the reply, and whether its line speaks of one option.
-        self.first = self.last = self.listed = self.noun_first = False
+        self.first = self.last = self.listed = self.noun_first = self.describes = False
         marked = reader.marked(_CHAIN.sub(" =", text) if self.numeric else text, self.mentions)
         several = len(self.mentions.known) > 1 and len(self._values(_TASK.findall(marked))) > 1
         self.tasks = marked if several else ""
@@ -660,6 +680,7 @@ class _Scan:
         reduced = [self._reduced(line) for line in lines]
         alone = [_ALONE.fullmatch(line) for line in reduced]
         pending: tuple[int, str] | None = None
+        describes = len(self._values(_ABOUT_ONE.findall("\n".join(lines)))) > 1
         for place, line in enumerate(reduced):
             first, last, found = place == 0, place == len(reduced) - 1, alone[place]
             self.first, self.last, self.listed = first, last, enumerated and bool(about[place])
@@ -691,6 +712,7 @@ class _Scan:
             if self.numeric and not (self.checking or _CHECK.search(line) or _TAKEN_BACK.search(line)):
                 self.solution += self.equations[place]
             self.noun_first = first and _NOUN_FIRST.match(lines[0]) is not None
+            self.describes = self.noun_first and describes
             sentences = _SENTENCE.split(line)
             for number, sentence in enumerate(sentences):
                 self.sentence += 1
@@ -782,6 +804,10 @@ class _Scan:
         """Collect what a sentence states; return a statement whose answer is on the next line."""
         self.checking |= bool(_CHECK.search(text) or (self.statements and _CHECK_AGAIN.search(text)))
         self.doubted |= self.cut and _DOUBTED.search(text) is not None
+        if self.statements and _RECONSIDERS.search(text):
+            self.reconsidered = self.sentence
+        if self.statements and (_RECONSIDERS.search(text) or _CHECK_AGAIN.search(text)):
+            self.again = self.sentence
         if _CLOSING.match(text):
             return None
         declined = None if _QUESTION.search(text) else _DECLINED.search(text)
@@ -789,6 +815,8 @@ class _Scan:
             self.statements.clear()
             self.none_fits = self.mentions.shown(text)
             text, self.first = text[declined.end() :], False
+            if not _DOUBTED_AFTER.search(text):
+                return None
         if (back := _TAKEN_BACK.search(text)) is not None:
             last, self.last = self.last, False
             self._divide(text[: back.start()])
@@ -950,10 +978,13 @@ class _Scan:
             return pending
         stated = bool(self.statements) and self.statements[-1].sentence == self.sentence
         trails_off = not self.last and text.rstrip().endswith(("...", "…"))
-        if (alone := _ALONE.fullmatch(text)) and (self.first or self.last) and not trails_off:
-            self._put(
-                alone["value"], 3 if self.first else 2, "beginning" if self.first else "last line", text
-            )
+        if (
+            (alone := _ALONE.fullmatch(text))
+            and (self.first or self.last)
+            and not (trails_off or self.describes)
+        ):
+            weight = self._weight(alone["value"], 3) if self.first else 2
+            self._put(alone["value"], weight, "beginning" if self.first else "last line", text)
         elif (self.first or self.reader.words) and not (stated or trails_off):
             beginning = _BEGINNING.match(text)
             if beginning and self._begins(text, beginning):
@@ -1026,7 +1057,17 @@ class _Scan:
             or (pattern is _AT_END and not self._at_end(text, found))
         ):
             return False
+        if not self.numeric and (_LIMITED.match(text, place) or self._is_negated(text, found)):
+            return False
+        if rule == "called right" and len(self._values(re.findall(f"[{_SURE}]", text))) > 2:
+            return False  # a list of what each option is worth
         return rule != "conclusion" or (self._ends(text, place) and self._concludes(text, found, ends=ends))
+
+    def _is_negated(self, text: str, found: re.Match[str]) -> bool:
+        """Check whether something else is denied of an answer: "the one that is no planet is C"."""
+        clause = _CLAUSE.split(text[: found.start("value")])[-1]
+        denied = _NEGATION.search(clause) is not None and not re.search(f"[{_DENIED}]", clause)
+        return denied and _BY_EQUALITY.search(found[0]) is not None
 
     def _at_end(self, text: str, found: re.Match[str]) -> bool:
         """Check whether the answer after the colon at the end of a sentence may conclude the reply."""
@@ -1123,12 +1164,27 @@ class _Scan:
         chosen = heaviest[-1]
         if len({one.value for one in strong}) > 1:
             resolved = all(one.value is None for one in strong[:-1])
-            if not resolved and (len({one.value for one in heaviest}) > 1 or chosen is not last):
+            explicit = {
+                one.value
+                for one in strong
+                if one.rule in _DECIDED and not one.sentence < self.again <= last.sentence
+            }
+            if not resolved and (
+                len(explicit - {None}) > 1 or len({one.value for one in heaviest}) > 1 or chosen is not last
+            ):
                 pieces = " / ".join(dict.fromkeys(one.piece for one in strong))
                 return RuleFinding(None, "answer statements differ", pieces)
             chosen = last
         if chosen.value is None:
             return RuleFinding(None, "the stated answer has none or several", chosen.piece)
+        if doubt := self._doubt(chosen):
+            return RuleFinding(None, doubt, chosen.piece)
+        if self.cut and (self.doubted or (chosen.open_end and not self.reader.labels)):
+            return RuleFinding(None, "no final statement before the cut", chosen.piece)
+        return RuleFinding(chosen.value, chosen.rule, chosen.piece)
+
+    def _doubt(self, chosen: _Statement) -> str:
+        """Return what else in the reply speaks against a statement; empty if nothing does."""
         inferred = {one.value for one in self.statements if one.inferred and one.sentence < chosen.sentence}
         if self.reader.by_meaning:
             meant = [
@@ -1137,10 +1193,35 @@ class _Scan:
             inferred |= meant[-1] if meant else frozenset()
         contrary = self.reader.labels and inferred - {chosen.value, None}
         if chosen.weight < 5 and (contrary or self._echoes_another(chosen)):
-            return RuleFinding(None, "the reasoning names another answer", chosen.piece)
-        if self.cut and (self.doubted or (chosen.open_end and not self.reader.labels)):
-            return RuleFinding(None, "no final statement before the cut", chosen.piece)
-        return RuleFinding(chosen.value, chosen.rule, chosen.piece)
+            return "the reasoning names another answer"
+        if self._beside_another_text(chosen):
+            return "a label beside another option's text"
+        return "another answer is named on reflection" if self._reconsidered(chosen) else ""
+
+    def _beside_another_text(self, chosen: _Statement) -> bool:
+        """Check whether a stated label is explained by the text of one other option, and not by its own."""
+        if self.numeric or self.reader.by_meaning or self.reader.bare_numbers or chosen.rule == "ticked":
+            return False
+        for one in self.namings:
+            texts = self._values(re.findall(f"[{_OPTION}]", one.text)) & one.values
+            near = one.sentence == chosen.sentence or (
+                one.sentence == chosen.sentence + 1 and one.answers > 0
+            )
+            if (
+                near
+                and len(texts) == 1
+                and chosen.value not in texts
+                and not one.values - texts - {chosen.value}
+            ):
+                return not re.search(f"[{_OPTION}]\\W*[{_SURE}]", one.text)
+        return False
+
+    def _reconsidered(self, chosen: _Statement) -> bool:
+        """Check whether the reply thinks again after a statement and then names only other answers."""
+        if not chosen.sentence < self.reconsidered:
+            return False
+        later = frozenset().union(*(one.values for one in self.namings if one.sentence >= self.reconsidered))
+        return bool(later) and chosen.value not in later
 
     def _echoes_another(self, chosen: _Statement) -> bool:
         """Check whether a statement repeats a part of another option than the one that it names."""
@@ -1171,7 +1252,12 @@ class _Scan:
         if self.namings and not self.numeric and (found := self._named_at_last(named)):
             return found
         left = set(self.reader.labels) - self.denied
-        if len(left) == 1 and self.denied and not named - left:
+        if (
+            len(left) == 1
+            and self.denied
+            and not named - left
+            and (left <= named or not left & self.mentions.known)
+        ):
             return RuleFinding(left.pop(), "the others are denied", ", ".join(sorted(self.denied)))
         shown = ", ".join(sorted(named & self.mentions.known)[:12])
         return RuleFinding(None, "several answers" if named else "no answer", shown)
@@ -1201,7 +1287,7 @@ class _Scan:
             stands = (
                 last.answers > 0 and last.labels and self.sentence - last.sentence < 2 and len(answering) < 2
             )
-        if not stands or len(chosen.values) != 1:
+        if not stands or len(chosen.values) != 1 or _UNREAL.search(chosen.text):
             return None
         (value,) = chosen.values
         # One number of the exam may be a count.
