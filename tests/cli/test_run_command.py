@@ -103,6 +103,9 @@ def test_a_server_that_misbehaves_in_every_way_loses_nothing_and_every_outcome_i
     assert found["outcomes"] == {
         "answered": 33, "refused": 1, "empty": 1, "truncated": 1, "unreadable": 2, "too_long": 1, "failed": 1, "not_asked": 0,
     }  # fmt: skip
+    assert [(one["item"], bool(one["reason"])) for one in found["unreadable"]] == [("13", True), ("16", True)]
+    told = merilo("score", tmp_path / "run")
+    assert "2 replies have no readable answer: items 13, 16; --explain lcs:13" in " ".join(told.out.split())
     assert found["metrics"]["acc"]["n"] == 39
     assert found["metrics"]["acc"]["value"] == pytest.approx(33 / 39)
     logged = records(tmp_path / "run")

@@ -95,6 +95,94 @@ def test_every_rule_is_named(reply: str, rule: str) -> None:
     assert extract(BPS, BALANCED, GENERATED, ModelReply(text=reply)).rule == rule
 
 
+RIVERS = Item(
+    1,
+    "{text}",
+    {"text": "Какая река впадает в Каспийское море?", "option_a": "Волга", "option_b": "Днепр", "option_c": "Обь", "option_d": "Амур"},
+    meta={"domain": "geography"},
+)  # fmt: skip
+BRIDGE = Item(
+    1,
+    "{question}",
+    {
+        "question": "Кто был учеником инженера, построившего мост?",
+        "support_text": "Мост через Тихую построил инженер Савин в 1931 году.",
+        "text": "Савин учил Олега Рубцова; Рубцов преподавал в Томском политехническом институте.",
+    },
+)
+RUDE = Item(1, "{inputs}", "Заткнись уже, достал своими советами!")
+
+
+@every(
+    ("name", "item", "reply"),
+    [
+        *(
+            ("rummlu", RIVERS, reply)
+            for reply in (
+                "Ответ: B\n\nВолга длиннее.\n\nИтоговый ответ: A",
+                "Ответ: A\nПояснение: Днепр впадает в Каспийское море.",
+                "Ответ: B\n\nХм, если подумать, в Каспий впадает Волга.",
+                "Самая длинная из них — A, но вопрос не о длине.",
+                "The only river that does not fit is A.",
+                "Вероятность A — 0,9; B — 0,05; C — 0,03; D — 0,02.",
+                "Вряд ли это Днепр.",
+                "На первый взгляд это Амур.",
+                "The teacher's answer is A.",
+                "Ответ C неверен, B и D тоже, да и A сомнителен.",
+                '{"answer": "B", "corrected_answer": "A"}',
+            )
+        ),
+        *(
+            ("multiq", BRIDGE, reply)
+            for reply in (
+                "Мост построил Савин.",
+                "Савин. Олег Рубцов.",
+                "Савин → Олег Рубцов",
+                "Олег Рубцов, ученик Савина",
+                "В тексте об этом ничего нет.",
+                "Ответ: Савин учил Олега Рубцова.",
+                "Ответ: Савин (строитель), Рубцов (ученик)",
+                "Ответ: Савин. Поправка: Рубцов.",
+                "**Савин** построил мост, **Рубцов** был его учеником.",
+                "Мост построил **Савин**, а учился у него Олег Рубцов.",
+                "Не Савин",
+            )
+        ),
+        *(
+            ("rudetox", RUDE, reply)
+            for reply in (
+                "Пожалуйста, хватит советов.\n\nИли:\n\nСпасибо, советов достаточно.",
+                "Слово «заткнись» заменяем на «помолчи».",
+                "«Хватит советов» — так грубость исчезает, а смысл остаётся.",
+                "Thank you, but I have had enough advice.",
+                "1) Спасибо, хватит советов.\n2) Я справлюсь сам.",
+                "Вот несколько вариантов:\n- Спасибо, хватит.\n- Советов достаточно.",
+                "«Заткнись уже!» → «Спасибо, советов достаточно.»",
+            )
+        ),
+    ],
+)
+def test_a_reply_is_left_unread_if_it_speaks_against_its_answer(name: str, item: Item, reply: str) -> None:
+    found = extract(dataset(name), item, Request(name, 1, 1, (), ""), ModelReply(text=reply))
+    assert (found.outcome, found.answer) == ("unreadable", None), found
+
+
+@every(
+    ("name", "item", "reply", "answer"),
+    [
+        ("rummlu", RIVERS, "Ответ: B\n\nПроверим ещё раз.\n\nПравильный ответ: A", "A"),
+        ("rummlu", RIVERS, "Ответ: A\n\nХотя Днепр длинный, он впадает в Чёрное море, а Волга — в Каспийское.", "A"),
+        ("multiq", BRIDGE, "Олег Рубцов", "Олег Рубцов"),
+        ("multiq", BRIDGE, "в Томском политехническом институте", "в Томском политехническом институте"),
+        ("multiq", BRIDGE, "Мост построил Савин, а его учеником был **Олег Рубцов**.", "Олег Рубцов"),
+        ("rudetox", RUDE, "Спасибо, советов достаточно.\n\nНадеюсь, это поможет!", "Спасибо, советов достаточно."),
+        ("rudetox", RUDE, "Спасибо, советов достаточно.\n\n(Я убрал слово «заткнись».)", "Спасибо, советов достаточно."),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_contradiction_is_read(name: str, item: Item, reply: str, answer: str) -> None:
+    assert extract(dataset(name), item, Request(name, 1, 1, (), ""), ModelReply(text=reply)).answer == answer
+
+
 @given(
     st.text(max_size=300), st.sampled_from(["bps", "rummlu", "rwsd", "simplear", "use", "chegeka", "rudetox"])
 )
@@ -172,13 +260,16 @@ HOSTILE += [
     '"a',
     "✅ ",
     " ",
+    "! ",
+    "→ ",
+    "вариант 1: ",
 ]
 
 
 @every("unit", HOSTILE)
 def test_the_time_of_reading_grows_in_proportion_to_the_text(unit: str) -> None:
     """The number of steps of the readers is bounded by the length; a quadratic reader would not come to an end here."""
-    for name in ("rummlu", "simplear", "bps", "use", "chegeka"):
+    for name in ("rummlu", "simplear", "bps", "use", "chegeka", "rudetox"):
         declared = dataset(name)
         item = examples(declared)["test"].items[0]
         text = unit * (30_000 // len(unit)) + "x"

@@ -15,13 +15,16 @@ from merilo.runs.run_scores import DatasetRun, RunResult
 from merilo.strict_json import Json
 from merilo.submissions.evaluation import DatasetResult, SubmissionResult
 from merilo.text import Text, joined
-from merilo.wording import shortened
+from merilo.wording import listed, shortened
 
 #: Extra metrics shown for a dataset without main ones; the JSON holds all.
 _SHOWN_EXTRA: Final = 15
 
 #: How many faults are shown per dataset; the JSON holds more.
 _SHOWN_FAULTS: Final = 5
+
+#: How many items with unreadable replies are named per dataset; the JSON holds all.
+_SHOWN_UNREADABLE: Final = 20
 
 _VALUE: Final = (Text("value"), Text("95 % interval"), Text("items", context="column"))
 
@@ -76,10 +79,26 @@ def show_run(result: RunResult) -> None:
             wrap=True,
         )
     for one in result.datasets.values():
+        if one.answers.unreadable:
+            show(_unreadable(one), wrap=True)
         if one.scores is not None:
             show(*_not_computed(one.declared.title, one.scores), wrap=True)
         if one.contamination is not None:
             show(_contamination(one), wrap=True)
+
+
+def _unreadable(one: DatasetRun) -> Text:
+    """Name the items whose replies have no readable answer, so that the reader can look at them."""
+    found = one.answers.unreadable
+    items = list(dict.fromkeys(answer.item for answer in found))
+    return Text(
+        "{dataset}: {n:# reply has|# replies have} no readable answer: items {items}; --explain {example} shows the "
+        "reply and the reason",
+        dataset=one.declared.title,
+        n=len(found),
+        items=listed(items, _SHOWN_UNREADABLE),
+        example=f"{one.declared.name}:{items[0]}",
+    )
 
 
 def _prompts(result: RunResult) -> Iterator[Text]:

@@ -232,7 +232,8 @@ def _free_text(declared: Dataset, text: str, asked: str, *, cut: bool) -> Extrac
     if found and not sentence and (words := refusal(found.text, free=False)) is not None:
         return ExtractedAnswer(None, "refused", "refusal", words)
     if found is None:
-        return ExtractedAnswer(None, "unreadable", "no letters or digits", shortened(text))
+        reason = "nothing marks the answer" if any(map(str.isalnum, text)) else "no letters or digits"
+        return ExtractedAnswer(None, "unreadable", reason, shortened(text))
     piece = found.piece[:_LONGEST_PIECE]
     if cut and not found.complete:
         return ExtractedAnswer(None, "truncated", found.rule, piece)

@@ -726,6 +726,8 @@ _NOTE: Final = re.compile(
     r"\W*(?:note|p\.?\s?s|примечани|пояснени|коммент|надеюсь|если\s|могу\s|i\s+hope|let\s+me\s+know|что\s+измен|изменени|здесь\s+я|я\s)",
     re.IGNORECASE,
 )
+#: What divides two texts.
+_OR_ELSE: Final = re.compile(r"\W*(?:или|либо|or)\b")
 #: A line of a list.
 _ITEM: Final = re.compile(r"\s*(?:[-•*]\s|\d+[.)]\s)")
 #: "Предлагаю: «...»", "«...» → «...»": the text is only a part of the line.
@@ -750,7 +752,9 @@ def _sentence(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | None
     partial = lines and (_LABELLED.match(lines[0]) or any(map(_NUMBERED_LINE.match, lines[:2])))
     if not lines or partial or _speaks_of(_ABOUT_TEXT, lines[0], asked) or not _same_script(lines[0], asked):
         return None
-    if not all(_NOTE.match(line) or _speaks_of(_ABOUT_TEXT, line, asked) for line in lines[1:2]):
+    if any(map(_OR_ELSE.match, map(lowered, lines[1:]))) or not all(
+        _NOTE.match(line) or _speaks_of(_ABOUT_TEXT, line, asked) for line in lines[1:2]
+    ):
         return None  # another text follows, which may be the one that is meant
     return _found("\n".join(lines), "first line", stop, complete=False, sentence=True)
 

@@ -680,7 +680,7 @@ class _Scan:
         reduced = [self._reduced(line) for line in lines]
         alone = [_ALONE.fullmatch(line) for line in reduced]
         pending: tuple[int, str] | None = None
-        describes = len(self._values(_ABOUT_ONE.findall("\n".join(lines)))) > 1
+        describes = len(self._values(sign for line in lines for sign in _ABOUT_ONE.findall(line))) > 1
         for place, line in enumerate(reduced):
             first, last, found = place == 0, place == len(reduced) - 1, alone[place]
             self.first, self.last, self.listed = first, last, enumerated and bool(about[place])

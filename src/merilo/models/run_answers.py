@@ -43,12 +43,14 @@ class RunAnswer(NamedTuple):
         answer: the answer in the form of the dataset; an empty text if there is none. For a program, the text
             of the reply.
         outcome: whether there is an answer, and if not, why.
+        rule: the rule that found the answer, or the reason why there is none.
     """
 
     item: str
     sample: int
     answer: Json
     outcome: ExtractionOutcome
+    rule: str = ""
 
 
 class UnansweredRequest(NamedTuple):
@@ -126,6 +128,11 @@ class RunAnswers:
     cut_at: int = 0
     other_manner: Manner = "harness"
     otherwise: Mapping[int, RunAnswer] = field(default_factory=dict)
+
+    @property
+    def unreadable(self) -> tuple[RunAnswer, ...]:
+        """The replies in which no rule finds one answer, or something speaks against it."""
+        return tuple(one for one in self.answers if one.outcome == "unreadable")
 
     def warnings(self, most: int = 5) -> list[str]:
         """Return a sentence if many replies were cut, for each reason of failures, and on requests that were too long.
@@ -209,7 +216,7 @@ def _answers(
 ) -> Iterator[RunAnswer]:
     for name, sample, extracted in _extractions(table, declared, items, manner):
         answer = "" if extracted.answer is None else extracted.answer
-        yield RunAnswer(name, sample, answer, extracted.outcome)
+        yield RunAnswer(name, sample, answer, extracted.outcome, extracted.rule)
 
 
 def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest, ...]:

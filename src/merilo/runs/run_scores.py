@@ -149,6 +149,10 @@ class DatasetRun:
             "shots_like": self.record.shots_like,
             "outcomes": self.outcomes.to_dict(),
             "unanswered": [dict(one._asdict()) for one in self.answers.unanswered],
+            "unreadable": [
+                {"item": one.item, "sample": one.sample, "reason": one.rule}
+                for one in self.answers.unreadable
+            ],
             "metrics": {} if self.scores is None else self.scores.to_dict(),
             "extract": "merilo" if self.answers.other_manner == "harness" else "harness",
             "metrics_otherwise": {name: score.to_dict() for name, score in self.otherwise.items()},
