@@ -113,6 +113,23 @@ def test_the_published_folder_follows_from_the_original_gold_and_the_decisions(
     assert "--recode-gold" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
+def test_the_notebook_recomputes_the_metrics_before_and_after(
+    study: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    out, hb = tmp_path / "out", tmp_path / "hb"
+    words = [*study, "--recode-gold", decisions(tmp_path, *GIVEN), "--keep-ambiguous", "--out", str(out)]
+    assert main(["baseline", *words]) == 0
+    assert main(["report", str(out), "--out", str(hb)]) == 0
+    capsys.readouterr()
+    book = nbformat.read(hb / "hb.ipynb", as_version=4)
+    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(hb)}}).execute()
+    texts = [one.get("text", "") for cell in book.cells for one in cell.get("outputs", ())]
+    assert any("gold_review" in text for text in texts)
+
+
 def test_a_changed_row_in_the_decisions_of_the_folder_is_found(
     study: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,6 +68,11 @@ def page(browser, words: list) -> Iterator:
     page.context.close()
 
 
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
 def decide_by_keys(page) -> None:
     """The first item is wrong and gets an answer, the second ambiguous, the third fine, the fourth wrong without one."""
     page.focus("#begin")
@@ -84,7 +89,7 @@ def test_the_keyboard_decides_and_the_baseline_applies_the_saved_file(
     page, words: list, tmp_path: Path
 ) -> None:
     work = words[0].parent
-    listed = list(csv.DictReader((work / "audit" / "audit.csv").open(encoding="utf-8", newline="")))
+    listed = table(work / "audit" / "audit.csv")
     assert page.locator("article").count() == len(listed)
     decide_by_keys(page)
     assert page.inner_text("#count") == f"4 / {len(listed)}"
@@ -93,7 +98,7 @@ def test_the_keyboard_decides_and_the_baseline_applies_the_saved_file(
         page.keyboard.press("s")
     file = tmp_path / waiting.value.suggested_filename
     waiting.value.save_as(file)
-    saved = list(csv.DictReader(file.open(encoding="utf-8", newline="")))
+    saved = table(file)
     assert [row["decision"] for row in saved[:5]] == ["wrong", "ambiguous", "fine", "wrong", ""]
     assert [row["revised_gold"] for row in saved[:2]] == ["A", ""]
     for before, after in zip(listed, saved, strict=True):  # else the file is the audit's own list
