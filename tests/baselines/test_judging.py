@@ -355,6 +355,15 @@ def test_wrong_files_are_told(tmp_path: Path) -> None:
         assert told in done.err
 
 
+def test_people_who_often_disagree_make_a_note_and_no_refusal(tmp_path: Path) -> None:
+    people = judgements(tmp_path, texts=range(TEXTS), overlap=2, error=0.25)
+    done = judged(people, judge_file(tmp_path, lenient), "--json", "-")
+    assert done.status == 0, done.err
+    (note,) = done.json["notes"]
+    assert note.startswith("the baseline of people is rejected (")
+    assert note.endswith("the scores here are means of single judgements, which need no majority")
+
+
 def test_free_texts_are_no_judgements(tmp_path: Path) -> None:
     random = np.random.default_rng(9)
     rows = [(f"t{n}", f"p{p}", f"text {random.integers(99)}") for n in range(40) for p in range(3)]

@@ -173,7 +173,6 @@ def judging(crowd: StoredBaseline, judge: Samples, settings: JudgeSettings) -> J
     texts = JudgedTexts(votes, answers.judged, strata)
     unlike = _unlike(crowd, texts, settings)
     reasons = (
-        *_status(crowd),
         *_no_agreement(votes, numbers),
         *_failed(test, judge.model),
         *([unlike] if unlike else []),
@@ -403,11 +402,6 @@ def _beside(
     ]
 
 
-def _status(crowd: StoredBaseline) -> Iterator[Text]:
-    if crowd.status == "rejected":
-        yield Text("the baseline of people is rejected: {reasons}", reasons="; ".join(crowd.reasons))
-
-
 def _no_agreement(votes: Votes, numbers: FloatArray | None) -> Iterator[Text]:
     """Tell if people do not agree: then any judge is as close to them as they are to each other."""
     p = chance_agreement(votes, numbers)
@@ -478,6 +472,12 @@ def _fields(crowd: StoredBaseline) -> pl.DataFrame:
 
 
 def _notes(crowd: StoredBaseline, scores: Sequence[JudgedScore], unanswered: int) -> Iterator[Text]:
+    if crowd.status == "rejected":
+        yield Text(
+            "the baseline of people is rejected ({reasons}); the scores here are means of single judgements, which "
+            "need no majority",
+            reasons="; ".join(crowd.reasons),
+        )
     if unanswered:
         yield Text(
             "the judge gave no answer to {n:# text|# texts} of {all}: its mean stands for it, and in the test it loses "
