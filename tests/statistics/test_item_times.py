@@ -81,4 +81,3 @@ def test_given_noise_is_taken_as_known() -> None:
     found = item_times(Pages(item, item, item % 5, seconds, item < 0, 30, 5), noise=0.5)
     assert (found.noise, found.noise_error) == (0.5, 0.0)
     assert found.error.mean() > 0.2
-    assert found.scaled(1.0).error == pytest.approx(4 * found.error)

@@ -18,7 +18,7 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite, log, sqrt
 from typing import Final
 
@@ -33,8 +33,8 @@ _RATIO: Final = (log(1e-3), log(30.0))
 #: Rounds of linearisation and replacement, and the change of log times at which they end.
 _ROUNDS: Final = 60
 _SETTLED: Final = 2e-3
-#: The variances are estimated in as many rounds at first, and then in every one of as many.
-_FIRST: Final = 4
+#: The rounds in which the variances are estimated; in others, only what follows from them.
+_ESTIMATED: Final = (0, 1, 3, 7, 15, 31)
 #: The step of numerical derivatives of the restricted likelihood.
 _STEP: Final = 0.05
 
@@ -92,10 +92,6 @@ class ItemTimes:
         """The share of the variance of measured times that is of true times."""
         return float(np.mean(self.spread**2 / (self.spread**2 + self.error)))
 
-    def scaled(self, noise: float) -> ItemTimes:
-        """Return the times with the errors that they have if the noise is another one."""
-        return replace(self, noise=noise, error=self.error * (noise / self.noise) ** 2)
-
 
 def item_times(pages: Pages, noise: float | None = None) -> ItemTimes:
     """Estimate the time that each item takes a typical person.
@@ -121,7 +117,7 @@ def item_times(pages: Pages, noise: float | None = None) -> ItemTimes:
     for number in range(_ROUNDS):
         design, offset = model.linear(level)
         system = _System(design, model.person, pages.people, np.ones(limit.shape[0]))
-        if number < _FIRST or number % _FIRST == 0:
+        if number in _ESTIMATED:
             ratios = _restricted(system, target - offset, extra, ratios, noise)
         found = _effects(system, target - offset, extra, ratios, noise)
         fitted = offset + design @ (found.mean + found.item) + found.person_effect[pages.person]
@@ -136,7 +132,7 @@ def item_times(pages: Pages, noise: float | None = None) -> ItemTimes:
             extra = float((found.noise**2 * (1 + above * hazard - hazard**2))[cut].sum())
         elif model.plain:
             break
-        if number >= _FIRST and moved < _SETTLED:
+        if number in _ESTIMATED[2:] and moved < _SETTLED:
             break
     weight = np.ones(limit.shape[0])
     design, offset = model.linear(level)
@@ -304,7 +300,7 @@ def _restricted(
             start,
             method="Nelder-Mead",
             bounds=[_RATIO, _RATIO],
-            options={"xatol": 5e-3, "fatol": 1e-3, "initial_simplex": simplex},
+            options={"xatol": 1e-2, "fatol": 1e-2, "initial_simplex": simplex},
         ).x
     )
 
