@@ -6,7 +6,7 @@ function speak() {
   const ru = at("in-ru").checked, from = ru ? /(\d)\.(\d)/g : /(\d),(\d)/g, to = ru ? "$1,$2" : "$1.$2";
   document.documentElement.lang = ru ? "ru" : "en";
   for (const one of document.querySelectorAll("option[data-ru]")) one.textContent = ru ? one.dataset.ru : one.dataset.en;
-  for (const cell of document.querySelectorAll("td:not(.t), td:not(.t) small")) for (const node of cell.childNodes) if (node.nodeType === 3) node.data = node.data.replace(from, to);
+  for (const cell of document.querySelectorAll("td:not(.t), td:not(.t) small, td b")) for (const node of cell.childNodes) if (node.nodeType === 3) node.data = node.data.replace(from, to);
   for (const link of document.querySelectorAll("a[data-p]")) link.search = ru ? "ru" : "en";
 }
 function sift() {
