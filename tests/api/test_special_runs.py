@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from model_backends import LocalBackend, label_by_hash
+from programming import need_a_jail
 from study_people import bundled_study
 
 import merilo
@@ -28,6 +29,7 @@ def solution(request: Request) -> str:
 
 
 def test_programs_are_sampled_and_run_in_the_sandbox_in_one_call(tmp_path: Path) -> None:
+    need_a_jail()
     backend = LocalBackend(solution)
     result = merilo.run(backend, "ruhumaneval", out=tmp_path)
     found = result.datasets["ruhumaneval"]
@@ -43,6 +45,7 @@ def test_programs_are_sampled_and_run_in_the_sandbox_in_one_call(tmp_path: Path)
 
 
 def test_more_samples_of_programs_extend_the_run_and_its_verdicts(tmp_path: Path) -> None:
+    need_a_jail()
     first = merilo.run(LocalBackend(solution), "ruhumaneval", out=tmp_path, samples=2, limit=3)
     assert first.datasets["ruhumaneval"].scores.missing["pass@5"].startswith("needs 5 generations")
     backend = LocalBackend(solution)
@@ -53,6 +56,7 @@ def test_more_samples_of_programs_extend_the_run_and_its_verdicts(tmp_path: Path
 
 
 def test_programs_are_packed_with_their_results(tmp_path: Path) -> None:
+    need_a_jail()
     from merilo.submissions import pack, read_gold, score_submission
 
     merilo.run(LocalBackend(solution), "ruhumaneval", out=tmp_path / "run")
