@@ -190,6 +190,33 @@ def test_right_answers_that_match_and_those_that_do_not(tmp_path: Path) -> None:
     assert merilo("inspect", pool, "--gold", tmp_path / "missing.csv").status == 2
 
 
+def test_gold_answers_in_another_form_than_the_answers_are_told_and_refused(tmp_path: Path) -> None:
+    """Public benchmarks number their options from 0; people answered with letters."""
+    right = [0, 1, 2, 0, 1, 2]
+    questions = [
+        {"question": f"q{n}", "choices": ["x", "y", "z"], "answer": place} for n, place in enumerate(right)
+    ]
+    file, answers = tmp_path / "questions.jsonl", tmp_path / "answers.csv"
+    file.write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
+    rows = [f"q{n},{who},{'ABC'[place]}" for n, place in enumerate(right) for who in "uvw"]
+    answers.write_text("\n".join(["question,annotator,answer", *rows]), encoding="utf-8")
+    says = "the gold answers are 0, 1, 2, and people answered A, B, C"
+    found = merilo("inspect", answers, "--gold", file, "--json", "-")
+    assert found.status == 1
+    (match,) = found.json["matches"]
+    assert not match["fits"]
+    assert says in match["why"]
+    refused = merilo("baseline", answers, "--gold", file, "--item", "question", "--out", tmp_path / "b")
+    assert refused.status == 1
+    assert f"{says}: if both name the same in two ways" in refused.complaint
+    assert merilo("datasets", "new", file).status == 0
+    scored = merilo(
+        *("baseline", answers, "--dataset", tmp_path / "questions.yaml", "--item", "question"),
+        *("--out", tmp_path / "b", "--json", "-"),
+    )
+    assert scored.json["metrics"]["acc"]["value"] == 1
+
+
 def test_a_dataset_that_matches_and_one_that_does_not(tmp_path: Path) -> None:
     rows = [row("( )", "1", f"w{n}") for n in range(3)]
     pool = written(tmp_path / "p.tsv", toloka(rows))

@@ -25,7 +25,7 @@ from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
 from merilo.datasets.own_items import own_file
 from merilo.datasets.solvers import SOLVERS, solver
-from merilo.errors import UsageError, argument
+from merilo.errors import DataError, UsageError, argument
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS, records
 from merilo.people.quality.controls import read_skills
@@ -41,15 +41,20 @@ from merilo.people.reading import (
     records_of,
 )
 from merilo.people.recoding import recoding_files
+from merilo.people.spelling import RULES, canonical
+from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Responses
 from merilo.strict_json import Json
-from merilo.wording import shown
+from merilo.wording import listed, shown
 
 GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | Gold | None
 SkillSource: TypeAlias = str | Path | Frame | Mapping[str, float] | None
 
 #: Placeholder in the provenance for an argument that is not a file.
 IN_MEMORY: Final = "in memory"
+
+#: Fewer gold answers may differ from every answer because people are wrong.
+_FEWEST_OF_ANOTHER_FORM: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +260,7 @@ def _read(  # noqa: PLR0917 - one source
     alternatives: str | None,
 ) -> Gold:
     """Read gold answers and join them to the test items, in the spelling of the responses."""
-    return read_gold(
+    found = read_gold(
         source,
         test_items(responses),
         answer=responses.answer_field or "",
@@ -265,6 +270,36 @@ def _read(  # noqa: PLR0917 - one source
         form=declared.answer if declared else None,
         dataset=declared,
         alternatives=alternatives,
+    )
+    if declared is None and alternatives is None:
+        _refuse_other_form(found, responses)
+    return found
+
+
+def _refuse_other_form(gold: Gold, responses: Responses) -> None:
+    """Refuse gold answers that nobody gave, of a few labels each: every answer would count as wrong.
+
+    Raises:
+        DataError: the gold answers are other labels than the answers.
+    """
+    asked = responses.table.join(gold.answers.select("item"), on="item", how="semi")
+    known, given = (
+        sorted(column.drop_nulls().unique().to_list()) for column in (gold.answers["gold"], asked["answer"])
+    )
+    few = 1 < len(known) <= MOST_CLOSED_LABELS and 1 < len(given) <= MOST_CLOSED_LABELS
+    if not few or gold.answers.height < _FEWEST_OF_ANOTHER_FORM:
+        return
+    rules = tuple(RULES)
+    if {canonical(one, rules).casefold() for one in known} & {
+        canonical(one, rules).casefold() for one in given
+    }:
+        return
+    raise DataError(
+        f"the gold answers are {listed(known, 5)}, and people answered {listed(given, 5)}: if both name the same in "
+        "two ways, declare the questions with 'merilo datasets new' and give the declaration as "
+        f"{argument('dataset', 'FILE')}",
+        file=gold.source,
+        field=gold.column,
     )
 
 
