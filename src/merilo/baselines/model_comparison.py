@@ -29,6 +29,8 @@ from merilo.baselines.model_verdicts import (
     Outcome,
     verdicts,
 )
+from merilo.baselines.panel import PANEL_METRICS, Ceiling
+from merilo.baselines.panel_place import PanelPlace, panel_place
 from merilo.baselines.quality import PROCEDURES
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
@@ -134,6 +136,8 @@ class ModelComparison:
         log: how the answers were found in the log of another harness; `None` for a file of answers.
         no_labels: the answers that are none of the dataset's labels; `None` if all are.
         first: the comparison with the first model; `None` for the first model itself.
+        place: its place beside the panel of people; `None` if the metric has no panel, or too few people answered.
+        ceiling: the reachable maximum by the audit of the gold answers; `None` if it is not bounded.
     """
 
     model: str
@@ -150,6 +154,8 @@ class ModelComparison:
     log: LogMapping | None = None
     no_labels: NoLabels | None = None
     first: Match | None = None
+    place: PanelPlace | None = None
+    ceiling: Ceiling | None = None
 
     @property
     def every(self) -> tuple[Match, ...]:
@@ -311,6 +317,9 @@ def _comparison(
         model.log,
         model.no_labels,
         None if first is None or model is first else _beside_first(crowd, first, model, seed),
+        panel_place(single.votes, scores.people, scores.model)
+        if crowd.annotators and metric in PANEL_METRICS
+        else None,
     )
 
 
@@ -739,7 +748,19 @@ def holds_sentence(holds: Holds) -> Text:
         )
     elif holds.annotators:
         parts.append(Text("without any one of the {n:# annotator|# annotators}", n=holds.annotators))
-    return Text("The verdict holds {parts}.", parts=joined(parts, ", "))
+    told = Text("The verdict holds {parts}.", parts=joined(parts, ", "))
+    if holds.surviving is None:
+        return told
+    interval = holds.surviving.interval()
+    return Text(
+        "{told} On the {n:# item|# items} whose gold answer survives the audit, the difference is {difference} "
+        "[{low}, {high}].",
+        told=told,
+        n=holds.surviving.n,
+        difference=signed(holds.surviving.value),
+        low=signed(interval.low),
+        high=signed(interval.high),
+    )
 
 
 def _told_sentence(scores: Text, verdict: ComparisonVerdict, when: Text | str, *, crossed: bool) -> Text:

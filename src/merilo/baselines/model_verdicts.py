@@ -79,6 +79,8 @@ class Holds:
             audit was not made.
         annotators: how many annotators were left out, one at a time; 0 if this was not tried.
         changed_by: the annotators without whom the verdict is another.
+        surviving: the difference on the items whose gold answers are not suspect; `None` if none is suspect, or if the
+            metric is not a mean over items.
     """
 
     thresholds: Mapping[float, bool]
@@ -87,6 +89,7 @@ class Holds:
     without_suspects: bool | None = None
     annotators: int = 0
     changed_by: tuple[str, ...] = ()
+    surviving: CrossedDifference | None = None
 
     @property
     def tried(self) -> bool:

@@ -31,6 +31,7 @@ from merilo.baselines.model_comparison import (
     model_scores,
 )
 from merilo.baselines.model_verdicts import FEWEST_ANNOTATORS, Compared, Holds, Margin, Outcome, verdicts
+from merilo.baselines.panel import Ceiling
 from merilo.baselines.quality import (
     MOST_ANSWERS,
     USUAL_THRESHOLDS,
@@ -43,7 +44,7 @@ from merilo.errors import DataError
 from merilo.metrics.label_comparison import compare_labels
 from merilo.metrics.worth import OF_LABELS, parts
 from merilo.people.aggregation import NO_LABEL, Consensus
-from merilo.people.audit.findings import audit
+from merilo.people.audit.findings import Audit, audit
 from merilo.people.decision import PoolVotes, decide_by, pool_votes
 from merilo.people.quality.controls import ExclusionRule
 from merilo.people.uncertainty.annotator_accuracy import answer_difference
@@ -51,6 +52,7 @@ from merilo.people.votes import IntArray, Votes
 from merilo.responses import Responses
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
+from merilo.statistics.crossed_difference import CrossedDifference
 
 #: With a larger product of the numbers of answers and annotators, annotators are not left out one at a time.
 MOST_LEFT_OUT: Final = 2_000_000
@@ -103,11 +105,16 @@ def scrutinised(
             without.get(key) == outcome if without is not None and doubted else None,
             len(left_out),
             tuple(name for name, told in left_out.items() if told.get(key) != outcome),
+            study.surviving(place, match) if doubted else None,
         )
         return found if found.tried else None
 
     return [
-        replace(one, matches=tuple(replace(match, holds=held(place, match)) for match in one.matches))
+        replace(
+            one,
+            matches=tuple(replace(match, holds=held(place, match)) for match in one.matches),
+            ceiling=study.ceiling,
+        )
         for place, one in enumerate(comparisons)
     ]
 
@@ -290,23 +297,43 @@ class _Study:
     @cached_property
     def suspects(self) -> NDArray[np.bool_]:
         """Whether the gold answer of each item is suspect, shape (items,); false if the audit is not made."""
-        none = np.zeros(len(self.crowd.numbers), dtype=np.bool_)
+        suspect = suspect_golds(self.audited) if self.audited else []
+        return np.isin(self.item_codes, [one.item for one in suspect])
+
+    def surviving(self, place: int, match: Match) -> CrossedDifference | None:
+        """Compare a model again on the items whose gold answers are not suspect; `None` if that is not possible."""
+        try:
+            made = self._again(self.own, place, match.kind, self.compared[place] & ~self.suspects)
+        except DataError:  # no item is left, or one cluster
+            return None
+        return made.crossed if made else None
+
+    @property
+    def ceiling(self) -> Ceiling | None:
+        """The reachable maximum by the audit; `None` if it does not bound the number of wrong gold answers."""
+        found = self.audited
+        if found is None or found.wrong_golds is None or self.crowd.metric not in {"acc", "em"}:
+            return None
+        return Ceiling(found.golds, found.wrong_golds)
+
+    @cached_property
+    def audited(self) -> Audit | None:
+        """The audit of the gold answers; `None` if there are too many answers, or programs."""
         if len(self.pool.everyone.votes) > MOST_ANSWERS or self.crowd.metric == PROGRAM_METRIC:
-            return none
+            return None
         table = self.whole.responses.filter(pl.col("is_control") & pl.col("control").is_not_null())
         controls = table.select("item", "control").unique("item", keep="first", maintain_order=True)
         known = dict(controls.iter_rows()) | dict(zip(self.crowd.numbers, self.crowd.gold, strict=True))
         coded = self.pool.everyone.with_labels(known.values())
         code = {str(label): place for place, label in enumerate(coded.labels)}
         golds = np.array([code[known[n]] if n in known else -1 for n in coded.items], dtype=np.int32)
-        found = audit(
+        return audit(
             coded.votes,
             golds,
             [str(name) for name in coded.annotators],
             [*code],
             choice=True if self.settings.labels else None,
         )
-        return np.isin(self.item_codes, [one.item for one in suspect_golds(found)])
 
     def without_each(self) -> Iterable[tuple[str, _Alternative]]:
         """Leave out each annotator; the items that they answered are decided again by the votes of the others."""

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, signed, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
+from merilo.baselines.panel import ceiling_sentence
 from merilo.cli.output import interval, number, show, show_table
 from merilo.people.disagreement import MEASURES, Disagreement
 from merilo.records import Span
@@ -101,7 +102,7 @@ def overview(table: ComparisonTable) -> str:
         totals |= {(model, ""): _total(table.model_total(model)) for model in table.models}
         columns.append((str(Text("total", context="score")), totals))
     columns += _spent_columns(table)
-    wanted = [*names, *((model, kind) for model in table.models for kind in ("", "first", "maj"))]
+    wanted = [*names, *((model, kind) for model in table.models for kind in ("", "first", "maj", "panel"))]
     rows = [row for row in wanted if any(cells.get(row, "—") != "—" for _, cells in columns)]
     others = len(columns) - len(table.columns)
     fitting = max(1, (width - _NAMES) // _COLUMN)
@@ -123,6 +124,7 @@ def overview(table: ComparisonTable) -> str:
             name = {
                 "maj": f"{model}, maj@{next(iter(sizes)) if len(sizes) == 1 else 'k'}",
                 "first": Text("  minus the first"),
+                "panel": Text("  beside the panel"),
             }.get(kind, model)
             drawn.add_row(
                 escape(str(names.get(row, name))), *(escape(cells.get(row, "")) for _, cells in part)
@@ -169,6 +171,8 @@ def _dataset_column(
             beside = [kind for kind in kinds if kind != "first"] if cell.comparison else []
             marks = [mark_of(cell.match(kind)) or "·" for kind in beside]
             values[model, ""] = cell.value, cell.n, [_interval(cell.interval), *marks]
+        if cell.comparison and cell.comparison.place:
+            cells[model, "panel"] = str(cell.comparison.place.mark())
         for match in cell.marked:
             if match.kind == "majority":
                 size = [f"k = {cell.k}"] if len(majorities[model]) > 1 else []
@@ -277,6 +281,10 @@ def show_tests(comparisons: Sequence[ModelComparison], metric: str) -> None:
         wrap=True,
     )
     for one in comparisons:
+        if one.place:
+            show(one.place.sentence(one.model), wrap=True)
+        if one.ceiling and one.ceiling.low < 1:
+            show(ceiling_sentence(one.ceiling), wrap=True)
         if one.rank:
             share, sure = one.rank
             show(

@@ -24,6 +24,7 @@ from merilo.baselines.model_disagreement import (
     opposite_outcomes,
 )
 from merilo.baselines.model_verdicts import Compared, Holds, Margin
+from merilo.baselines.panel_place import PanelPlace
 from merilo.baselines.record import BASELINE_FILE, cluster_record
 from merilo.baselines.time_and_price import TimeAndPrice, time_and_price
 from merilo.baselines.verdict_scrutiny import scrutinised
@@ -43,6 +44,7 @@ from merilo.reports.time_and_price import timed_json
 from merilo.runs.answer_scores import refuse_other_dataset
 from merilo.runs.run_scores import source_of
 from merilo.settings import ComparisonSettings
+from merilo.statistics.crossed_difference import CrossedDifference
 from merilo.strict_json import Json
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.studies.study_folder import read_frozen
@@ -228,7 +230,8 @@ class Comparison:
             people = replace(people, declaration=with_metric(people.declaration, self.metric))
         samples, tests = [one.samples for one in self.models], [one.tests for one in self.models]
         found = scrutinised(people, samples, tests, self.margin, seed=self.settings.seed, others=others)
-        return self.with_matches(match for one in found for match in one.matches)
+        models = (replace(one, tests=made) for one, made in zip(self.models, found, strict=True))
+        return replace(self, models=tuple(models))
 
     @property
     def comparisons(self) -> dict[str, ModelComparison]:
@@ -753,6 +756,10 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
             "interval": interval.method if interval else None,
             "people": comparison.people,
         },
+        "panel": _place_json(comparison.place) if comparison.place else None,
+        "ceiling": [rounded(comparison.ceiling.low), rounded(comparison.ceiling.high)]
+        if comparison.ceiling
+        else None,
         "log": comparison.log.to_json() if comparison.log else None,
         "warnings": [one.en for one in sentences(comparison)],
         "disagreement": _disagreement_json(one.disagreement),
@@ -863,6 +870,28 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
     }
 
 
+def crossed_json(one: CrossedDifference) -> dict[str, Json]:
+    """Return a difference over items and annotators."""
+    return {
+        "difference": rounded(one.value),
+        "ci95_items_and_annotators": interval_json(one.interval()),
+        "p": rounded(one.p, 9),
+        "n": one.n,
+    }
+
+
+def _place_json(place: PanelPlace) -> dict[str, Json]:
+    """Return a model's place beside the panel."""
+    mark = place.mark()
+    rows = zip(place.sizes, place.differences, strict=True)
+    return {
+        "like": place.nearest,
+        "not_rejected": [*place.like],
+        "majorities": [{"k": size, **crossed_json(one)} for size, one in rows],
+        "mark": {"en": mark.en, "ru": mark.ru},
+    }
+
+
 def _holds_json(holds: Holds) -> dict[str, Json]:
     sentence = holds_sentence(holds)
     return {
@@ -872,6 +901,7 @@ def _holds_json(holds: Holds) -> dict[str, Json]:
         "without_suspect_golds": holds.without_suspects,
         "annotators_left_out": holds.annotators,
         "changed_without": [*holds.changed_by],
+        "surviving_golds": crossed_json(holds.surviving) if holds.surviving else None,
         "sentence": {"en": sentence.en, "ru": sentence.ru},
     }
 
