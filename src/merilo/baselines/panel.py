@@ -125,19 +125,12 @@ def panel(baseline: Baseline, audit: Audit | None = None) -> Panel | Text:
     Returns:
         The panel, or the reason why there is none.
     """
+    found = counted_points(baseline)
     scorer = baseline.scorer
-    if scorer is None:
-        return Text("there are no gold answers, or people's answers are not scored against them")
-    metric = baseline.declaration.metrics[0]
-    if baseline.programs or baseline.declaration.answer.kind == "criteria" or metric not in PANEL_METRICS:
-        return Text(
-            "the metric is not a mean of the points of single answers, of which several make a majority"
-        )
-    main, _ = scorer.parts()
-    pool = baseline.pool
-    votes, score = _points(scorer, main[0], pool, pool.counted)
-    if not len(votes):
-        return Text("no answer that counts is to an item with gold")
+    if isinstance(found, Text) or scorer is None:
+        return found if isinstance(found, Text) else Text("no answer that counts is to an item with gold")
+    votes, score = found
+    metric, main, pool = baseline.declaration.metrics[0], scorer.parts()[0], baseline.pool
     labels = baseline.settings.labels
     try:
         curve = panel_curve(votes, score, options=len(labels) or None)
@@ -155,6 +148,21 @@ def panel(baseline: Baseline, audit: Audit | None = None) -> Panel | Text:
         if audit and audit.golds and audit.wrong_golds and metric != "f1"
         else None,
     )
+
+
+def counted_points(baseline: Baseline) -> tuple[Votes, FloatArray] | Text:
+    """Return the answers that count to items with gold and their points, or the reason why they have none."""
+    scorer = baseline.scorer
+    if scorer is None:
+        return Text("there are no gold answers, or people's answers are not scored against them")
+    metric = baseline.declaration.metrics[0]
+    if baseline.programs or baseline.declaration.answer.kind == "criteria" or metric not in PANEL_METRICS:
+        return Text(
+            "the metric is not a mean of the points of single answers, of which several make a majority"
+        )
+    main, _ = scorer.parts()
+    found = _points(scorer, main[0], baseline.pool, baseline.pool.counted)
+    return found if len(found[0]) else Text("no answer that counts is to an item with gold")
 
 
 def _points(

@@ -714,9 +714,25 @@ def group_difference(
         (votes.where(mask), worth[mask])
         for (votes, worth), mask in zip((first, second), as_many_each(first[0], second[0]), strict=True)
     ]
-    found = [influences(votes, worth, unseen=np.zeros(votes.items)) for votes, worth in sides]
-    ours, theirs = (one.item + one.value for one in found)
-    parts = [shared_part(votes, one) for (votes, _), one in zip(sides, found, strict=True)]
+    found = [(votes, influences(votes, worth, unseen=np.zeros(votes.items))) for votes, worth in sides]
+    return groups_apart(found[0], found[1], clusters=clusters)
+
+
+def groups_apart(
+    first: tuple[Votes, Influence], second: tuple[Votes, Influence], *, clusters: IntArray | None = None
+) -> tuple[FloatArray, FloatArray, CrossedDifference]:
+    """Compare any two estimates by two groups of people on the same items, over items and both groups' annotators.
+
+    Args:
+        first: the votes of the first group, and their influences on its estimate.
+        second: the same of the second group, on the same items.
+        clusters: as in `group_difference`.
+
+    Returns:
+        As `group_difference`.
+    """
+    ours, theirs = (one.item + one.value for _, one in (first, second))
+    parts = [shared_part(votes, one) for votes, one in (first, second)]
     # One degree of freedom is lost in each group.
     people = sum(part.annotators for part in parts) - 1
     doubt = sum(part.doubt * heavy_tails(part.annotators) for part in parts) / heavy_tails(people)
@@ -728,6 +744,6 @@ def group_difference(
         parts[1].below + parts[0].above,
         parts[1].above + parts[0].below,
     )
-    asked = np.unique(sides[0][0].item)
+    asked = np.unique(first[0].item)
     codes = None if clusters is None else clusters[asked]
     return ours, theirs, crossed_difference(ours, theirs, shared, clusters=codes)
