@@ -60,6 +60,7 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
             show_tests([one.tests for one in result.models], result.metric)
             _show_time_and_price(result)
             _show_disagreement([one.disagreement for one in result.models])
+            _show_conditions(result)
         return
     told = [
         [
@@ -310,6 +311,17 @@ def _show_time_and_price(result: Comparison) -> None:
             heads = [Text("within", context="time"), Text("people, single person"), one.tests.model]
             show_table(rows, heads, title=Text("Right answers within a time"))
         show(*timed_sentences(TimedModel(one.tests.model, one.timed)), wrap=True)
+
+
+def _show_conditions(result: Comparison) -> None:
+    """Print how people and models were asked, and name the differences."""
+    asked = result.conditions
+    if asked is None:
+        return
+    rows = [(name, *cells) for name, cells in asked.rows()]
+    heads = ["", Text("people", context="column"), *asked.models]
+    show_table(rows, heads, title=Text("Conditions"), left=range(len(heads)))
+    show(*(asked.sentence(name) for name in asked.models), wrap=True)
 
 
 def _show_disagreement(models: Sequence[ModelDisagreement]) -> None:

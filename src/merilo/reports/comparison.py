@@ -38,6 +38,7 @@ from merilo.models.run_log import log_path, read_log
 from merilo.people.disagreement import Disagreement, Measure
 from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
+from merilo.reports.conditions import AskedConditions, conditions, frozen_beside
 from merilo.reports.cost_report import each
 from merilo.reports.estimates import counted, interval_json
 from merilo.reports.time_and_price import timed_json
@@ -47,7 +48,6 @@ from merilo.settings import ComparisonSettings
 from merilo.statistics.crossed_difference import CrossedDifference
 from merilo.strict_json import Json
 from merilo.studies.plan_types import FROZEN_FILE
-from merilo.studies.study_folder import read_frozen
 from merilo.text import Money, Text, joined
 from merilo.wording import listed, shown
 
@@ -239,6 +239,14 @@ class Comparison:
         return {one.tests.model: one.tests for one in self.models}
 
     @property
+    def conditions(self) -> AskedConditions | None:
+        """Return how people and models were asked; `None` if neither a plan nor a run tells it."""
+        spent = {one.tests.model: one.spent for one in self.models}
+        each = {name: one.cost / one.items for name, one in spent.items() if one and one.cost is not None}
+        samples = {one.tests.model: one.samples for one in self.models}
+        return conditions(self.baseline, samples, each)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Return what limits the comparisons, a sentence each."""
         return tuple(one.en for one in comparison_warnings({"": self}))
@@ -247,7 +255,7 @@ class Comparison:
         """Return the comparison as JSON, as `merilo compare --json` prints it."""
         crowd = self.baseline
         clusters = cluster_record(crowd.clusters)
-        spent = people_spent(crowd)
+        spent, asked = people_spent(crowd), self.conditions
         return {
             "baseline": crowd.folder if crowd.annotators else None,
             "first_model": next((one.beside for one in self.firsts() if one), None),
@@ -261,6 +269,7 @@ class Comparison:
             "warnings": [one.en for one in baseline_warnings(crowd)],
             "correction": self.correction,
             "seed": self.settings.seed,
+            "conditions": asked.to_dict() if asked else None,
             "models": [_model_json(one) for one in self.models],
         }
 
@@ -433,10 +442,6 @@ def items_of_models(
     return found
 
 
-#: Where the record of the plan is, seen from a baseline: in its own folder, in `plan/` of a report, in its study.
-_PLAN_PLACES: Final = (".", "plan", "..")
-
-
 def planned_margin(folder: Path) -> Margin | None:
     """Read the margin that was fixed before the data: the key `baseline.margin` of a frozen plan.
 
@@ -449,10 +454,10 @@ def planned_margin(folder: Path) -> Margin | None:
     Raises:
         InputError: the record of the plan is damaged, or its margin is not a number between 0 and 1.
     """
-    place = next((folder / name for name in _PLAN_PLACES if (folder / name / FROZEN_FILE).is_file()), None)
-    frozen = read_frozen(place) if place is not None else None
-    if place is None or frozen is None:
+    found = frozen_beside(folder)
+    if found is None:
         return None
+    place, frozen = found
     section = frozen.plan.get("baseline")
     value = section.get("margin") if isinstance(section, dict) else None
     if value is None:
