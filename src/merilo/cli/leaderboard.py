@@ -48,7 +48,7 @@ def board_of_people_and_models(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The tests with their gold answers, as <name>.json or <name>/test.json: for submissions, and for runs "
+            help="The tests with their gold answers, as NAME.json or NAME/test.json: for submissions, and for runs "
             "of closed tests.",
             rich_help_panel=INPUT,
         ),

@@ -734,6 +734,10 @@ _ITEM: Final = re.compile(r"\s*(?:[-•*]\s|\d+[.)]\s)")
 _LABELLED: Final = re.compile(r"[^\w\n]*\w+(?:\s\w+){0,2}:\s+[«\"“A-ZА-ЯЁ]|[^\n]*[→⇒]")
 #: A clause: more than the name of something.
 _CLAUSE: Final = re.compile(rf"\b{WORDS['clause']}\b")
+#: A last line that is stressed as a whole.
+_ALONE: Final = re.compile(r"\n\*\*([^*\n]+)\*\*[.!]?\Z")
+#: First words of a clause before a name.
+_COPULAS: Final = frozenset("был была было были это есть нет не стал стала is was it he she they who".split())
 #: Signs between the parts of what is more than a name.
 _PARTS: Final = re.compile(r"[,;:?!=→⇒]|\s[—–-]\s|\d\.\s")
 
@@ -815,6 +819,8 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
         concluded = None
     if not question and (singled_out := _singled_out(text, asked)):
         return singled_out
+    if (alone := _ALONE.search(text)) and _is_name(alone[1], asked):
+        return _found(alone[1], "stressed", (), complete=True)
     if not (question and len(text.split()) > _SHORT_QUESTION) and len(_NUMBERED_LINE.findall(text)) < 2:
         text = _NOT_BUT.sub("", text, count=1)
         bare = _HEDGE.sub("", text, count=1)
@@ -892,9 +898,17 @@ def _is_name(text: str, asked: str) -> bool:
     return (
         (len(words) <= _LONGEST_WORD or taken)
         and not _has_parts(text, asked)
-        and not _speaks_of(_ABOUT_QUESTION, text, "")
-        and not (_CLAUSE.search(lowered(text)) and len(words) > 1)
+        and not _speaks_of(_ABOUT_QUESTION, text, asked if taken else "")
+        and not (_CLAUSE.search(lowered(_without_names(text))) and len(words) > 1)
     )
+
+
+def _without_names(text: str) -> str:
+    """Remove the words with a capital letter, whose ends may be those of verbs (Павел); the first one if all have it."""
+    first, *others = text.split()
+    if all(word[:1].isupper() for word in others):
+        return "" if others and lowered(first) not in _COPULAS else first
+    return " ".join([first, *(word for word in others if not word[:1].isupper())])
 
 
 def _has_parts(text: str, asked: str) -> bool:
