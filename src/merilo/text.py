@@ -206,6 +206,16 @@ def both_languages(english: str | Text, /, *, context: str = "", **values: objec
     return Markup("").join(Markup('<span lang="{}">{}</span>').format(*one) for one in texts)
 
 
+def plain_number(value: float, spec: str) -> str:
+    """Format a number as Python does; a sum that misses half a digit by its rounding error is rounded up.
+
+    Example:
+        >>> plain_number(0.86249999999999993, ".3f"), plain_number(1e-15, ".1g")
+        ('0.863', '1e-15')
+    """
+    return format(round(value, 12) if spec.endswith("f") else value, spec)
+
+
 def formatted(value: object, spec: str, language: Language) -> str:
     """Format one value of a sentence for a language; the module's docstring explains the specifications.
 
@@ -232,7 +242,7 @@ def formatted(value: object, spec: str, language: Language) -> str:
         case float() | int() if spec == "%":
             text = percent(value, language)
         case float() | int():
-            text = _localised(format(value, spec), language)
+            text = _localised(plain_number(value, spec), language)
         case _:
             text = format(value, spec)
     return text

@@ -29,7 +29,7 @@ from merilo.reports.human_table import KINDS
 from merilo.statistics.rank_ranges import RankRange
 from merilo.strict_json import Json
 from merilo.submissions.submitted_answers import Kind
-from merilo.text import LANGUAGES, Text, joined
+from merilo.text import LANGUAGES, Text, joined, plain_number
 from merilo.wording import shortened
 
 #: The most models of a chart; the table below it has all.
@@ -665,7 +665,7 @@ def _both(text: Told) -> Markup:
 
 
 def _value(value: float | None) -> str:
-    return EMPTY if value is None else f"{value:.3f}".replace("-", "−")
+    return EMPTY if value is None else plain_number(value, ".3f").replace("-", "−")
 
 
 def _interval(low: float | None, high: float | None) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from merilo.text import LANGUAGES, Text, both_languages
+from merilo.text import LANGUAGES, Text, both_languages, plain_number
 
 WIDTH: Final = 720
 
@@ -181,7 +181,7 @@ def number(value: float, digits: int = 3) -> Markup:
     least = 10.0**-digits
     if 0 < value < least / 2:
         return Markup("&lt;&nbsp;") + _both(f"{least:.{digits}f}")
-    return _both(f"{value:.{digits}f}".replace("-", "−"))
+    return _both(plain_number(value, f".{digits}f").replace("-", "−"))
 
 
 def _both(text: str) -> Markup:

@@ -24,7 +24,7 @@ from merilo.reports.estimates import metric_title
 from merilo.reports.prose import ends, human_baseline_section, metrics_at
 from merilo.reports.text_escapes import csv_cell, latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
-from merilo.text import Language, Text, joined
+from merilo.text import Language, Text, joined, plain_number
 from merilo.version import __version__
 
 Format: TypeAlias = Literal["latex", "markdown", "csv"]
@@ -402,7 +402,7 @@ _WRITERS: Final[Mapping[Format, Callable[[PaperTable], str]]] = {
 
 
 def _value(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return "" if value is None else plain_number(value, ".3f")
 
 
 def _over(one: MetricRecord) -> Text | str:
