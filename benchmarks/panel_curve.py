@@ -1,6 +1,6 @@
 """Coverage of the curve of a panel: one person, the majority and any of k people, the best tenth and the best person.
 
-    python benchmarks/panel_curve.py [--studies 200] [--case NAME]
+    python benchmarks/panel_curve.py [--studies 60] [--case NAME]
 
 Every simulated study draws people and items anew; a person's probability of a right answer is logistic in ability minus
 difficulty, and wrong answers fall on one of three labels, on some items mostly on the same one. The true curve is that of
@@ -186,7 +186,7 @@ def table(studies: int, seed: int, worlds: tuple[World, ...] = WORLDS) -> bool:
 def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--studies", type=int, default=200)
+    parser.add_argument("--studies", type=int, default=60)
     parser.add_argument("--case", default=None, help="only the world of this name")
     given = parser.parse_args()
     worlds = tuple(one for one in WORLDS if given.case in {None, one.name})

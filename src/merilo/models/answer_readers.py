@@ -737,7 +737,27 @@ _CLAUSE: Final = re.compile(rf"\b{WORDS['clause']}\b")
 #: A last line that is stressed as a whole.
 _ALONE: Final = re.compile(r"\n\*\*([^*\n]+)\*\*[.!]?\Z")
 #: First words of a clause before a name.
-_COPULAS: Final = frozenset("был была было были это есть нет не стал стала is was it he she they who".split())
+_COPULAS: Final = frozenset(
+    [
+        "был",
+        "была",
+        "было",
+        "были",
+        "это",
+        "есть",
+        "нет",
+        "не",
+        "стал",
+        "стала",
+        "is",
+        "was",
+        "it",
+        "he",
+        "she",
+        "they",
+        "who",
+    ]
+)
 #: Signs between the parts of what is more than a name.
 _PARTS: Final = re.compile(r"[,;:?!=→⇒]|\s[—–-]\s|\d\.\s")
 
