@@ -736,28 +736,8 @@ _LABELLED: Final = re.compile(r"[^\w\n]*\w+(?:\s\w+){0,2}:\s+[«\"“A-ZА-ЯЁ]
 _CLAUSE: Final = re.compile(rf"\b{WORDS['clause']}\b")
 #: A last line that is stressed as a whole.
 _ALONE: Final = re.compile(r"\n\*\*([^*\n]+)\*\*[.!]?\Z")
-#: First words of a clause before a name.
-_COPULAS: Final = frozenset(
-    [
-        "был",
-        "была",
-        "было",
-        "были",
-        "это",
-        "есть",
-        "нет",
-        "не",
-        "стал",
-        "стала",
-        "is",
-        "was",
-        "it",
-        "he",
-        "she",
-        "they",
-        "who",
-    ]
-)
+#: The first word of a clause before a name.
+_COPULA: Final = re.compile(WORDS["copula"])
 #: Signs between the parts of what is more than a name.
 _PARTS: Final = re.compile(r"[,;:?!=→⇒]|\s[—–-]\s|\d\.\s")
 
@@ -839,8 +819,6 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
         concluded = None
     if not question and (singled_out := _singled_out(text, asked)):
         return singled_out
-    if (alone := _ALONE.search(text)) and _is_name(alone[1], asked):
-        return _found(alone[1], "stressed", (), complete=True)
     if not (question and len(text.split()) > _SHORT_QUESTION) and len(_NUMBERED_LINE.findall(text)) < 2:
         text = _NOT_BUT.sub("", text, count=1)
         bare = _HEDGE.sub("", text, count=1)
@@ -861,9 +839,11 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
 
 
 def _singled_out(text: str, asked: str) -> FoundText | None:
-    """Return the words that a short sentence singles out: in quotation marks, stressed, or as the only number."""
-    if len(text.split()) > _LONGEST_STRESSED_SENTENCE:
-        return None
+    """Return what is stressed as the last line, or what a short sentence stresses, quotes or has as only number."""
+    last = _ALONE.search(text)
+    alone = last[1] if last and _is_name(last[1], asked) else ""
+    if alone or len(text.split()) > _LONGEST_STRESSED_SENTENCE:
+        return _found(alone, "stressed", (), complete=True)
     numbers = re.findall(r"(?<!\w)\d+(?!\w)", text) if _ASKS_NUMBER.search(asked) else []
     if len(numbers) == 1 and len(text.split()) > _LONGEST_WORD:
         return _found(numbers[0], "stressed", (), complete=True)
@@ -924,10 +904,10 @@ def _is_name(text: str, asked: str) -> bool:
 
 
 def _without_names(text: str) -> str:
-    """Remove the words with a capital letter, whose ends may be those of verbs (Павел); the first one if all have it."""
+    """Remove words with a capital letter, whose ends may be those of verbs (Павел); the first one if all have it."""
     first, *others = text.split()
     if all(word[:1].isupper() for word in others):
-        return "" if others and lowered(first) not in _COPULAS else first
+        return "" if others and not _COPULA.fullmatch(lowered(first)) else first
     return " ".join([first, *(word for word in others if not word[:1].isupper())])
 
 
