@@ -67,6 +67,18 @@ def test_models_without_a_common_item_or_with_one_cluster_are_not_told_apart() -
     assert rank_ranges(all_pairs(np.empty((0, 5)))) == []
 
 
+def test_one_dataset_in_one_cluster_leaves_totals_to_the_others() -> None:
+    rng = np.random.default_rng(8)
+    better, worse = rng.random((2, 2, 400)) < np.array([0.9, 0.2])[:, None, None]
+    scores = np.stack([better, worse], axis=1).astype(float)
+    apart = all_pairs(scores[0])
+    dialogue = all_pairs(scores[1, :, :30], np.zeros(30, dtype=np.int64))
+    together = mean_of_pairs([*14 * [apart], dialogue])
+    assert dialogue.p[0, 1] == 1
+    assert apart.p[0, 1] < together.p[0, 1] < 0.01
+    assert [tuple(one) for one in rank_ranges(together)] == [(1, 1), (2, 2)]
+
+
 def test_a_difference_of_totals_is_the_mean_of_those_of_the_datasets() -> None:
     rng = np.random.default_rng(8)
     parts = [all_pairs(scores_of(rng, 4, n, shares=n == 60)) for n in (60, 500)]

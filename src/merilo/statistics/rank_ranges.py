@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import FLOOR, LEAST, MOST_WIDENED, SYMMETRIC
-from merilo.statistics.intervals import ASSUMED_CORRELATION, assumed_cluster_effect, quantile_of, wilson_form
+from merilo.statistics.intervals import (
+    ASSUMED_CORRELATION,
+    assumed_cluster_effect,
+    cluster_count,
+    quantile_of,
+    wilson_form,
+)
 from merilo.statistics.paired_tests import SAME, holm
 
 #: The simultaneous error rate of all ranges of one table.
 ALPHA: Final = 0.05
-
-#: The design effect of items that are all of one cluster, which tell no difference.
-_UNKNOWN: Final = 1e200
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,11 @@ def _complete_pairs(scores: FloatArray, clusters: NDArray[np.integer] | None) ->
             rights = np.where(rights == 0, 0.0, np.copysign(student, rights))
         students = _without_skewness(value / np.sqrt(variance), _skewness(centred, variance, n))
         statistic = np.where(both, rights, students)
-    return AllPairs(value, variance, of_items, _two_sided(statistic, np.where(both, freedom, of_items)))
+    p = _two_sided(statistic, np.where(both, freedom, of_items))
+    if clusters is not None and n > 1 and cluster_count(clusters) == 1:
+        # One cluster shows nothing of the variance between clusters; a mean of datasets takes the assumed one.
+        p = np.ones_like(p)
+    return AllPairs(value, variance, of_items, p)
 
 
 def _apart(centred: FloatArray) -> FloatArray:
@@ -221,7 +228,7 @@ def _cluster_effects(
     if groups == n:
         return np.ones_like(squares), free
     if groups == 1:
-        return np.full_like(squares, _UNKNOWN), np.ones_like(squares)
+        return np.full_like(squares, assumed_cluster_effect(codes)), np.ones_like(squares)
     sizes = each.astype(np.float64)
     share, weighted = sizes / n, float(sizes @ sizes) / n
     scale = 1 / (1 - share)
