@@ -140,3 +140,30 @@ def test_a_model_is_compared_by_the_margin_of_the_frozen_plan(study: Path, tmp_p
     alone = merilo("study", "baseline", study, "--margin", 0.1)
     assert alone.status == 2
     assert "--margin is for a comparison with models: give --model FILE" in alone.err
+
+
+def test_decisions_about_gold_answers_lead_from_the_audit_to_the_baseline_of_the_study(
+    study: Path, tmp_path: Path
+) -> None:
+    audited = merilo(
+        *("audit", study / "answers" / "people.jsonl", "--gold", study / "items.jsonl"),
+        *("--out", tmp_path / "audit"),
+    )
+    assert audited.status == 0, audited.err
+    with (tmp_path / "audit" / "audit.csv").open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["control"] != "true"]
+    rows[0].update(decision="wrong", revised_gold="B" if rows[0]["gold"] == "A" else "A")
+    rows[1].update(decision="ambiguous")
+    with (tmp_path / "decisions.csv").open("w", encoding="utf-8", newline="") as lines:
+        table = csv.DictWriter(lines, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    before = merilo("study", "baseline", study, "--json", "-").json
+    made = merilo(
+        *("study", "baseline", study, "--recode-gold", tmp_path / "decisions.csv"),
+        *("--out", tmp_path / "baseline", "--json", "-"),
+    ).json
+    assert made["metrics"]["acc"]["n"] == before["metrics"]["acc"]["n"] - 1
+    assert made["gold_review"]["before"]["acc"]["value"] == before["metrics"]["acc"]["value"]
+    assert merilo("report", tmp_path / "baseline", "--out", tmp_path / "hb").status == 0
+    assert merilo("report", "verify", tmp_path / "hb").status == 0
