@@ -117,7 +117,7 @@ def test_files_become_a_page_with_the_chart_and_a_folder_that_verifies(tmp_path:
         "--annotator", "worker", "--answer", "label", "--control", "golden", "--out", tmp_path / "out", "--details",
     )  # fmt: skip
     assert done.status == 0, done.err
-    for told in ("majority of 3", "any of 3", "extrapolated", "best tenth, other items", "nobody excluded"):
+    for told in ("majority of 3", "any of 3", "extrapolated", "best tenth", "nobody excluded"):
         assert told in " ".join(done.out.replace("│", " ").split()), told
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<title>Which human: one person and groups of people / Какой именно человек" in page

@@ -143,7 +143,7 @@ def page_name(kind: str, name: str) -> str:
 
     Example:
         >>> page_name("dataset", "bps"), page_name("archive", "Team 1 (new)")
-        ('dataset-bps', 'archive-team-1-new-63d6b4b5')
+        ('dataset-bps', 'archive-team-1-new-ba2d43ff')
     """
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
     if plain != name:

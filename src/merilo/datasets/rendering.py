@@ -327,9 +327,8 @@ def offered_labels(item: Item, declared: Dataset) -> tuple[str, ...]:
     """Return the labels that an item offers: items with fewer options than others lack the last ones.
 
     Example:
-        >>> from merilo.datasets import Answer, Dataset
-        >>> fields = ("option_a", "option_b", "option_c")
-        >>> declared = Dataset("x", "x", Answer("choice", ("A", "B", "C")), ("acc",), fields, hidden=("option_c",))
+        >>> from merilo.datasets import dataset
+        >>> declared = dataset("rummlu")
         >>> offered_labels(Item(1, "", {"option_a": "yes", "option_b": "no"}), declared)
         ('A', 'B')
     """

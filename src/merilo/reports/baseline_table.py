@@ -30,7 +30,6 @@ from merilo.reports.baseline_facts import (
     WAYS,
     gold_review,
     panel_name,
-    screening_name,
     sensitivity_ranges,
     ways,
 )
@@ -182,27 +181,31 @@ def _single(single: SinglePerson) -> Iterator[Row]:
 
 
 def _panel(panel: PanelRecord) -> Iterator[Row]:
-    """Return the rows of groups of people, the best people, the screenings and the reachable maximum."""
+    """Return the rows of groups of people, the best people, the screenings and the reachable maximum.
+
+    Of the groups beyond the overlap, only the largest are shown.
+    """
     if panel.reason:
         yield Row(Text("which human"), Text("not defined: {reason}", reason=panel.reason), short=False)
         return
+    largest = max((one.k for one in panel.curve), default=1)
     for one in panel.curve:
-        if one.k > 1:
+        if one.k > 1 and (not one.extrapolated or one.k == largest):
             value = Text(
                 "{value:.3f} {interval}  on {n:# item|# items}{extrapolated}",
                 value=one.value,
                 interval=_ends(one.over_both),
                 n=one.n,
-                extrapolated=Text(", extrapolated beyond the overlap") if one.extrapolated else "",
+                extrapolated=Text(", extrapolated") if one.extrapolated else "",
             )
             yield Row(panel_name(one), value, short=False)
     for name, chosen in (
-        (Text("best annotator, other items"), panel.best),
-        (Text("best tenth, other items"), panel.tenth),
+        (Text("best annotator"), panel.best),
+        (Text("best tenth"), panel.tenth),
     ):
         if chosen:
             value = Text(
-                "{value:.3f} {interval}  {people} of {n:# annotator|# annotators}, by {observed:.3f} here",
+                "{value:.3f} {interval}  on other items; {people} of {n:# annotator|# annotators}, by {observed:.3f} here",
                 value=chosen.value,
                 interval=_ends(chosen.ci95_other_items),
                 people=chosen.people,
@@ -212,13 +215,16 @@ def _panel(panel: PanelRecord) -> Iterator[Row]:
             yield Row(name, value, short=False)
     for screened in panel.screenings:
         value = Text(
-            "{value:.3f} {interval}  {n:# annotator|# annotators}, {answers:# answer|# answers}",
+            "{value:.3f} {interval}  single person of {n:# annotator|# annotators}, {answers:# answer|# answers}{own}",
             value=screened.value,
             interval=_ends(screened.over_both),
             n=screened.annotators,
             answers=screened.answers,
+            own=Text(" (the baseline)") if screened.own else "",
         )
-        yield Row(screening_name(screened), value, short=False)
+        passed = screened.min_control_accuracy
+        name = Text("{share:.0%} on controls", share=passed) if passed > 0 else Text("nobody excluded")
+        yield Row(name, value, short=False)
     if ceiling := panel.ceiling:
         value = Text(
             "{low:.3f} to {high:.3f}: {fewest} to {most} of {n:# gold answer|# gold answers} are estimated to be wrong",

@@ -106,7 +106,7 @@ def item_times(pages: Pages, noise: float | None = None) -> ItemTimes:
         >>> noise = 0.1 * np.sin(np.arange(40.0) ** 2)
         >>> times = np.exp(np.linspace(0, 3, 10)[item] + np.linspace(-1, 1, 4)[person] + noise)
         >>> found = item_times(Pages(np.arange(40), item, person, times, times > 1e9, 10, 4))
-        >>> round(found.measured[9] - found.measured[0], 1), round(found.noise, 1)
+        >>> round(float(found.measured[9] - found.measured[0]), 1), round(found.noise, 1)
         (3.0, 0.1)
     """
     model = _LogTimes.of(pages)
