@@ -205,7 +205,7 @@ def _panel(panel: PanelRecord) -> Iterator[Row]:
     ):
         if chosen:
             value = Text(
-                "{value:.3f} {interval}  on other items; {people} of {n:# annotator|# annotators}, by {observed:.3f} here",
+                "{value:.3f} {interval}  on other items; {people} of {n:# annotator|# annotators}, {observed:.3f} here",
                 value=chosen.value,
                 interval=_ends(chosen.ci95_other_items),
                 people=chosen.people,
