@@ -51,6 +51,7 @@ def test_experts_are_above_lay_people_by_both_tests() -> None:
     assert apart.single.annotators == 19  # one degree of freedom is lost in each group
 
 
+@pytest.mark.thorough
 def test_equal_arms_seldom_differ() -> None:
     """40 studies: more than 7 rejections have a probability of less than 0.1 % at 5 %."""
     rejected = np.zeros(2)

@@ -59,6 +59,7 @@ def shown_rows(page: Any) -> list[str]:
     )
 
 
+@pytest.mark.thorough
 def test_every_page_passes_axe_core_on_phone_and_desk_dark_and_light(browser: Any, site: Path) -> None:
     check = AccessibilityCheck()
     looks = ("phone light", "desktop dark", "phone dark", "desktop light")

@@ -130,6 +130,7 @@ def test_the_notebook_recomputes_the_metrics_before_and_after(
     assert any("gold_review" in text for text in texts)
 
 
+@pytest.mark.thorough
 def test_a_changed_row_in_the_decisions_of_the_folder_is_found(
     study: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_changed_row_in_the_decisions_of_the_folder_is_found(
     capsys.readouterr()
 
 
+@pytest.mark.thorough
 def test_closed_gold_publishes_no_decision_and_no_metric_before(
     study: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,6 +135,7 @@ def test_text_of_a_dataset_never_runs_and_is_shown(page) -> None:
     assert page.locator("main script, main img").count() == 0
 
 
+@pytest.mark.thorough
 def test_the_page_speaks_russian_and_is_accessible(page) -> None:
     check = AccessibilityCheck()
     check(page, "undecided")
