@@ -131,13 +131,11 @@ def _fitted_again(
 ) -> Callable[[NDArray[np.bool_]], IntArray] | None:
     """Return the function from a mask of `pool.everyone` to the labels that the settings give with these answers."""
     if settings.aggregator == "majority":
-        free_text = Resolution.MEDOID in consensus.how
         tied, decided = consensus.decided_by(Resolution.GLAD)
-        return (
-            (lambda mask: decide_by(settings, pool.where(mask), free_text=free_text).label)
-            if tied > MANY_TIES * decided
-            else None
-        )
+        if tied <= MANY_TIES * decided:
+            return None
+        free_text = Resolution.MEDOID in consensus.how
+        return lambda mask: decide_by(settings, pool.where(mask), free_text=free_text).label
     fitted: Callable[..., Consensus] | None = {
         "auto": auto,
         "dawid-skene": dawid_skene,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
 import typer
 from typer.exceptions import Abort, TyperException
 
+from merilo.cli import COMMANDS
 from merilo.errors import UsageError
 
 
@@ -48,7 +50,7 @@ def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are pr
 
     The values of a choice are listed in the option's help text; beside its name they would wrap mid-word.
     """
-    for one in _commands(command):
+    for _, one in below("", command):
         context = typer.Context(one)
         for parameter in one.get_params(context):
             if parameter.param_type_name == "argument":
@@ -71,10 +73,22 @@ def _nothing(*_: object, **__: object) -> None:
     return None
 
 
-def _commands(command: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
-    yield command
-    for one in (getattr(command, "commands", None) or {}).values():
-        yield from _commands(one)
+def every_command() -> Iterator[tuple[str, Any]]:
+    """Yield every command and group of Merilo with its words: ("study", ...), ("study create", ...)."""
+    for name, (module, _) in COMMANDS.items():
+        yield from below(name, typer.main.get_command(import_module(module).app))
+
+
+def below(path: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - as above
+    """Yield a command, and those of a group, with their words."""
+    yield path, command
+    for name, one in subcommands(command).items():
+        yield from below(f"{path} {name}", one)
+
+
+def subcommands(command: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+    """Return the commands of a group by name; of a command, none."""
+    return getattr(command, "commands", None) or {}
 
 
 def _sentence(message: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 from merilo.cli import COMMANDS
+from merilo.cli.application import every_command, subcommands
 
 Shell: TypeAlias = Literal["bash", "zsh", "fish"]
 
@@ -89,16 +89,11 @@ def _fish(known: Mapping[str, Mapping[str, str]]) -> str:
 def _known() -> dict[str, dict[str, str]]:
     """Return, for each command, the words that can follow it, with their help; the program itself is the empty text."""
     known = {"": {name: text for name, (_, text) in COMMANDS.items()} | {"--help": "", "--version": ""}}
-    for name, (module, _) in COMMANDS.items():
-        _add(name, typer.main.get_command(import_module(module).app), known)
+    for path, command in every_command():
+        known[path] = {name: one.help or "" for name, one in subcommands(command).items()}
+        for parameter in command.get_params(typer.Context(command)):
+            if parameter.param_type_name == "option":
+                known[path] |= {
+                    name: parameter.help or "" for name in parameter.opts if name.startswith("--")
+                }
     return known
-
-
-def _add(path: str, command: Any, known: dict[str, dict[str, str]]) -> None:  # noqa: ANN401 - Typer's classes are private
-    commands = getattr(command, "commands", None) or {}
-    known[path] = {name: one.help or "" for name, one in commands.items()}
-    for parameter in command.get_params(typer.Context(command)):
-        if parameter.param_type_name == "option":
-            known[path] |= {name: parameter.help or "" for name in parameter.opts if name.startswith("--")}
-    for name, one in commands.items():
-        _add(f"{path} {name}", one, known)

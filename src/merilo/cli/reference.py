@@ -6,12 +6,10 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any, Literal, get_args, get_origin
 
-import typer
-
 from merilo.cli import COMMANDS
+from merilo.cli.application import every_command, subcommands
 
 #: What at least this many commands explain in the same words is explained once.
 SHARED = 2
@@ -28,7 +26,11 @@ Exit status of every command: 0 success; 1 the work was done and the answer is n
 
 def reference() -> str:
     """Return the documentation page that lists every command with its arguments and options."""
-    groups = [(name, text, _commands(name, module)) for name, (module, text) in COMMANDS.items()]
+    leaves = sorted((path, command) for path, command in every_command() if not subcommands(command))
+    groups = [
+        (name, text, [(path, command) for path, command in leaves if path.partition(" ")[0] == name])
+        for name, (_, text) in COMMANDS.items()
+    ]
     entries = Counter(
         (_spelling(parameter), _entry(parameter))
         for _, _, commands in groups
@@ -47,19 +49,6 @@ def reference() -> str:
         for path, command in commands:
             lines += _section(path, command, set(shared.values()), nested=len(commands) > 1)
     return "\n".join(lines) + "\n"
-
-
-def _commands(name: str, module: str) -> list[tuple[str, Any]]:
-    return [*_leaves(name, typer.main.get_command(import_module(module).app))]
-
-
-def _leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - Typer's classes are private
-    """Yield the commands below a group, sorted by name; of a command, itself."""
-    subcommands = getattr(command, "commands", None)
-    if not subcommands:
-        yield name, command
-    for path, one in sorted((subcommands or {}).items()):
-        yield from _leaves(f"{name} {path}", one)
 
 
 def _section(name: str, command: Any, shared: set[str], *, nested: bool) -> Iterator[str]:  # noqa: ANN401 - Typer's classes are private
