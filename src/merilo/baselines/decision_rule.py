@@ -28,6 +28,7 @@ from merilo.people.aggregation import (
     Resolution,
     auto,
     dawid_skene,
+    fitted_nearby,
     is_open,
     log_odds,
     one_coin,
@@ -130,12 +131,21 @@ def _fitted_again(
     pool: PoolVotes, consensus: Consensus, settings: Settings
 ) -> Callable[[NDArray[np.bool_]], IntArray] | None:
     """Return the function from a mask of `pool.everyone` to the labels that the settings give with these answers."""
+    votes = pool.everyone.votes
+    anchors = pool.anchors if settings.anchor_controls else None
+    opened = is_open(votes, settings.open_answers)
     if settings.aggregator == "majority":
         tied, decided = consensus.decided_by(Resolution.GLAD)
-        if tied <= MANY_TIES * decided:
+        if consensus.fit is None or tied <= MANY_TIES * decided:
             return None
-        free_text = Resolution.MEDOID in consensus.how
-        return lambda mask: decide_by(settings, pool.where(mask), free_text=free_text).label
+        own, free_text = consensus.fit, Resolution.MEDOID in consensus.how
+
+        def by_cascade(mask: NDArray[np.bool_]) -> IntArray:
+            some = pool.where(mask)
+            fit = fitted_nearby(some.everyone.votes, own, anchors=anchors, open_answers=opened)
+            return decide_by(settings, some, free_text=free_text, fit=fit).label
+
+        return by_cascade
     fitted: Callable[..., Consensus] | None = {
         "auto": auto,
         "dawid-skene": dawid_skene,
@@ -143,9 +153,6 @@ def _fitted_again(
     }.get(settings.aggregator)
     if fitted is None:
         return None
-    votes = pool.everyone.votes
-    anchors = pool.anchors if settings.anchor_controls else None
-    opened = is_open(votes, settings.open_answers)
     # The pooled model has a tolerance of another kind, which is wide enough.
     limits = {"scale": pool.scale(settings)} if settings.aggregator == "auto" else {"tolerance": _TOLERANCE}
     return lambda mask: (

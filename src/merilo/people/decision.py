@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from merilo.metrics.pass_at_k import PASSED
 from merilo.metrics.squad import token_f1
 from merilo.people import aggregation
-from merilo.people.aggregation import NO_LABEL, Consensus, MinVotes, Resolution, is_open
+from merilo.people.aggregation import NO_LABEL, Consensus, Fit, MinVotes, Resolution, is_open
 from merilo.people.agreement import places_on_scale
 from merilo.people.collection_design import asked_by_design
 from merilo.people.votes import Encoding, IntArray, Votes, encode
@@ -215,7 +215,7 @@ def pool_votes(
     )
 
 
-def decide_by(settings: Settings, pool: PoolVotes, *, free_text: bool) -> Consensus:
+def decide_by(settings: Settings, pool: PoolVotes, *, free_text: bool, fit: Fit | None = None) -> Consensus:
     """Compute the consensus on the items of a pool by the settings of a baseline; see `decide`."""
     return decide(
         pool,
@@ -226,6 +226,7 @@ def decide_by(settings: Settings, pool: PoolVotes, *, free_text: bool) -> Consen
         open_answers=settings.open_answers,
         free_text=free_text,
         scale=pool.scale(settings),
+        fit=fit,
     )
 
 
@@ -239,6 +240,7 @@ def decide(
     open_answers: bool | None = None,
     free_text: bool = False,
     scale: FloatArray | None = None,
+    fit: Fit | None = None,
 ) -> Consensus:
     """Compute the consensus on the items of a pool.
 
@@ -259,6 +261,7 @@ def decide(
         free_text: whether answers are free texts: a tie of votes is then broken by the answer with the
             largest token F1 to the item's answers, before skill and abilities are used. Not with `resolve="none"`.
         scale: shape (labels,), the places of labels on an ordered scale, for `auto`; `None` if labels are names.
+        fit: GLAD's fit to all answers, by which ties are resolved; by default, it is computed.
 
     Returns:
         The consensus, in the codes of `pool.everyone`. Items used only as control items are unresolved or
@@ -272,7 +275,7 @@ def decide(
 
     def by_votes() -> Consensus:
         needed = pool.needed(min_votes)
-        decided = _by_votes(pool, resolve, anchors, needed, opened)
+        decided = _by_votes(pool, resolve, anchors, needed, opened=opened, fit=fit)
         return decided if resolve == "none" else by_content(decided, pool, needed, free_text=free_text)
 
     if aggregator == "majority":
@@ -372,7 +375,13 @@ def _majorities_of_parts(
 
 
 def _by_votes(
-    pool: PoolVotes, resolve: Resolve, anchors: IntArray | None, min_votes: MinVotes, opened: bool
+    pool: PoolVotes,
+    resolve: Resolve,
+    anchors: IntArray | None,
+    min_votes: MinVotes,
+    *,
+    opened: bool,
+    fit: Fit | None,
 ) -> Consensus:
     """Compute the consensus by counting votes and the given resolution of ties."""
     votes = pool.votes
@@ -388,6 +397,7 @@ def _by_votes(
         anchors=anchors,
         open_answers=opened,
         min_votes=min_votes,
+        fit=fit,
     )
 
 

@@ -12,7 +12,7 @@ from merilo.people.aggregation.consensus import (
     lost_labels,
 )
 from merilo.people.aggregation.dawid_skene import auto, auto_and_one_coin, dawid_skene, pooled_dawid_skene
-from merilo.people.aggregation.glad import cascade, glad
+from merilo.people.aggregation.glad import cascade, fitted_nearby, glad
 from merilo.people.aggregation.majority import (
     MinVotes,
     break_ties_by_medoid,
@@ -35,6 +35,7 @@ __all__ = [
     "break_ties_by_medoid",
     "cascade",
     "dawid_skene",
+    "fitted_nearby",
     "glad",
     "is_open",
     "log_odds",

@@ -154,6 +154,10 @@ PRIOR_MEAN = 1.0
 #: other starting points gain at most 0.1 in log-likelihood.
 SEVERAL_STARTS = 50_000
 
+#: The maximum number of iterations, and the tolerance of a fit that starts from a maximum nearby.
+ITERATIONS = 500
+NEARBY_TOLERANCE = 1e-7
+
 #: A function that returns its value and gradient at a point.
 Gradient: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -164,7 +168,7 @@ def glad(
     anchors: ArrayLike | None = None,
     open_answers: bool | None = None,
     tolerance: float = 1e-9,
-    iterations: int = 500,
+    iterations: int = ITERATIONS,
     fit: Fit | None = None,
 ) -> Consensus:
     """Aggregate by GLAD, a model of annotators' abilities and items' difficulties.
@@ -225,6 +229,31 @@ def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
         raise UsageError(f"GLAD cannot continue from a fit of {fit.model}")
     point = np.concatenate([fit.quality, -np.log(fit.difficulty[likelihood.candidates.group_item])])
     return Minimum(point, tuple(-value for value in fit.log_likelihood), fit.converged)
+
+
+def fitted_nearby(
+    votes: Votes, fit: Fit, *, anchors: ArrayLike | None = None, open_answers: bool | None = None
+) -> Fit:
+    """Fit GLAD to most of the votes of an existing fit, from that fit's maximum.
+
+    Unlike `glad`, it stays at this maximum and computes neither confidences nor the correlation of errors.
+
+    Args:
+        votes: the answers, in the codes of those to which `fit` was fitted.
+        fit: the existing fit.
+        anchors: as in `glad`.
+        open_answers: as in `glad`.
+    """
+    wrong = fit.wrong_answers if is_open(votes, open_answers) else None
+    likelihood = GladLikelihood.of(votes, anchor_labels(anchors, votes), wrong)
+    found = minimise(
+        likelihood.value_and_gradient,
+        likelihood.curvature,
+        _found_before(likelihood, fit).point,
+        tolerance=NEARBY_TOLERANCE * max(len(votes), 1),
+        iterations=ITERATIONS,
+    )
+    return replace(fit, quality=found.point[: votes.annotators])
 
 
 @dataclass(frozen=True, slots=True)
