@@ -8,8 +8,8 @@ with an attractive wrong answer). Some people answer several times as much as ot
 that `merilo baseline` and `merilo experts baseline` call.
 
 The rows: five experts who each wrote a fifth of the items and skip them; one of three `--by` groups of a study; a row of the
-sensitivity table, with the annotators below 0.7 on ten control items excluded; Dawid-Skene deciding; three and five people who
-answer everything. The truth is the mean estimate of 400 studies of the same design. Columns: coverage over items alone and
+sensitivity table, with the annotators below 0.7 on ten control items excluded; Dawid-Skene deciding; three and five people of a
+mixed crowd who answer everything. The truth is the mean estimate of 400 studies of the same design. Columns: coverage over items alone and
 over items and annotators, with the Monte Carlo standard error, and the mean widths. `!` marks a coverage below 93 % by more than
 two standard errors.
 
@@ -77,12 +77,8 @@ DESIGNS = (
     Design("--by group (a third)", 300, 5, 25),
     Design("sensitivity row", 300, 5, 25),
     Design("Dawid-Skene", 300, 5, 25),
-    Design("Dawid-Skene", 300, 3, 24),
-    Design("3 answer all", 100, 3, 3),
     Design("3 answer all", 300, 3, 3),
-    Design("3 answer all", 1000, 3, 3),
     Design("5 answer all", 300, 5, 5),
-    Design("5 answer all", 1000, 5, 5),
 )
 CROWDS: dict[str, tuple[Crowd, ...]] = {"normal": POPULATIONS, "mixed": mixed_crowds.WORLDS}
 
@@ -239,7 +235,8 @@ def table(studies: int, seed: int, only: str = "") -> bool:
     missed = cells = 0
     for design in DESIGNS:
         for people, crowds in CROWDS.items():
-            if not design.name.startswith(only):
+            # `coverage.py` has normal people who answer everything.
+            if not design.name.startswith(only) or ("answer all" in design.name and people == "normal"):
                 continue
             told = []
             for crowd in crowds:

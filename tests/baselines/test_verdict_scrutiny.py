@@ -62,7 +62,7 @@ def outcomes(found: Comparison) -> list[str]:
     return [match.verdict.outcome for match in found.matches() if match.verdict]
 
 
-@pytest.fixture(scope="module", params=[0, 1])
+@pytest.fixture(scope="module", params=[0, pytest.param(1, marks=pytest.mark.thorough)])
 def study(request: pytest.FixtureRequest) -> tuple:
     parts = world(request.param)
     return (*parts, compared(*parts))
@@ -98,6 +98,7 @@ def test_the_procedures_are_those_of_baselines_by_them(study: tuple) -> None:
                 assert match.holds.procedures[name] == (outcome == match.verdict.outcome), name
 
 
+@pytest.mark.thorough
 def test_left_out_annotators_are_those_of_responses_without_them() -> None:
     frame, gold, models = world(0)
     found = compared(frame, gold, models, resolve="none")

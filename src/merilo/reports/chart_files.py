@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from markupsafe import Markup
@@ -86,6 +90,7 @@ LOOKS: Final = {
 TITLE_HEIGHT: Final = 34.0
 MARGIN: Final = 16.0
 _FONT_SIZE: Final = 13.0
+_FAMILY: Final = "DejaVu Sans"
 #: CSS pixels and typographic points an inch.
 _PIXELS: Final = 96.0
 _POINTS: Final = 72.0
@@ -100,6 +105,35 @@ _SVG: Final = Markup(
 def has_matplotlib() -> bool:
     """Return whether Matplotlib is installed (the extra `plots`)."""
     return find_spec("matplotlib") is not None
+
+
+#: The characters of the fonts of `_fonts`: Latin, Greek, Cyrillic, punctuation, signs.
+_LETTERS: Final = frozenset((*range(0x20, 0x500), *range(0x2000, 0x2300)))
+
+
+@cache
+def _fonts() -> dict[str, Path]:
+    """Write the regular and the bold font without other scripts and return their files by weight.
+
+    Embedding the whole font takes most of the time of a PDF, because its tables are parsed for each file.
+    """
+    from fontTools import subset  # noqa: PLC0415 - an extra
+    from matplotlib.font_manager import FontProperties, findfont  # noqa: PLC0415
+
+    folder = TemporaryDirectory(prefix="merilo-fonts-")
+    atexit.register(folder.cleanup)
+    options = subset.Options(layout_features=[], glyph_names=True, notdef_outline=True, name_IDs=["*"])
+    options.drop_tables += ["GSUB", "GPOS", "GDEF", "FFTM"]
+    files = {}
+    for weight in ("normal", "bold"):
+        font = subset.load_font(findfont(FontProperties(family=_FAMILY, weight=weight)), options)
+        shortened = subset.Subsetter(options)
+        shortened.populate(unicodes=_LETTERS)
+        shortened.subset(font)
+        files[weight] = Path(folder.name, f"{weight}.ttf")
+        subset.save_font(font, str(files[weight]), options)
+        font.close()
+    return files
 
 
 def is_filled(classes: str) -> bool:
@@ -168,7 +202,7 @@ def _with_matplotlib(
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with mpl.rc_context({"font.family": "DejaVu Sans", "pdf.fonttype": 42, "text.parse_math": False}):
+    with mpl.rc_context({"font.family": _FAMILY, "pdf.fonttype": 42, "text.parse_math": False}):
         figure = Figure(figsize=(WIDTH / _PIXELS, height / _PIXELS), facecolor="white")
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -185,7 +219,8 @@ def _with_matplotlib(
 
 def _artist(shape: Shape, language: Language) -> Artist:
     """Return a shape as Matplotlib draws it on axes whose units are pixels."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
+    from matplotlib.font_manager import FontProperties  # noqa: PLC0415 - an extra
+    from matplotlib.lines import Line2D  # noqa: PLC0415
     from matplotlib.patches import Circle, FancyBboxPatch, Polygon  # noqa: PLC0415
     from matplotlib.text import Text as Words  # noqa: PLC0415
 
@@ -194,9 +229,10 @@ def _artist(shape: Shape, language: Language) -> Artist:
     drawn: dict[str, Any]
     if shape.kind == "text":
         side = {"start": "left", "middle": "center", "end": "right"}[shape.anchor]
-        weight = "bold" if look.bold else "normal"
-        drawn = {"color": look.fill, "ha": side, "fontsize": _FONT_SIZE * points, "fontweight": weight}
-        return Words(x, y, _words(shape, language), va="baseline", **drawn)
+        weight, words = "bold" if look.bold else "normal", _words(shape, language)
+        file = _fonts()[weight] if _LETTERS.issuperset(map(ord, words)) else None
+        font = FontProperties(fname=file, weight=weight, size=_FONT_SIZE * points)
+        return Words(x, y, words, va="baseline", ha=side, color=look.fill, fontproperties=font)
     drawn = {"linewidth": look.width * points, "alpha": look.opacity}
     if shape.kind == "line":
         if look.dashes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import cos, pi, sin
 from typing import Any, Final, Literal
 
@@ -142,6 +143,7 @@ def _in_both(text: Text | str) -> Markup:
     return Markup('<tspan lang="en">{}</tspan><tspan lang="ru">{}</tspan>').format(text.en, text.ru)
 
 
+@cache
 def page_environment() -> Environment:
     """Return the environment of all report pages.
 
