@@ -64,10 +64,10 @@ def outcome(row: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("part", "least", "most_false", "most_missed"),
     [
-        ("seen", 1200, 0.002, 0.05),
-        ("later", 1400, 0.004, 0.09),
-        ("unseen", 300, 0.01, 0.1),
-        ("blind", 300, 0.02, 0.18),
+        ("seen", 1200, 0.002, 0.04),
+        ("later", 1400, 0.002, 0.06),
+        ("unseen", 300, 0.004, 0.06),
+        ("blind", 300, 0.004, 0.08),
     ],
 )
 def test_few_replies_are_read_falsely_or_missed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -170,11 +171,12 @@ def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> Extrac
     if declared.answer.kind == "program":
         return _program(said, text, cut=cut)
     asked = item.inputs if isinstance(item.inputs, str) else "\n".join(map(str, item.inputs.values()))
+    read = partial(_free_text, asked=asked) if _is_free(declared, item) else partial(_closed, item=item)
     if (own := own_part(text, asked)) != text:
-        text, cut = own, False
-    if _is_free(declared, item):
-        return _free_text(declared, text, asked, cut=cut)
-    return _closed(declared, item, text, cut=cut)
+        found = read(declared, text=own, cut=False)
+        if found.rule not in ("no answer", "nothing marks the answer"):
+            return found
+    return read(declared, text=text, cut=cut)
 
 
 def _reported_text(reply: ModelReply) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 from merilo.items import Item
 from merilo.models.answer_rules import (
+    CLOSING,
     OTHER,
     TABLES,
     WORDS,
@@ -137,10 +138,13 @@ class LabelReader(AnswerReader):
         measured = {text: re.fullmatch(r"(-?[\d.,]+)\s*([^\d\s].*)", text) for text in self._options}
         if len({found and found[2] for found in measured.values()}) == 1:  # "60 км/ч" is also "60"
             self._options |= {found[1]: self._options[text] for text, found in measured.items() if found}
-        self.bare_numbers = any(re.fullmatch(r"[\d\s.,/-]+", text) for text in self._options)
+        self.bare_numbers = not self.digits and any(
+            re.fullmatch(r"[\d\s.,/-]+", text) for text in self._options
+        )
         self._meanings = {
             label: re.compile(rf"(?<!\w){words}(?!\w)") for label, words in (meanings or {}).items()
         }
+        self._own_words: dict[str, set[str]] | None = None
         self.by_meaning = bool(self._meanings) and not self._options
         self.question = stems(question) - _ASKING
         self.asked = stems(re.split(r"(?<=[.!])\s", question.strip())[-1]) - _ASKING
@@ -149,7 +153,7 @@ class LabelReader(AnswerReader):
         """Return the text with a character in place of each mention of a label."""
         if self.digits:
             unit = _UNIT.fullmatch(text)
-            text = unit[1] if unit else text
+            text = _FIELD.sub(r"\1 ", unit[1] if unit else text)
             numbers = {number.strip(" .)") for number in _STEP_NUMBER.findall(text)}
             if len(numbers) > 1 and not numbers <= {*self.labels}:
                 text = _STEP_NUMBER.sub("", text)  # a list, which is longer than that of the labels
@@ -179,6 +183,17 @@ class LabelReader(AnswerReader):
             if any(run in low for run in runs):
                 found.add(label)
         return found
+
+    def recalled(self, text: str) -> set[str]:
+        """Return the labels of options from which a text repeats words that no other option has."""
+        if self._own_words is None:
+            words = {label: roots(option) for option, label in self._options.items()}
+            self._own_words = {
+                label: own - set().union(*(words[other] for other in words if other != label))
+                for label, own in words.items()
+            }
+        said = roots(text)
+        return {label for label, own in self._own_words.items() if own & said}
 
     def _with_options(self, text: str, mentions: Mentions) -> str:
         low = option_spelling(text)
@@ -266,8 +281,11 @@ class LabelReader(AnswerReader):
 
 #: "The safer one": the word stands for a noun.
 _PRONOUN: Final = re.compile(
-    r"\b(?:the|a|an|this|that|which|other|only|every|any|no|first|second)(?:\s+[a-z-]+)?\s+$", re.IGNORECASE
+    r"\b(?:the|a|an|this|that|which|other|only|every|any|no|first|second)(?:\s+[a-z-]+){0,3}\s+$",
+    re.IGNORECASE,
 )
+#: The name of an item's field: "choice1", "reply_2".
+_FIELD: Final = re.compile(r"\b(choice|reply|option|response|вариант|ответ)_?(?=\d\b)", re.IGNORECASE)
 #: A whole reply that counts letters: "Five letters."
 _UNIT: Final = re.compile(r"\W*(\w+)\s+(?:букв\w*|символ\w*|letters?|characters?)\W*")
 
@@ -293,6 +311,21 @@ def option_key(text: str) -> str:
     return " ".join(_OUTER.sub("", option_spelling(text)).split())
 
 
+#: Endings that do not belong to the root by which a repeated word is known.
+_ROOT: Final = re.compile(
+    r"(?<![\w-])([^\W\d_]{3,20}?)(?:[аеёиоуыьэюяй]{0,3}|[аоиыея](?:го|му|м|ми|х)|[аоея]в|[аеиуюяоы]{1,2}(?:т|ть|л|ла|ло|ли|шь)(?:с[ья])?|s|es|ed|ing)(?![\w-])"
+)
+_LONGEST_ROOT: Final = 6
+
+
+def roots(text: str) -> set[str]:
+    """Return the beginnings of the words of a text that stand in most forms of each, without words of two letters."""
+    return {
+        root[:_LONGEST_ROOT] for root in _ROOT.findall(_IN_WORDS.sub(" ", option_spelling(text)))
+    } - _COMMON
+
+
+_COMMON: Final = frozenset(_ROOT.findall(TABLES["asking"]["common"]))
 #: "И. А. Гончаров", "William Shakespeare": the last word is enough.
 _SURNAME: Final = re.compile(
     r"(?:[^\W\d_]\.\s?)+([A-ZА-ЯЁ][\w-]{2,})|(?:[A-ZА-ЯЁ][\w-]+\s){1,2}([A-ZА-ЯЁ][\w-]{2,})"
@@ -300,6 +333,7 @@ _SURNAME: Final = re.compile(
 _OUTER: Final = re.compile(r"^[\s\"'«»“”„.,;:!?]+|[\s\"'«»“”„.,;:!?]+$")
 #: Endings of Russian nouns and adjectives, and of English nouns, in which an option may be repeated.
 _INFLECTED: Final = re.compile(r"[а-я]*[а-я]{2}[бвгджзклмнпрстфхцчшщ](?=[аеийоуыьэюя]{0,2}$)")
+_INFLECTION: Final = r"(?:[аоиыеяую]?(?:го|му|ми|й|м|х)|[аеёиоуыэюяьй]|[оеё]в|ью|[иь][аеиюя]|[аеиуюяо]{2})?"
 _MOST_INFLECTED: Final = 4
 
 
@@ -324,7 +358,7 @@ def _option_pattern(options: tuple[str, ...]) -> re.Pattern[str]:
 
 def _ending(stem: str) -> str:
     if _INFLECTED.match(stem):
-        return "[а-я]{0,3}"
+        return _INFLECTION
     return "(?:s|es|['’]s)?" if stem.isascii() and stem.isalpha() else ""
 
 
@@ -636,7 +670,7 @@ _ASKS: Final = re.compile(rf"\b{WORDS['asks']}\b")
 #: What goes on after a short answer: another sentence, a reason, a gloss.
 _EXPLAINED: Final = re.compile(
     r"(?<=[^\W\d]|[»\"”)*])(?:[.!][*_»\"”]*\s+(?=[A-ZА-ЯЁ«\"“])|,?\s+(?:потому\s+что|так\s+как|поскольку|ведь|хотя|because|since|although|though)\b"
-    r"|\s+\((?=[^()]*\)\W*$)|\s+[—–]\s+(?=\w+\s+\w+\s+\w))"
+    r"|\s+\((?=[^()]*\)\W*$)|\s+[—–]\s+(?=\w+\s+\w+\s+\w)(?![^.\n]*\s[—–]\s))"
 )
 #: A longer question asks back and answers nothing.
 _SHORT_QUESTION: Final = 3
@@ -701,7 +735,7 @@ _ANNOUNCED_INSIDE: Final = re.compile(
 _RATHER: Final = re.compile(r"[^.!?\n]*\b(?:не|not)\s[^.!?\n,]{1,60},?\s(?:а|but)\s+([^.!?\n]+)[.!]?")
 #: The only words that a sentence stresses.
 _STRESSED: Final = re.compile(
-    rf"(?:[^*\n]*\*\*([^*\n]{{1,60}})\*\*(?:\W*|\s*\([^()\n]*\)\W*|,\s+{WORDS['reason']}\b[^*\n]*)|\*\*([^*\n]{{1,60}})\*\*\s+—\s[^*\n]*)",
+    rf"(?:[^*\n]*\*\*([^*\n]{{1,60}})\*\*(?:\W*|\s*\([^()\n]*\)\W*|,\s+{WORDS['reason']}\b[^*\n]*)|\*\*([^*\n]{{1,60}})\*\*\s+(?:—|is|was|был[аио]?|стал[аио]?)\s[^*\n]*)",
     re.IGNORECASE,
 )
 _LONGEST_STRESSED_SENTENCE: Final = 25
@@ -835,7 +869,7 @@ def _short_text(reply: str, stop: tuple[str, ...], asked: str) -> FoundText | No
             return found
     if instead := _INSTEAD.findall(last):
         return _found(instead[-1], "conclusion", (), complete=False)
-    return concluded
+    return concluded or _said_of_it(reply, asked)
 
 
 def _singled_out(text: str, asked: str) -> FoundText | None:
@@ -855,6 +889,121 @@ def _singled_out(text: str, asked: str) -> FoundText | None:
     if (rather := _RATHER.fullmatch(text)) and not text.lower().startswith(("не ", "not ")):
         return _found(rather[1], "conclusion", (), complete=False)
     return None
+
+
+#: The frame of a sentence that answers in its last words: "Речь идёт о шахматах", "The red one is ruby".
+_FRAME: Final = re.compile(rf"(?:^|.*?[\s,:])(?:{WORDS['framing']})[,:]?\s+(?:[—–-]\s+)?", re.IGNORECASE)
+_SIDES: Final = re.compile(
+    r"(.+?)(?:\s[—–-]|:|\b(?:is|was|are|were|был[аио]?|является|стал[аио]?|называется|зовут))\s+(?:это\s+)?([^:—–]+)"
+)
+_CONTRASTED: Final = re.compile(r";\s|(?:,|^)\s*(?:а|но|but|while|поэтому|значит|so|therefore)\s")
+_IN_CYRILLIC: Final = re.compile(r"[«\"]?[а-яё][а-яё-]*(?:[\s«\"]+[а-яё][а-яё-]*)*[»\"]?", re.IGNORECASE)
+_WORD: Final = re.compile(r"[\w²-]+")
+_BEFORE_SAID: Final = re.compile(
+    r"^(?:(?:в|во|на|у|о|об|из|для|с|со|by|in|at|with|the|an?|это|был[аио]?|стал[аио]?|является|только|именно|же)\s+)+",
+    re.IGNORECASE,
+)
+#: Words with a capital letter, after the first word of a clause.
+_CAPITALS: Final = re.compile(r"(?<=[\w,]\s)[A-ZА-ЯЁ][\w-]*(?:\s[A-ZА-ЯЁ][\w-]*)*")
+_NOUN_BEFORE: Final = re.compile(r"^[a-zа-яё]+\s(?=(?:[A-ZА-ЯЁ][\w-]*\s?)+$)")
+_DASH: Final = re.compile(r"\s[—–]\s")
+#: What shows that a sentence speaks of the thing that the one before names.
+_ITS: Final = re.compile(r"(?i)\b(?:его|её|их|his|her|its|their)\b")
+_LONGEST_SAID: Final = 4
+_LONGEST_SENTENCE: Final = 300
+#: A word that looks like a verb, at the end.
+_VERB: Final = re.compile(r"(?:[аеёиыояу]л[аои]?|т)(?:с[ья])?\Z|ed\Z")
+_UNDECIDED: Final = re.compile(r"(?i)\b(?:не|нет|либо|или|not|no|or|either|perhaps|maybe)\b|n['’]t\b")
+
+
+def _said_of_it(reply: str, asked: str) -> FoundText | None:
+    """Return what the last sentence says of the thing that is asked about, in words that the question has not."""
+    sentences = [
+        sentence
+        for sentence in re.split(
+            r"\n+|(?<=[^\s.][.!?…])\s+(?=[A-ZА-ЯЁ«\"])", plain(reply[-2 * _LONGEST_SENTENCE :].strip())
+        )
+        if any(map(str.isalnum, sentence)) and not CLOSING.match(lowered(sentence))
+    ]
+    last = sentences[-1] if sentences else ""
+    if not 0 < len(last) < _LONGEST_SENTENCE or last.endswith("?") or takes_back(last):
+        return None
+    questions = [line for line in asked.split("\n") if line.rstrip().endswith("?")]
+    # What follows a comma tells which thing is asked about: "Кто был учеником инженера, построившего мост?"
+    question = roots(questions[-1].split(",")[0] if questions else asked)
+    clauses = [clause for clause in _CONTRASTED.split(last.rstrip(" .!…")) if clause]
+    clause = max(reversed(clauses), key=lambda clause: len(roots(clause) & question))
+    if _UNDECIDED.search(clause):
+        return None
+    if len(sentences) > 1 and _is_name(sentences[-2].rstrip("."), asked):
+        return None
+    said = _said(clause, question, asked, contrasted=len(clauses) > 1)
+    said = _BEFORE_SAID.sub("", re.sub(r"\s*\([^()]*\)$", "", said).strip(' ,»"'))
+    if len(quoted := re.findall(r"[«\"“]([^»\"”]+)", said)) == 1:
+        said = quoted[0]
+    said = _NOUN_BEFORE.sub("", said)
+    stressed = re.findall(r"\*\*([^*\n]+)\*\*", reply)
+    if stressed and not any(said in words for words in stressed):
+        return None
+    number = re.search(r"\d", said)
+    new = roots(said) - question
+    known = not questions or number or new <= roots(asked)
+    if (
+        not (new or number)
+        or not known
+        or len(said.split()) > _LONGEST_SAID
+        or re.search("[,;:?!=→⇒]|\\s[—–-]\\s", said)
+    ):
+        return None
+    return _found(said, "said of it", (), complete=False)
+
+
+def _said(clause: str, question: set[str], asked: str, *, contrasted: bool) -> str:
+    """Return the part of a clause that answers: its only new number or name, or what follows the thing asked about."""
+    if _ASKS_NUMBER.search(asked):
+        said = _singles(re.findall(r"\d+", clause), question)
+    elif _CYRILLIC.search(lowered(asked)) and _LATIN.search(lowered(clause)):
+        said = _singles([one.strip(' "«»') for one in _IN_CYRILLIC.findall(clause)], question)
+    else:
+        said = ""
+    if said:
+        return said
+    sides = _SIDES.fullmatch(clause)
+    if sides and (
+        roots(sides[1]) & question
+        or ":" in clause
+        or _ITS.search(sides[1])
+        or not _CYRILLIC.search(lowered(sides[1]))
+    ):
+        return sides[2]
+    if frame := _FRAME.match(clause):
+        return clause[frame.end() :]
+    if _is_name(clause, asked):
+        return clause
+    names = [one for one in _CAPITALS.findall(clause) if not roots(one) <= question]
+    if not _DASH.search(clause):
+        said = re.split(r",|\s(?:и|and)\s(?=[а-яa-z])", _after_the_known(clause, question))[0]
+    if said and (asked.rstrip().endswith("?") or said[:1].isupper() or said[1:2].isupper()):
+        return said
+    name = len(names) == 1 and clause.endswith(names[0]) and (contrasted or roots(clause) & question)
+    return names[0] if name else ""
+
+
+def _singles(parts: list[str], question: set[str]) -> str:
+    """Return the only one of some texts that the question has not; empty if there are several."""
+    new = [
+        part for part in dict.fromkeys(parts) if not part or not roots(part) or not roots(part) <= question
+    ]
+    new = new or parts
+    return new[0] if len(new) == 1 else ""
+
+
+def _after_the_known(clause: str, question: set[str]) -> str:
+    """Return the words after the last one that the question has."""
+    known = [word.end() for word in _WORD.finditer(clause) if roots(word[0]) & question]
+    if not known or ("," in clause[: known[-1]] and not _VERB.search(clause, 0, known[-1])):
+        return ""
+    return clause[known[-1] :]
 
 
 def _is_answer(found: FoundText, longest: int, asked: str, *, one_word: bool) -> bool:

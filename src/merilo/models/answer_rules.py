@@ -250,6 +250,7 @@ _GLOSS: Final = re.compile(
     rf"([{_OPTION}])\s*[.,(—–→-]{{0,2}}\s*"
     rf"(?:{WORDS['meaning']}(?!\w),?\s*)*(?:{WORDS['noun']}{_LINK})?([{_SURE}])\)?"
 )
+_TAGGED: Final = re.compile(rf"([{_OPTION}])[»\"]?\s*[(\[](?:{WORDS['noun']}{_LINK})?([{_SURE}])[)\]]")
 _HEADED: Final = re.compile(rf"\b(ответ|answer)\s+([{_SURE}{_WORD}])(?=\s*(?:[.!;]|$))")
 _TWICE: Final = re.compile(rf"([{_SURE}{_WORD}])\s+([{_SURE}{_WORD}])")
 _NAMED_OPTION: Final = re.compile(rf"(?:\b{WORDS['noun']}{_LINK})+([{_SURE}{_WORD}])")
@@ -272,7 +273,9 @@ _COMPARED: Final = re.compile(
 _NOT_BEFORE: Final = re.compile(
     rf"(?:\b{WORDS['denies']}|\b(?:не|нельзя|not|n['’]t)\s+(?:\w+\s+){{0,2}}{WORDS['fits']})\s*[:—–-]?\s*(?:the\s+)?({_LIST})"
 )
-_NOT_AFTER: Final = re.compile(rf"({_LIST})\s*(?:[—–:-]\s*)?(?:{WORDS['between']}\s+){{0,3}}{WORDS['unfit']}")
+_NOT_AFTER: Final = re.compile(
+    rf"(?<!только\s)(?<!лишь\s)(?<!only\s)({_LIST})\s*(?:[—–:-]\s*)?(?:{WORDS['between']}\s+){{0,3}}{WORDS['unfit']}"
+)
 _WHILE: Final = re.compile(r",\s*(?:а|но|but|while|whereas)\s")
 #: A contrast after the last answer that is named.
 _BUT: Final = re.compile(r"\b(?:но|однако|but|however|yet)\b[^\ue000-\uf8ff]*$")
@@ -366,6 +369,11 @@ _CONTRAST: Final = re.compile(
     r"[,;—–]\s*(?:(?:но|однако|but|however|yet)\b(?!\s+(?:может|если|возможно|if|may))"
     rf"|(?:so|поэтому|значит|therefore)\s+(?=(?:the\s+)?(?:{WORDS['right']}|{WORDS['answer']})\b))"
 )
+_IN_BRACKETS: Final = re.compile(r"\([^()]*\)")
+_LAST_NUMBER: Final = re.compile(
+    rf"(?:(?:^|\b(?:{WORDS['equal']}|{WORDS['by_equality']}|{WORDS['so']})|[:=—–]|[{_RESULT}{_DENIED}]\s*[,;]?[^{_SURE}]*)\s*"
+    rf"(?P<value>[{_SURE}{_RESULT}])(?:,?\s+(?:а\s+)?(?:не|not)\s+[{_DENIED}])?|(?P<step>[{_DENIED}])){_SIGNS}$"
+)
 _RATHER: Final = re.compile(rf",\s*(?:а|but)\s+(?={_STATED})")
 #: A part of a number that is not the whole answer; what a digit measures on the way; what it measures at last.
 _STEP: Final = re.compile(rf"\b{WORDS['step']}\b")
@@ -395,15 +403,25 @@ _DECLINED: Final = re.compile(
 _CHECK: Final = re.compile(rf"\b{WORDS['check']}")
 _CHECK_AGAIN: Final = re.compile(WORDS["check_again"])
 #: A polite end, which offers more and states nothing.
-_CLOSING: Final = re.compile(rf"^\W*{WORDS['closing']}")
+CLOSING: Final = re.compile(rf"^\W*{WORDS['closing']}")
 #: Where a sentence is so uncertain, the only answer that it names is not stated.
 _UNSURE: Final = re.compile(rf"\b{WORDS['unsure']}\b")
 #: A sentence about what only seems or would be so.
 _UNREAL: Final = re.compile(rf"\b{WORDS['unreal']}\b")
+_WOULD: Final = re.compile(r"(?<!i )(?<!we )\b(?:would|бы)\b", re.IGNORECASE)
+_OTHER_ONE: Final = re.compile(rf"\b{WORDS['other_one']}\W*$")
+#: An option of which a clause says something: "A — летает, B — нет".
+_SPOKEN_OF: Final = re.compile(rf"({_NAMED})\s*(?:[—–:]|-\s)")
+#: A sentence that begins with an option, of which it tells something.
+_DESCRIBED: Final = re.compile(rf"{_SIGNS}(?:а\s+)?({_NAMED})\s*[—–:]")
+_GIVES: Final = re.compile(rf"\b{WORDS['equal']}\b")
+_NUMBERED_STEP: Final = re.compile(r"^\W*(?:step|шаг)\b")
+#: So many characters after a head such as "Ответ: " may recall an option.
+_RECALLED_WITHIN: Final = 200
 _OPENS: Final = re.compile(rf"\W*{WORDS['opens']}")
 #: A row that says whether an option is right: "| C | да |".
 _ROW: Final = re.compile(
-    rf"{_SIGNS}{_NAMED}(?:\W*\|[^|]*)??\W*(?:[|:—–)]|\s-)\s*(?:(?P<right>да|yes|верно|true|correct|\+)|нет|no|неверно|false|incorrect|-)\W*"
+    rf"{_SIGNS}{_NAMED}(?:\W*\|[^|]*)??\W*(?:[|:—–)]|\s-)\s*(?:(?P<right>да|yes|верно|true|correct|\+)|нет|no|неверно|false|incorrect|-)(?:\W*|[,.;:(].*)"
 )
 #: What is said about one option: "Ответ 1: ...", "Reply 2 — ...".
 _ABOUT_ONE: Final = re.compile(
@@ -554,6 +572,10 @@ class AnswerReader(ABC):
     def marked(self, text: str, mentions: Mentions) -> str:
         """Return the text with a character in place of each mention of an answer."""
 
+    def recalled(self, text: str) -> set[str]:
+        """Return the answers from whose options a text in lower case repeats words that no other option has."""
+        return set()
+
     def echoed(self, text: str) -> set[str]:
         """Return the answers whose options a text in lower case repeats in part."""
         return set()
@@ -593,7 +615,8 @@ def find_answer(reply: str, reader: AnswerReader, *, cut: bool = False) -> RuleF
     if len(reply) > 2 * _LONGEST_PART:
         reply = reply[:_LONGEST_PART] + "\n" + reply[-_LONGEST_PART:]
     text = _prepared(reply)
-    found = _Scan(reader, text, cut=cut).decided()
+    stressed = _STRESSED.findall(reply.rstrip().rpartition("\n")[2])
+    found = _Scan(reader, text, cut=cut, stressed=plain(stressed[0]) if len(stressed) == 1 else "").decided()
     place = lowered(text).find(lowered(found.piece))
     if place >= 0:
         found = replace(found, piece=text[place : place + len(found.piece)])
@@ -608,14 +631,22 @@ def find_answer(reply: str, reader: AnswerReader, *, cut: bool = False) -> RuleF
 def _prepared(reply: str) -> str:
     """Return the text with marks where a box or a JSON value stands."""
     text = _PRIVATE.sub(" ", reply)
+    if any(map(str.isalnum, around := _CODE_BLOCK.sub("\n", text))) and json_answer(text) is None:
+        text = around
     if "{" in text and (held := json_answer(text)) is not None:
         text = text.replace(held[1], f"\n{_JSON}{_as_text(held[0])}\n", 1) if held[1] in text else text
     if "\\" in text:
         text = _BOXED.sub(lambda found: f"\n{_BOX}{found[1] if found[1] is not None else found[2]}\n", text)
+    text = _DOUBLE_BRACKETS.sub(rf"\n{_BOX}\1\n", text)
     text = text.replace("<answer>", "\nответ: ").replace("</answer>", "\n")
     return _TITLED.sub(r"\g<0>:", plain(text))
 
 
+#: "[[A]]", as judges of answers are told to write.
+_DOUBLE_BRACKETS: Final = re.compile(r"(?<!\w)\[\[\s*([^\W_]+)\s*\]\](?!\w)")
+_STRESSED: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,20})(?:\*\*|__)")
+#: A program that the reply shows, and what it computes.
+_CODE_BLOCK: Final = re.compile(r"^```[a-z+]+\n.*?^```[ \t]*$", re.MULTILINE | re.DOTALL)
 #: A heading over an answer.
 _TITLED: Final = re.compile(
     rf"^[#*_> \t]*(?:(?:{WORDS['right']}|{WORDS['final']})\s+)?(?:ответ|answer|вывод|conclusion)(?=[*_ \t]*$)",
@@ -643,11 +674,13 @@ def _pieces(line: str) -> Iterator[str]:
 class _Scan:
     """One pass through the sentences of a reply."""
 
-    def __init__(self, reader: AnswerReader, text: str, *, cut: bool) -> None:
+    def __init__(self, reader: AnswerReader, text: str, *, cut: bool, stressed: str = "") -> None:
         self.reader, self.cut = reader, cut
         self.numeric, self.hidden_rule = reader.expression is not None, reader.exact == 2
         self.own = set(re.findall(r"\d+", reader.expression or ""))
         self.mentions = Mentions()
+        #: What the last line stresses.
+        self.stressed = stressed
         self.statements: list[_Statement] = []
         self.named: list[tuple[str, int, bool]] = []
         self.denied: set[str] = set()
@@ -656,10 +689,16 @@ class _Scan:
         self.solution: list[tuple[list[str], str]] = []
         self.taken_back = self.none_fits = ""
         self.checking = self.doubted = False
+        #: The only answer that the sentence before asks about; the last sentence, and its number without checks.
+        self.final = 0
+        self.asked = self.ending = ""
         # The sentence, and the last ones that think again about a statement, and that do so or check it.
         self.sentence = self.reconsidered = self.again = 0
         # Whether the sentence is the first or the last one of the reply, and whether its line speaks of one option.
         self.first = self.last = self.listed = self.noun_first = self.describes = False
+        self.scores = (
+            {} if self.numeric or reader.by_meaning or reader.bare_numbers else scores(text, reader.labels)
+        )
         marked = reader.marked(_CHAIN.sub(" =", text) if self.numeric else text, self.mentions)
         several = len(self.mentions.known) > 1 and len(self._values(_TASK.findall(marked))) > 1
         self.tasks = marked if several else ""
@@ -758,6 +797,8 @@ class _Scan:
         named: MentionKind = (
             "option" if self.reader.digits else "sure"
         )  # a digit that is named does not count
+        if several > 1:
+            text = _TAGGED.sub(lambda found: self._combined(found, bare, found[0]), text)
         text = _HEADED.sub(r"\1: \2", _BRACKETED.sub(r"\1", _COMPARED.sub(r"\1#", text)))
         if several > 1:
             text = _GLOSSED.sub(lambda found: self._combined(found, "sure"), _TWICE.sub(self._same, text))
@@ -770,9 +811,9 @@ class _Scan:
             text = pattern.sub(_deny, text)
         return _LISTED.sub(self._list, text) if several > 1 else text
 
-    def _combined(self, found: re.Match[str], kind: MentionKind) -> str:
+    def _combined(self, found: re.Match[str], kind: MentionKind, other: str = _SEVERAL) -> str:
         same = self.mentions.value(found[1]) == self.mentions.value(found[2])
-        return _as(kind, found[1]) + ":" * self.reader.digits if same else _SEVERAL
+        return _as(kind, found[1]) + ":" * self.reader.digits if same else other
 
     def _same(self, found: re.Match[str]) -> str:
         """Reduce an answer that is repeated in other words: "85 (восемьдесят пять)"."""
@@ -808,8 +849,12 @@ class _Scan:
             self.reconsidered = self.sentence
         if self.statements and (_RECONSIDERS.search(text) or _CHECK_AGAIN.search(text)):
             self.again = self.sentence
-        if _CLOSING.match(text):
+        if not self.checking:
+            self.final = self.sentence
+        if CLOSING.match(text):
             return None
+        if not text.startswith("("):
+            self.ending = "" if self.listed or _QUESTION.search(text) else text
         declined = None if _QUESTION.search(text) else _DECLINED.search(text)
         if declined is not None:
             self.statements.clear()
@@ -821,10 +866,10 @@ class _Scan:
             last, self.last = self.last, False
             self._divide(text[: back.start()])
             if self.statements:
-                for collected in (self.statements, self.named, self.solution, self.possible):
-                    collected.clear()
                 self.checking = False
                 self.taken_back = self.mentions.shown(text)
+            for collected in (self.statements, self.named, self.solution, self.possible):
+                collected.clear()
             text, self.first, self.last = text[back.start() :], False, last
         return self._divide(text)
 
@@ -853,11 +898,12 @@ class _Scan:
             self.statements.clear()
             self.none_fits = self.mentions.shown(text)
         if _QUESTION.search(text):
-            if _OR.match(text):
-                self.statements.clear()
+            self._ask(text)
             return None
+        text = self._answer_itself(text)
         self.denied |= self._values(re.findall(f"[{_DENIED}]", text))
         named = self._values(re.findall(_STATED, text))
+        self._name_the_other(text, named)
         if self.statements and (_EITHER.search(text) or (supposed and _POSSIBLE.search(text))):
             self.possible |= self._values(re.findall(_STATED, text[supposed.start() if supposed else 0 :]))
         if named and not (self.checking or none or supposed):
@@ -869,10 +915,44 @@ class _Scan:
         )  # "one more than the sum, so the answer is 9"
         return self._collect(text, 0 if step else limit, 0 if step and not concludes else limit)
 
+    def _ask(self, text: str) -> None:
+        """Note the only option that a question of the reply names."""
+        if _OR.match(text):
+            self.statements.clear()
+        asked = set(re.findall(_NAMED, text))
+        self.asked = asked.pop() if len(asked) == 1 and self.reader.labels and not self.reader.words else ""
+
+    def _answer_itself(self, text: str) -> str:
+        """Read how a sentence answers the question before it: "Is it C? No, ..."; return the rest."""
+        asked, self.asked = self.asked, ""
+        said = (_SAYS_YES.match(text) or _SAYS_NO.match(text)) if asked else None
+        if said is None:
+            return text
+        if said.re is _SAYS_YES:
+            self._put(asked, 2, "called right", text)
+        else:
+            self.denied.add(str(self.mentions.value(asked)))
+        return text[said.end() :]
+
+    def _name_the_other(self, text: str, named: Set[str]) -> None:
+        """Read the choice of the other one of two options, where the reply has spoken of one."""
+        if len(self.reader.labels) == 2 and _OTHER_ONE.search(text):
+            earlier = (self._values(re.findall(_NAMED, one)) for one, *_ in self.named)
+            left = set(self.reader.labels) - self.denied.union(named, *earlier)
+            if len(left) == 1:
+                self._put(self.mentions.sign(left.pop()), 2, "conclusion", text)
+
     @cached_property
     def namings(self) -> list[_Naming]:
         """The sentences that name answers, for the decision."""
-        return [self._naming(*named) for named in self.named]
+        namings = [self._naming(*named) for named in self.named]
+        described = [_DESCRIBED.match(naming.text) for naming in namings]
+        if self.numeric or len(self._values(found[1] for found in described if found)) < 2:
+            return namings
+        return [
+            replace(naming, answers=0) if found else naming
+            for naming, found in zip(namings, described, strict=True)
+        ]
 
     def _naming(self, text: str, sentence: int, listed: bool) -> _Naming:
         """Return the answers that a sentence names in clauses that deny nothing."""
@@ -889,7 +969,9 @@ class _Scan:
         *before, contrast = _WHILE.split(text)
         if before and self._repeats_question(contrast) and not self._repeats_question(" ".join(before)):
             signs = [sign for sign in signs if sign in contrast]
-        ends = re.search(rf"[{_SURE}{_OPTION}]{_SIGNS}$", text)
+        ends = re.search(rf"[{_SURE}{_OPTION}](?:-\w{{1,2}})?{_SIGNS}$", text)
+        if ends and self.reader.bare_numbers and signs:
+            signs.append(ends[0][0])
         if self.reader.digits and (not ends or _COUNTER.search(text) or _BY_EQUALITY.search(text)):
             signs = [sign for sign in signs if _kind(sign) in ("option", None)]  # the others may count things
         if self.reader.labels:  # "the first step", "да и"
@@ -908,7 +990,12 @@ class _Scan:
     def _may_be_number(self, clause: str) -> bool:
         """Check that an option which is a number is no step's result: its clause concludes or repeats the question."""
         asked = self.reader.asked if self.reader.bare_numbers else None
-        return not asked or _INFERRED.search(clause) is not None or bool(stems(clause) & asked)
+        return (
+            not asked
+            or len(self.mentions.known) == self.sentence == 1
+            or _INFERRED.search(clause) is not None
+            or bool(stems(clause) & asked)
+        )
 
     def _repeats_question(self, text: str) -> bool:
         shared = len(stems(text) & self.reader.question) if self.reader.question else 0
@@ -954,7 +1041,9 @@ class _Scan:
             stated = sure[0]
         elif not sure and ends and len(self._values(signs)) == 1:
             stated = ends[1]
-        if signs or strict:
+        if not (signs or self.numeric) and len(recalled := self._recalled_in(rest[:_RECALLED_WITHIN])) == 1:
+            self._put(self.mentions.sign(recalled.pop()), weight, "own words", piece)
+        elif signs or strict:
             self._put(stated, weight, rule if signs else "empty", piece)
 
     def _without_alternative(self, text: str, found: re.Match[str]) -> str | None:
@@ -1061,6 +1150,8 @@ class _Scan:
             return False
         if rule == "called right" and len(self._values(re.findall(f"[{_SURE}]", text))) > 2:
             return False  # a list of what each option is worth
+        if rule == "conclusion" and not ends and len(self._values(_SPOKEN_OF.findall(text))) > 2:
+            return False
         return rule != "conclusion" or (self._ends(text, place) and self._concludes(text, found, ends=ends))
 
     def _is_negated(self, text: str, found: re.Match[str]) -> bool:
@@ -1091,7 +1182,9 @@ class _Scan:
         if self.last and _IT_IS.fullmatch(text):
             return True
         if self.reader.digits and (equality or any(map(_COUNTER.search, measured))):
-            return _SUBJECT.search(text, 0, found.end("value")) is not None and "[" not in text
+            alone = len(self.mentions.known) == 1 and not _COUNTER.search(text)
+            subject = alone or _SUBJECT.search(text, 0, found.end("value"))
+            return bool(subject) and "[" not in text
         return True
 
     # ----- the decision
@@ -1110,7 +1203,9 @@ class _Scan:
         elif weak:
             found = self._concluded(weak)
         elif (value := self._solved()) is not None:
-            found = RuleFinding(value, "the last equation", value)
+            last = self._last_number()
+            contrary = last is not None and last.value != value
+            found = RuleFinding(None if contrary else value, "the last equation", value)
         elif self.taken_back:
             found = RuleFinding(None, "the answer is taken back", self.taken_back)
         else:
@@ -1126,9 +1221,10 @@ class _Scan:
         that only opens a reply which states its answer later.
         """
         headed = max((one.sentence for one in self.statements if one.rule == "answer statement"), default=0)
-        answered = max((one.sentence for one in self.statements if one.weight > 2 and one.value), default=0)
+        answered = max((one.sentence for one in self.statements if one.value), default=0)
         last = max(
-            [one.sentence for one in self.statements] + [sentence for _, sentence, _ in self.named], default=0
+            [one.sentence for one in self.statements] + [sentence for _, sentence, _ in self.named],
+            default=0,
         )
         ticked = {one.value for one in self.statements if one.rule == "ticked"}
 
@@ -1136,7 +1232,7 @@ class _Scan:
             if stated.rule == "ticked":
                 return len(ticked) == 1
             if stated.rule == "empty":
-                return answered <= stated.sentence and (stated.weight > 3 or stated.sentence >= last)
+                return answered < stated.sentence and stated.sentence >= last
             opens = self.reader.words and stated.rule == "beginning" and headed > stated.sentence
             return not (opens and re.match(r"\W*\w+,", stated.piece))
 
@@ -1158,6 +1254,7 @@ class _Scan:
 
     def _heaviest(self, strong: list[_Statement]) -> RuleFinding:
         """Choose among statements: the last of the heaviest ones, if none differs, or only lighter ones before it."""
+        strong = [one for one in strong if not _WOULD.search(one.piece)] or strong
         last = strong[-1]
         most = max(one.weight for one in strong)
         heaviest = [one for one in strong if one.weight == most]
@@ -1187,16 +1284,26 @@ class _Scan:
         """Return what else in the reply speaks against a statement; empty if nothing does."""
         inferred = {one.value for one in self.statements if one.inferred and one.sentence < chosen.sentence}
         if self.reader.by_meaning:
+            end = self.sentence + (not self.cut)  # the last sentence may be incomplete
             meant = [
-                one.values for one in self.namings if one.sentence >= chosen.sentence and len(one.values) == 1
+                one.values
+                for one in self.namings
+                if chosen.sentence <= one.sentence < max(end, chosen.sentence + 1) and len(one.values) == 1
             ]
             inferred |= meant[-1] if meant else frozenset()
         contrary = self.reader.labels and inferred - {chosen.value, None}
         if chosen.weight < 5 and (contrary or self._echoes_another(chosen)):
             return "the reasoning names another answer"
+        if chosen.rule == "beginning" and self._ends_otherwise(chosen):
+            return "the last sentence names another answer"
         if self._beside_another_text(chosen):
             return "a label beside another option's text"
         return "another answer is named on reflection" if self._reconsidered(chosen) else ""
+
+    def _ends_otherwise(self, chosen: _Statement) -> bool:
+        """Check whether the reply ends with another label than the one that it begins with."""
+        end = re.search(rf"(?:^|[—–:]\s*)({_NAMED}){_SIGNS}$", self.ending)
+        return end is not None and self.mentions.value(end[1]) != chosen.value
 
     def _beside_another_text(self, chosen: _Statement) -> bool:
         """Check whether a stated label is explained by the text of one other option, and not by its own."""
@@ -1205,7 +1312,7 @@ class _Scan:
         for one in self.namings:
             texts = self._values(re.findall(f"[{_OPTION}]", one.text)) & one.values
             near = one.sentence == chosen.sentence or (
-                one.sentence == chosen.sentence + 1 and one.answers > 0
+                one.sentence == chosen.sentence + 1 and one.answers > 0 and not one.labels
             )
             if (
                 near
@@ -1238,32 +1345,103 @@ class _Scan:
         if later and len(later[-1].values) == 1:
             at_end |= later[-1].values & self.mentions.known
         alike = len({one.value for one in weak}) == 1
-        if last.value is None or len(at_end) > 1 or not (alike or last.sentence == self.sentence):
+        if last.value is None or len(at_end) > 1 or not (alike or last.sentence >= self.final):
             return RuleFinding(None, "several answers", " / ".join(one.piece for one in weak)[:500])
         if self._echoes_another(last):
             return RuleFinding(None, "the reasoning names another answer", last.piece)
         return RuleFinding(last.value, last.rule, last.piece)
 
     def _implied(self) -> RuleFinding:
-        """Return an answer that no sentence states, but that is the only one named, or named at last, or left."""
+        """Return an answer that no sentence states, but that something else singles out."""
         if self.none_fits:
             return RuleFinding(None, "no answer fits", self.none_fits)
         named = frozenset().union(*(one.values for one in self.namings))
-        if self.namings and not self.numeric and (found := self._named_at_last(named)):
-            return found
-        left = set(self.reader.labels) - self.denied
-        if (
-            len(left) == 1
-            and self.denied
-            and not named - left
-            and (left <= named or not left & self.mentions.known)
-        ):
-            return RuleFinding(left.pop(), "the others are denied", ", ".join(sorted(self.denied)))
+        sources = [self._stressed, self._best_score, self._named_at_last, self._recalled, self._left]
+        if self.numeric:
+            sources = [self._stressed, self._last_number]
+        for source in sources:
+            if (found := source()) is not None:
+                return found
         shown = ", ".join(sorted(named & self.mentions.known)[:12])
         return RuleFinding(None, "several answers" if named else "no answer", shown)
 
-    def _named_at_last(self, named: Set[str]) -> RuleFinding | None:
+    def _stressed(self) -> RuleFinding | None:
+        """Return the only answer that the last line stresses."""
+        mentions = Mentions()
+        signs = re.findall(_STATED, self.reader.marked(self.stressed, mentions))
+        value = mentions.value(signs[0]) if len(signs) == 1 and len(self.stressed.split()) == 1 else None
+        denied = self.denied - {result for _, result in self.solution}
+        return RuleFinding(value, "stressed", self.stressed) if value and value not in denied else None
+
+    def _best_score(self) -> RuleFinding | None:
+        """Return the option to which the reply gives the best score."""
+        most = max(self.scores.values(), default=0)
+        best = [label for label, score in self.scores.items() if score == most]
+        return RuleFinding(best[0], "best score", str(self.scores)) if len(best) == 1 else None
+
+    def _left(self) -> RuleFinding | None:
+        """Return the only option that the reply does not deny."""
+        left = set(self.reader.labels) - self.denied
+        named = set().union(*(one.values for one in self.namings))
+        if len(left) != 1 or not self.denied or named - left:
+            return None
+        if not (left <= named or not left & self.mentions.known):
+            return None
+        return RuleFinding(left.pop(), "the others are denied", ", ".join(sorted(self.denied)))
+
+    def _last_number(self) -> RuleFinding | None:
+        """Return the number with which the last sentence ends, if it is a result and no check."""
+        text = _IN_BRACKETS.sub("", self.ending)
+        last = _LAST_NUMBER.search(text)
+        if (
+            last is None
+            or self.checking
+            or any(
+                pattern.search(text, 0, last.start())
+                for pattern in (_UNREAL, _SUPPOSED, _NEGATION, _NUMBERED_STEP)
+            )
+        ):
+            return None
+        value = self.mentions.value(last["value"] or last["step"])
+        if last["step"]:
+            *earlier, (numbers, result) = self.solution or [([], "")]
+            known = self.own | {result for _, result in earlier}
+            value = value if result == value and known & {*numbers} else None
+        return None if value is None else RuleFinding(value, "last number", self.mentions.shown(self.ending))
+
+    def _recalled_in(self, text: str) -> set[str]:
+        """Return the options that a text names by their text or recalls in clauses that deny nothing."""
+        clauses = " ".join(
+            clause
+            for clause in _CLAUSE.split(text)
+            if not _NEGATION.search(clause)
+            and (
+                self._may_be_number(clause) or _GIVES.search(clause) or not re.search(f"[{_OPTION}]", clause)
+            )
+        )
+        return self._values(re.findall(f"[{_OPTION}]", clauses)) | self.reader.recalled(
+            self.mentions.shown(clauses)
+        )
+
+    def _recalled(self) -> RuleFinding | None:
+        """Return the only option that the last sentence repeats words of, if it names no other."""
+        text = self.ending
+        recalled = self._recalled_in(text)
+        signs = self._values(re.findall(f"{_STATED}|[{_DENIED}]", text))
+        if len(recalled) != 1 or not signs <= recalled or _UNREAL.search(text) or _SUPPOSED.search(text):
+            return None
+        if not self.reader.digits and _DESCRIBED.match(text) and not self._repeats_question(text):
+            return None
+        (value,) = recalled
+        if value in self.denied:
+            return None
+        return RuleFinding(value, "own words", self.mentions.shown(text))
+
+    def _named_at_last(self) -> RuleFinding | None:
         """Return the only answer named, or the one that all answering sentences name, or the last sentence's label."""
+        if not self.namings:
+            return None
+        named = frozenset().union(*(one.values for one in self.namings))
         last = self.namings[-1]
         answering = [one for one in self.namings if one.answers > 1 and one.values]
         chosen = answering[-1] if answering else last
@@ -1297,26 +1475,70 @@ class _Scan:
         return RuleFinding(value, rule, self.mentions.shown(chosen.text)) if possible else None
 
 
-def own_part(reply: str, asked: str) -> str:
-    r"""Return a reply up to the item with which a model goes on by itself.
+_SCALE: Final = re.compile(WORDS["scale"])
 
-    A repetition of the question that was asked is part of the reply.
+
+def scores(text: str, labels: Sequence[str]) -> dict[str, float]:
+    r"""Return the score of each label, if a text gives one to each of them; empty otherwise.
+
+    Example:
+        >>> scores("| A | 20 % |\n| B | 80 % |", "AB")
+        {'A': 20.0, 'B': 80.0}
+    """
+    if len(labels) > _MOST_SCORED or not _SCALE.search(lowered(text)):
+        return {}
+    found: dict[str, float] = {}
+    named = rf"{WORDS['noun']}[\s_№#]*" if all(map(str.isdigit, labels)) else rf"^\W*(?:{WORDS['noun']}\s+)?"
+    between = r"(?:\W+|[^\n\d]{1,40}?\s)"
+    pattern = rf"(?im){named}({'|'.join(map(re.escape, labels))})\b{between}(\d+(?:[.,]\d+)?)(?![\d.,]*\d)"
+    for label, score in re.findall(pattern, text):
+        if label in found:
+            return {}
+        found[label] = float(score.replace(",", "."))
+    return found if len(found) == len(labels) > 1 else {}
+
+
+#: So many labels may have scores.
+_MOST_SCORED: Final = 5
+
+
+def own_part(reply: str, asked: str) -> str:
+    r"""Return the part of a reply that answers the item, without other items before it or after it.
+
+    A model may go on with items of its own, or repeat examples before the question that was asked.
 
     Example:
         >>> own_part("Рим\n\nВопрос: Столица Франции?\nОтвет: Париж", "Вопрос: Столица Италии?")
         'Рим'
     """
+    given = _WORDLESS.sub(" ", lowered(asked))
+    start = 0
     for found in _NEXT_ITEM.finditer(low := lowered(reply)):
-        if not reply[: found.start()].strip(" *_#\n-"):
+        if not reply[start : found.start()].strip(" *_#\n-"):
             if re.search(r"\d", found[0]):
                 return reply  # answers to several items, which the rules find to differ
             continue
         title = _WORDLESS.sub(" ", low[found.end() :].lstrip().split("\n", 1)[0][:_TITLE]).strip()
-        if not (title and title in _WORDLESS.sub(" ", lowered(asked))):
+        if not title or title not in given:
             return reply[: found.start()].rstrip()
+    for paragraph in _PARAGRAPH.finditer(reply):
+        offered = [_WORDLESS.sub(" ", lowered(text)).strip() for text in _OFFERED.findall(paragraph[0])]
+        if (
+            len(offered) > 1
+            and not any(text in given for text in offered)
+            and _ITS_ANSWER.search(paragraph[0])
+        ):
+            return reply[: paragraph.start()].rstrip()
     return reply
 
 
+#: A paragraph after the first one; the options in it, and the line with which it answers.
+_PARAGRAPH: Final = re.compile(r"(?<=\n\n)\S(?:.|\n(?!\n))*")
+_OFFERED: Final = re.compile(r"^[ \t]*(?:[A-EА-Д]|\d)[.)][ \t]+(\S.*)$", re.MULTILINE)
+_ITS_ANSWER: Final = re.compile(r"^(?:ответ|answer):", re.MULTILINE | re.IGNORECASE)
+#: How a reply answers its own question.
+_SAYS_YES: Final = re.compile(r"\W*(?:да|yes|верно|подходит|correct)\b\W*")
+_SAYS_NO: Final = re.compile(r"\W*(?:(?:тоже|также|also)\s+)?(?:нет|no)\b\W*")
 _WORDLESS: Final = re.compile(r"\W+")
 #: So many characters of a question show that it is the one that was asked.
 _TITLE: Final = 30
