@@ -11,6 +11,8 @@ from command import merilo as command
 import merilo
 from merilo.baselines.arms import arm_estimates, arms_of_column, arms_of_files, read_arms
 from merilo.errors import DataError, InputError
+from merilo.reports.arm_tables import arm_notes
+from merilo.reports.hb.withholding import without_gold
 
 GOLD = {f"q{item}": "ABCD"[item % 4] for item in range(120)}
 
@@ -39,16 +41,15 @@ def test_experts_are_above_lay_people_by_both_tests() -> None:
     made = merilo.baseline(merilo.read_responses(table, **OPTIONS), gold=GOLD)
     found = arm_estimates(made.details, arms_of(table))
     expert, lay = found.arms
-    assert (expert.name, lay.name, expert.annotators, lay.answers) == ("expert", "lay", 10, 360)
+    assert (expert.arm, lay.arm, expert.annotators, lay.answers) == ("expert", "lay", 10, 360)
     right = table.filter(pl.col("label") == pl.col("task").replace_strict(GOLD))
     shares = {name: right.filter(pl.col("group") == name).height / 360 for name in ("expert", "lay")}
-    assert (expert.single[0], lay.single[0]) == pytest.approx((shares["expert"], shares["lay"]))
+    assert (expert.single.value, lay.single.value) == pytest.approx((shares["expert"], shares["lay"]))
     (apart,) = found.differences
-    assert apart.single.value == pytest.approx(lay.single[0] - expert.single[0])
-    assert apart.consensus.value == pytest.approx(lay.consensus[0] - expert.consensus[0])
-    assert apart.corrected[0] < 0.001
-    assert apart.corrected[1] < 0.01
-    assert apart.single.annotators == 19  # one degree of freedom is lost in each group
+    assert apart.single.difference == pytest.approx(lay.single.value - expert.single.value, abs=2e-6)
+    assert apart.consensus.difference == pytest.approx(lay.consensus.value - expert.consensus.value, abs=2e-6)
+    assert apart.single.p_holm < 0.001
+    assert apart.consensus.p_holm < 0.01
 
 
 @pytest.mark.thorough
@@ -61,7 +62,7 @@ def test_equal_arms_seldom_differ() -> None:
             merilo.read_responses(table, **OPTIONS), gold=GOLD, resolve="none", max_low_agreement=1.0
         )
         (apart,) = arm_estimates(made.details, arms_of(table)).differences
-        rejected += np.array(apart.corrected) < 0.05
+        rejected += np.array([apart.single.p_holm, apart.consensus.p_holm]) < 0.05
     assert rejected.max() <= 7
 
 
@@ -74,7 +75,7 @@ def test_three_arms_have_three_pairs_corrected_together() -> None:
         ("expert", "lay0"), ("expert", "lay1"), ("lay0", "lay1"),
     ]  # fmt: skip
     for one in found.differences:
-        assert one.corrected[0] >= one.single.p
+        assert one.single.p_holm >= one.single.p
 
 
 def test_arms_with_different_numbers_of_answers_are_compared_by_as_many() -> None:
@@ -84,8 +85,8 @@ def test_arms_with_different_numbers_of_answers_are_compared_by_as_many() -> Non
     found = arm_estimates(made.details, arms_of(fewer))
     (apart,) = found.differences
     # The consensus of five is better than one answer, but a majority of one is not.
-    assert found.arms[1].consensus[0] > found.arms[0].consensus[0] + 0.05
-    assert abs(apart.consensus.value) < 0.12
+    assert found.arms[1].consensus.value > found.arms[0].consensus.value + 0.05
+    assert abs(apart.consensus.difference) < 0.12
 
 
 def test_what_is_no_division_into_arms_is_refused() -> None:
@@ -105,6 +106,66 @@ def test_what_is_no_division_into_arms_is_refused() -> None:
     plain = merilo.baseline(merilo.read_responses(table, **OPTIONS))
     with pytest.raises(DataError, match="no gold answers"):
         arm_estimates(plain.details, arms)
+
+
+def test_arms_too_small_for_a_test_and_arms_apart_keep_the_others() -> None:
+    """A third arm of two people has no interval; a fourth answers other items than the third."""
+    table = answers()
+    early = pl.col("task").str.slice(1).cast(pl.Int64) < 60
+    few = table.filter(pl.col("worker").is_in(["lay0", "lay1"]) & early)
+    apart = table.filter(pl.col("worker").is_in(["lay2", "lay3", "lay4"]) & ~early)
+    whole = table.filter(~pl.col("worker").is_in(["lay0", "lay1", "lay2", "lay3", "lay4"]))
+    made = merilo.baseline(merilo.read_responses(pl.concat([whole, few, apart]), **OPTIONS), gold=GOLD)
+    arms = arms_of(table) | {
+        "lay0": "few",
+        "lay1": "few",
+        "lay2": "late",
+        "lay3": "late",
+        "lay4": "late",
+        "nobody": "empty",
+    }
+    found = arm_estimates(made.details, arms)
+    assert found.without_answers == ("empty",)
+    by_name = {one.arm: one for one in found.arms}
+    assert by_name["few"].single.over_both is None
+    pairs = {(one.first, one.second): one for one in found.differences}
+    assert pairs["expert", "few"].single.difference < 0
+    assert pairs["expert", "few"].single.p_holm is None
+    assert (pairs["few", "late"].items, pairs["few", "late"].single.difference) == (0, None)
+    assert pairs["expert", "lay"].single.p_holm < 0.01
+    shown = "\n".join(note.en for note in arm_notes(found))
+    assert "fewer than 3 annotators" in shown
+    assert "without a common item" in shown
+    assert "Without answers that count: empty." in shown
+
+
+def test_arms_of_one_person_have_no_test() -> None:
+    table = answers().filter(pl.col("worker").is_in(["lay0", "expert0"]))
+    made = merilo.baseline(merilo.read_responses(table, **OPTIONS), gold=GOLD, min_votes=1)
+    found = arm_estimates(made.details, arms_of(table))
+    assert [one.single.over_both for one in found.arms] == [None, None]
+    assert found.differences[0].single.p is None
+
+
+def test_closed_gold_publishes_no_arms(tmp_path: Path) -> None:
+    table = answers()
+    raw = merilo.baseline(merilo.read_responses(table, **OPTIONS), gold=GOLD, arm=arms_of(table))
+    raw.save(tmp_path / "out")
+    study = merilo.read_raw(tmp_path / "out" / "raw")
+    assert study.arms is not None
+    assert not {"lay0", "expert0"} & set(study.arms.of)
+    assert set(study.arms.of) == set(study.responses.table["respondent"])
+    assert without_gold(study).arms is None
+
+
+def test_pseudonyms_keep_the_arms(tmp_path: Path) -> None:
+    answers().write_csv(tmp_path / "all.csv")
+    read = merilo.read_responses(tmp_path / "all.csv", **OPTIONS)
+    named, hidden = (
+        merilo.baseline(read, gold=GOLD, arm=arms_of(answers()), anonymise=anonymise)
+        for anonymise in (False, True)
+    )
+    assert named.to_dict()["arms"] == hidden.to_dict()["arms"]
 
 
 def test_a_table_of_arms_is_read_or_its_fault_is_told(tmp_path: Path) -> None:
@@ -149,9 +210,19 @@ def test_the_command_prints_columns_and_writes_the_arms(how: str, tmp_path: Path
         "--json", tmp_path / "made.json",
     )  # fmt: skip
     assert done.status == 0, done.err
-    assert "lay minus expert, single person" in done.out
+    assert "Differences between the arms" in done.out
     found = json.loads((tmp_path / "made.json").read_text())["arms"]
-    assert found == json.loads((tmp_path / "out" / "arms.json").read_text())
+    assert found == json.loads((tmp_path / "out" / "baseline.json").read_text())["arms"]
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "lay minus expert" in report
+    assert "lay минус expert" in report
+    built = command("report", tmp_path / "out", "--out", tmp_path / "hb")
+    assert built.status == 0, built.err
+    assert found == json.loads((tmp_path / "hb" / "metrics.json").read_text())["arms"]
+    assert "lay minus expert" in (tmp_path / "hb" / "report.html").read_text()
+    verified = command("report", "verify", tmp_path / "hb", "--json", "-")
+    assert verified.status == 0, verified.err
+    assert verified.json["follows"]["arms.differences.0.single_person.p_holm"] is True
     assert [one["arm"] for one in found["arms"]] == ["expert", "lay"]
     (apart,) = found["differences"]
     assert apart["single_person"]["p_holm"] < 0.001

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from merilo.baselines.panel import counted_points
 from merilo.baselines.pipeline import Baseline
-from merilo.errors import DataError, InputError
+from merilo.baselines.study_input import IN_MEMORY
+from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import read_table
 from merilo.people.uncertainty.annotator_accuracy import individuals
 from merilo.people.uncertainty.panel_curve import group_influence
@@ -25,115 +26,96 @@ from merilo.people.uncertainty.two_way import (
     two_way,
 )
 from merilo.people.votes import Votes
-from merilo.records import Span, rounded
+from merilo.records import Ends, Number, Record, Span, rounded
 from merilo.responses import Responses
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import CrossedDifference
-from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import holm
-from merilo.strict_json import Json
 from merilo.text import Text
-from merilo.wording import listed
+from merilo.wording import listed, shown
 
 #: Columns of a table of arms.
 _PERSON: Final = ("annotator", "respondent", "worker", "worker_id", "id")
 _ARM: Final = ("arm", "group")
 #: With more arms, the column rather names people.
 MOST_ARMS: Final = 12
+#: The source of a division in which every file is an arm.
+ARM_FILES: Final = "files"
 
 
 @dataclass(frozen=True, slots=True)
-class ArmEstimate:
-    """One arm, with its people's answers that count on items with gold.
+class ArmDivision:
+    """Which annotator is in which arm.
 
     Attributes:
-        name: the arm.
-        annotators: how many people answered.
-        answers: their answers.
-        items: the items that they answered.
-        single: the expected score of one person, and its interval.
-        consensus: the score of the most votes of each item, ties shared, and its interval.
+        source: where this is from: a file, a column of the exports, or the exports themselves (`ARM_FILES`).
+        of: annotator -> arm.
     """
 
-    name: str
-    annotators: int
-    answers: int
-    items: int
-    single: tuple[float, Interval | None]
-    consensus: tuple[float, Interval | None]
+    source: str
+    of: Mapping[str, str]
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the arm as JSON."""
-        pairs: dict[str, Json] = {}
-        for name, (value, interval) in (("single_person", self.single), ("consensus", self.consensus)):
-            ends = Span.of(interval)
-            pairs[name] = {
-                "value": rounded(value),
-                "ci95_items_and_annotators": [*ends] if ends else None,
-            }
-        return {
-            "arm": self.name,
-            "annotators": self.annotators,
-            "answers": self.answers,
-            "items": self.items,
-            **pairs,
-        }
+    def renamed(self, names: Mapping[str, str]) -> ArmDivision:
+        """Return the division of annotators with other names; those without one are left out."""
+        return ArmDivision(self.source, {names[who]: arm for who, arm in self.of.items() if who in names})
 
 
-@dataclass(frozen=True, slots=True)
-class ArmDifference:
-    """Two arms on the items that both answered, second minus first, over items and both arms' people.
+ArmSource: TypeAlias = str | Path | Mapping[str, str] | ArmDivision | None
 
-    Attributes:
-        first: the name of the first arm.
-        second: the name of the second arm.
-        single: the difference of one person.
-        consensus: the difference of a majority of as many answers of either arm.
-        corrected: the p-values of both after Holm's correction over all pairs, each kind by itself.
+
+class ArmValue(Record):
+    """A metric of an arm."""
+
+    value: Number = None
+    over_both: Ends = None
+
+
+class ArmEstimate(Record):
+    """One arm, with its annotators' answers that count on items with gold.
+
+    `single` is the expected score of one person, `consensus` that of the most votes of each item, ties shared.
+    """
+
+    arm: str
+    annotators: int = 0
+    answers: int = 0
+    items: int = 0
+    single: ArmValue = ArmValue()
+    consensus: ArmValue = ArmValue()
+
+
+class PairValue(Record):
+    """A difference between two arms, second minus first, over items and both arms' annotators.
+
+    `p_holm` is corrected over all pairs; only the difference is given if an arm has too few annotators.
+    """
+
+    difference: Number = None
+    over_both: Ends = None
+    p: float | None = None
+    p_holm: float | None = None
+
+
+class ArmDifference(Record):
+    """Two arms on the items that both answered: one person, and a majority of as many answers of either arm.
+
+    Without common items there is no difference.
     """
 
     first: str
     second: str
-    single: CrossedDifference
-    consensus: CrossedDifference
-    corrected: tuple[float, float]
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the difference as JSON."""
-        found: dict[str, Json] = {"first": self.first, "second": self.second, "items": self.single.n}
-        for name, one, p in zip(
-            ("single_person", "consensus"), (self.single, self.consensus), self.corrected, strict=True
-        ):
-            found[name] = {
-                "difference": rounded(one.value),
-                "ci95_items_and_annotators": [*(Span.of(one.interval()) or ())],
-                "p": rounded(one.p, 9),
-                "p_holm": rounded(p, 9),
-            }
-        return found
+    items: int = 0
+    single: PairValue = PairValue()
+    consensus: PairValue = PairValue()
 
 
-@dataclass(frozen=True, slots=True)
-class Arms:
-    """The arms of a baseline.
+class Arms(Record):
+    """The arms of a baseline by name, each pair of them, and the names of arms without answers that count."""
 
-    Attributes:
-        metric: the metric.
-        arms: the arms, by name.
-        differences: each pair of arms.
-    """
-
-    metric: str
-    arms: tuple[ArmEstimate, ...]
-    differences: tuple[ArmDifference, ...]
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return the arms as JSON."""
-        return {
-            "metric": self.metric,
-            "arms": [one.to_json() for one in self.arms],
-            "differences": [one.to_json() for one in self.differences],
-        }
+    metric: str = ""
+    arms: tuple[ArmEstimate, ...] = ()
+    differences: tuple[ArmDifference, ...] = ()
+    without_answers: tuple[str, ...] = ()
 
 
 def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
@@ -144,8 +126,8 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
         of: mapping from annotator to arm.
 
     Raises:
-        DataError: an annotator has no arm, there are not two arms with answers that count, two arms share no item, or
-            the metric is not a mean of the points of single answers.
+        DataError: an annotator has no arm, there are not two arms with answers that count, no two arms share an item,
+            or the metric is not a mean of the points of single answers.
     """
     found = counted_points(baseline)
     if isinstance(found, Text):
@@ -166,16 +148,28 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
         for inside in (code[votes.annotator] == at for at in range(len(arms)))
     ]
     pairs = list(combinations(range(len(arms)), 2))
-    apart = [_difference(sides[one], sides[other], arms[one], arms[other]) for one, other in pairs]
-    single = holm([one.p for one, _ in apart])
-    consensus = holm([one.p for _, one in apart])
+    apart = [_difference(sides[one], sides[other]) for one, other in pairs]
+    if not any(apart):
+        raise DataError(
+            f"the arms {listed(arms, 5)} share no item: the columns that identify an item may differ between them"
+        )
+    corrected = [
+        _corrected([None if one is None else (one[kind], one[2]) for one in apart]) for kind in (0, 1)
+    ]
     return Arms(
-        baseline.declaration.metrics[0],
-        tuple(_estimate(name, *side) for name, side in zip(arms, sides, strict=True)),
-        tuple(
-            ArmDifference(arms[one], arms[other], *apart[at], (single[at], consensus[at]))
+        metric=baseline.declaration.metrics[0],
+        arms=tuple(_estimate(name, *side) for name, side in zip(arms, sides, strict=True)),
+        differences=tuple(
+            ArmDifference(
+                first=arms[one],
+                second=arms[other],
+                items=found[0].n if (found := apart[at]) else 0,
+                single=corrected[0][at],
+                consensus=corrected[1][at],
+            )
             for at, (one, other) in enumerate(pairs)
         ),
+        without_answers=tuple(sorted(set(of.values()) - set(arms))),
     )
 
 
@@ -183,26 +177,27 @@ def _estimate(name: str, votes: Votes, score: FloatArray) -> ArmEstimate:
     single, crowd = individuals(votes, score), two_way(votes, score, resamples=0)
     enough = single.annotators >= LEAST_ANNOTATORS
     return ArmEstimate(
-        name,
-        single.annotators,
-        single.answers,
-        single.items,
-        (single.mean, single.interval if enough else None),
-        (crowd.value, crowd.interval if enough else None),
+        arm=name,
+        annotators=single.annotators,
+        answers=single.answers,
+        items=single.items,
+        single=ArmValue(value=single.mean, over_both=Span.of(single.interval if enough else None)),
+        consensus=ArmValue(value=crowd.value, over_both=Span.of(crowd.interval if enough else None)),
     )
 
 
 def _difference(
-    first: tuple[Votes, FloatArray], second: tuple[Votes, FloatArray], name: str, other: str
-) -> tuple[CrossedDifference, CrossedDifference]:
-    """Return the difference of one person and of a majority of as many answers, on the common items."""
+    first: tuple[Votes, FloatArray], second: tuple[Votes, FloatArray]
+) -> tuple[CrossedDifference, CrossedDifference, bool] | None:
+    """Return the difference of one person and of a majority of as many answers, and whether they have intervals.
+
+    They are on the common items; `None` without any.
+    """
     common: NDArray[np.bool_] = np.logical_and(
         *(np.bincount(votes.item, minlength=votes.items) > 0 for votes, _ in (first, second))
     )
     if not common.any():
-        raise DataError(
-            f"the arms '{name}' and '{other}' share no item: the columns that identify an item may differ between them"
-        )
+        return None
     sides = [(votes.where(common[votes.item]), score[common[votes.item]]) for votes, score in (first, second)]
     clusters = first[0].cluster
     people = [(votes, group_influence(votes, score, 1)) for votes, score in sides]
@@ -211,7 +206,30 @@ def _difference(
     crowds = [(votes, influences(votes, score, unseen=np.zeros(votes.items))) for votes, score in fewer]
     *_, single = groups_apart(people[0], people[1], clusters=clusters)
     *_, majority = groups_apart(crowds[0], crowds[1], clusters=clusters)
-    return single, majority
+    enough = min(np.unique(votes.annotator).shape[0] for votes, _ in fewer) >= LEAST_ANNOTATORS
+    return single, majority, enough
+
+
+def _corrected(pairs: Sequence[tuple[CrossedDifference, bool] | None]) -> list[PairValue]:
+    """Return the differences of one kind, with Holm's correction over the pairs that are tested."""
+    tested = [at for at, pair in enumerate(pairs) if pair is not None and pair[1]]
+    p_holm = dict(zip(tested, holm([one[0].p for at in tested if (one := pairs[at])]), strict=True))
+    values = []
+    for at, pair in enumerate(pairs):
+        if pair is None:
+            values.append(PairValue())
+        elif at not in p_holm:
+            values.append(PairValue(difference=pair[0].value))
+        else:
+            values.append(
+                PairValue(
+                    difference=pair[0].value,
+                    over_both=Span.of(pair[0].interval()),
+                    p=rounded(pair[0].p, 9),
+                    p_holm=rounded(p_holm[at], 9),
+                )
+            )
+    return values
 
 
 def arms_of_files(responses: Responses) -> dict[str, str]:
@@ -264,6 +282,23 @@ def read_arms(path: Path, encoding: str | None = None) -> dict[str, str]:
             raise InputError("the annotator or the arm is empty", file=path, row=row)
         pairs.append((str(who).strip(), str(arm).strip()))
     return _one_each(pairs)
+
+
+def arm_division(given: ArmSource, encoding: str | None = None) -> ArmDivision | None:
+    """Return the division that an argument gives: a table of annotators and arms, a mapping, or a division.
+
+    Raises:
+        InputError: as `read_arms`.
+        DataError: as `read_arms`.
+        UsageError: the argument is none of these.
+    """
+    if given is None or isinstance(given, ArmDivision):
+        return given
+    if isinstance(given, str | Path):
+        return ArmDivision(shown(Path(given)), read_arms(Path(given), encoding))
+    if isinstance(given, Mapping):
+        return ArmDivision(IN_MEMORY, {str(who): str(arm) for who, arm in given.items()})
+    raise UsageError("takes a file or a mapping from annotator to arm", field=argument("arm"))
 
 
 def _one_each(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Final, Literal, cast, get_args
 
 from pydantic import ConfigDict
 
+from merilo.baselines.arms import Arms
 from merilo.baselines.audit_summary import audit_in_short
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
@@ -634,6 +635,7 @@ class BaselineRecord(Record):
     sensitivity: SensitivityRecord | None = None
     dataset_quality: Object | None = None
     panel: PanelRecord | None = None
+    arms: Arms | None = None
     provenance: Object | None = None
     models: Object | None = None
     scale: Object | None = None
@@ -733,7 +735,7 @@ def read_record(folder: Path) -> BaselineRecord:
 
 
 def record_of(
-    baseline: Baseline, provenance: Provenance, quality: StudyQuality | None = None
+    baseline: Baseline, provenance: Provenance, quality: StudyQuality | None = None, arms: Arms | None = None
 ) -> BaselineRecord:
     """Return the record of a baseline.
 
@@ -741,6 +743,7 @@ def record_of(
         baseline: the baseline.
         provenance: the provenance of the baseline.
         quality: the quality of its annotators; left out if not given.
+        arms: the arms of the study; left out if not given.
     """
     annotators, estimates, resolved = baseline.annotators, baseline.estimates, baseline.resolved_by
     record = BaselineRecord(
@@ -793,6 +796,8 @@ def record_of(
         record = record.model_copy(update={"gold_review": _gold_review(recoding)})
     if came := baseline.responses.participation:
         record = record.model_copy(update={"participation": came})
+    if arms is not None:
+        record = record.model_copy(update={"arms": arms})
     return record if quality is None else with_quality(record, quality)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from merilo.atomic_write import write_text
 from merilo.cli.options import (
     AnonymiseOption,
     BaselineFolder,
@@ -23,20 +22,14 @@ from merilo.cli.options import (
     read_exports,
     takes_settings,
 )
-from merilo.cli.output import check_places, emit_json, interval, number, say, show, show_table, working
+from merilo.cli.output import check_places, emit_json, say, show, show_data, working
 from merilo.settings import INPUT, InputSettings, Settings
-from merilo.strict_json import as_text
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.baselines.arms import Arms
+    from merilo.baselines.arms import ArmDivision
+    from merilo.people.reading import StudyResponses
     from merilo.reports.baseline import BaselineResult
-    from merilo.statistics.intervals import Interval
-
-#: The value of --arm by which every file is an arm.
-ARM_FILES: Final = "files"
-#: The arms in a folder of --out.
-ARMS_FILE: Final = "arms.json"
 
 app = typer.Typer(add_completion=False)
 
@@ -91,35 +84,33 @@ def make(
 
         Margin(margin)
     responses = read_exports(files, given, declared)
+    division = _arms(responses, files, given, arm) if arm else None
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
         made = baseline(
             responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
             models=model or (), common_items=common_items, margin=margin, population=given.population,
             strata=given.fields_of_strata, recode_gold=given.recode_gold, keep_ambiguous=given.keep_ambiguous,
-            settings=settings, anonymise=anonymise,
+            arm=division, settings=settings, anonymise=anonymise,
         )  # fmt: skip
-    compared_arms = _arms(made, files, given, arm) if arm else None
-    return finish(
-        made, out, force=force, details=details, compared=bool(model), json_to=json_to, arms=compared_arms
-    )
+    return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
 
 
-def _arms(made: BaselineResult, files: list[Path], given: InputSettings, chosen: str) -> Arms:
-    """Compare the arms that the option names."""
+def _arms(
+    responses: StudyResponses, files: list[Path], given: InputSettings, chosen: str
+) -> Path | ArmDivision:
+    """Return the table of arms, or which annotator is in which arm by the column or the files that are named."""
     from merilo.baselines.arms import (  # noqa: PLC0415 - slow; few baselines have arms
-        arm_estimates,
+        ARM_FILES,
+        ArmDivision,
         arms_of_column,
         arms_of_files,
-        read_arms,
     )
 
     if chosen == ARM_FILES:
-        found = arms_of_files(made.details.responses)
-    elif Path(chosen).is_file():
-        found = read_arms(Path(chosen), given.encoding)
-    else:
-        found = arms_of_column(read_exports(files, replace(given, answer=chosen, recode=())))
-    return arm_estimates(made.details, found)
+        return ArmDivision(chosen, arms_of_files(responses))
+    if Path(chosen).is_file():
+        return Path(chosen)
+    return ArmDivision(chosen, arms_of_column(read_exports(files, replace(given, answer=chosen, recode=()))))
 
 
 def finish(
@@ -130,7 +121,6 @@ def finish(
     details: bool,
     compared: bool,
     json_to: str | None,
-    arms: Arms | None = None,
 ) -> int:
     """Save and print a baseline; return the exit status.
 
@@ -141,15 +131,10 @@ def finish(
         details: whether all rows of the table are printed.
         compared: whether it is compared with models.
         json_to: where the JSON goes.
-        arms: the arms of the study, which the folder gets as a file of its own.
     """
     # Without a folder, to_dict compares the models.
     with working(Text("Checking annotators and writing results")):
         content = made.save(out, force=force) if out else made.to_dict() if json_to or compared else {}
-    if arms is not None:
-        content = {**content, "arms": arms.to_dict()}
-        if out:
-            write_text(out / ARMS_FILE, as_text(arms.to_dict()))
     result = made.details
     for warning in (*result.warnings, *result.reasons):
         say(warning)
@@ -160,54 +145,22 @@ def finish(
 
         from merilo.baselines.signal_counts import signal_sentences  # noqa: PLC0415
         from merilo.errors import for_command_line  # noqa: PLC0415
+        from merilo.reports.arm_tables import arm_notes, arm_tables  # noqa: PLC0415
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
         shown = made.record if details else made.without_quality
         Console(highlight=False).print(table(shown, for_command_line, details=details))
         for sentence in signal_sentences(shown.signals) if shown.signals else ():
             show(sentence)
-        if arms is not None:
-            _show_arms(arms)
+        if shown.arms:
+            for part in arm_tables(shown.arms):
+                show_data(part)
+            show(*arm_notes(shown.arms), wrap=True)
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
     if made.comparisons:
         _finish_models(made, printed=json_to != "-")
     return 1 if result.status == "rejected" else 0
-
-
-def _show_arms(arms: Arms) -> None:
-    """Print a column for each arm, and the differences of each pair."""
-
-    def cell(value: float, sure: Interval | None) -> str:
-        return f"{number(value, '.3f')}{interval(sure)}"
-
-    rows = [
-        (Text("single person"), *(cell(*one.single) for one in arms.arms)),
-        (Text("consensus", context="column"), *(cell(*one.consensus) for one in arms.arms)),
-        (Text("annotators", context="row"), *(str(one.annotators) for one in arms.arms)),
-        (Text("answers", context="column"), *(str(one.answers) for one in arms.arms)),
-        (Text("items", context="row"), *(str(one.items) for one in arms.arms)),
-    ]
-    show_table(rows, ["", *(one.name for one in arms.arms)], title=Text("Arms"))
-    for one in arms.differences:
-        for name, found, p in (
-            (Text("single person"), one.single, one.corrected[0]),
-            (Text("majority of as many answers"), one.consensus, one.corrected[1]),
-        ):
-            show(
-                Text(
-                    "{second} minus {first}, {who}: {value:+.3f}{sure}, p = {p:.2g} after Holm’s correction, "
-                    "{n:# item|# items}",
-                    second=one.second,
-                    first=one.first,
-                    who=name,
-                    value=found.value,
-                    sure=interval(found.interval(), "+.3f"),
-                    p=p,
-                    n=found.n,
-                ),
-                wrap=True,
-            )
 
 
 def _finish_models(made: BaselineResult, *, printed: bool) -> None:

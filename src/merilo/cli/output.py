@@ -19,6 +19,7 @@ from merilo.text import Text, formatted, own_language
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from merilo.reports.estimates import DataTable
     from merilo.statistics.intervals import Interval
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "reading",
     "say",
     "show",
+    "show_data",
     "show_table",
     "working",
 ]
@@ -94,6 +96,11 @@ def show_table(
     for row in rows:
         table.add_row(*(Plain(_tamed(cell)) for cell in row))
     Console().print(table)
+
+
+def show_data(table: DataTable) -> None:
+    """Print a table that pages show too."""
+    show_table(table.rows, table.heads, title=table.title, left=range(table.left))
 
 
 def _tamed(text: object) -> str:

@@ -93,6 +93,11 @@ def _shortest_different(digests: Mapping[str, tuple[str, str]]) -> dict[str, str
     return names
 
 
+def names_of(responses: Responses, key: bytes) -> dict[str, str]:
+    """Return the pseudonym of every annotator of responses; arguments as for `anonymise`."""
+    return pseudonyms(responses.table["respondent"].unique().to_list(), key)
+
+
 def anonymise(
     responses: Responses, skills: pl.DataFrame | None, key: bytes
 ) -> tuple[Responses, pl.DataFrame | None]:
@@ -106,9 +111,8 @@ def anonymise(
     Returns:
         The responses and the skills of their annotators, by pseudonym.
     """
-    people = responses.table["respondent"].unique().to_list()
     pages = responses.table["page"].drop_nulls().unique().to_list()
-    names = pseudonyms(people, key)
+    names = names_of(responses, key)
     page_names = {page: f"page-{name.removeprefix(PREFIX)}" for page, name in pseudonyms(pages, key).items()}
     files = _file_names(responses.table["file"].unique(maintain_order=True).to_list())
     table = responses.table.with_columns(
@@ -123,7 +127,9 @@ def anonymise(
     )
     if skills is None:
         return hidden, None
-    known = skills.filter(pl.col("annotator").is_in(people)).with_columns(pl.col("annotator").replace(names))
+    known = skills.filter(pl.col("annotator").is_in([*names])).with_columns(
+        pl.col("annotator").replace(names)
+    )
     return hidden, known
 
 

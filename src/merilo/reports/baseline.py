@@ -14,6 +14,7 @@ import polars as pl
 from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.baselines import pipeline
 from merilo.baselines.answer_table import answer_table
+from merilo.baselines.arms import Arms, ArmSource, arm_division, arm_estimates
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.estimates import Bounds, Estimate
 from merilo.baselines.pipeline import Baseline, test_items
@@ -122,11 +123,12 @@ class BaselineResult:
         margin: Margin | None = None,
         inputs: tuple[Path, ...] = (),
         raw: Callable[[], RawStudy] | None = None,
+        arms: Arms | None = None,
     ) -> None:
         self.details = details
         self.provenance = provenance
         self._models, self._common_items, self._inputs = models, common_items, inputs
-        self._margin = margin
+        self._margin, self._arms = margin, arms
         self._raw = raw
 
     @property
@@ -198,7 +200,7 @@ class BaselineResult:
     @cached_property
     def without_quality(self) -> BaselineRecord:
         """Return the record without what is computed last and takes longest: the quality of the annotators."""
-        return record_of(self.details, self.provenance)
+        return record_of(self.details, self.provenance, arms=self._arms)
 
     @cached_property
     def _with_models(self) -> ModelSections:
@@ -281,6 +283,7 @@ def baseline(
     strata: Sequence[str] = (),
     recode_gold: str | Path | GoldDecisions | None = None,
     keep_ambiguous: bool = False,
+    arm: ArmSource = None,
     anonymise: bool = False,
     settings: Settings | None = None,
     **chosen: object,
@@ -308,6 +311,8 @@ def baseline(
         recode_gold: decisions about the gold answers, which are applied before scoring: the file that the page of
             `merilo audit` saves, the filled-in `audit.csv`, or what `read_raw` gives.
         keep_ambiguous: score the items that were decided as ambiguous; by default, they are dropped.
+        arm: the arms of the study, which are compared with each other: a table of annotator and arm, a mapping from
+            annotator to arm, or what `read_raw` gives.
         anonymise: replace annotators' ids by pseudonyms.
         settings: the settings; by default, the defaults of `Settings`.
         chosen: single settings by name, such as `min_votes=3`; `docs/commands.md` explains each as an option.
@@ -341,9 +346,12 @@ def baseline(
         skills=skills,
     )
     read, found, skilled, origin = study.responses, study.gold, study.skills, study.origin
+    division = arm_division(arm, origin.encoding if origin else None)
     if anonymise:
         if origin is None:
             raise UsageError(f"{argument('anonymise')} needs responses from read_responses")
+        if division:
+            division = division.renamed(pseudonyms.names_of(read, origin.key))
         read, skilled = pseudonyms.anonymise(read, skilled, origin.key)
         found = found.named(Path(found.source).name) if found else None
     if models and not found:
@@ -362,6 +370,7 @@ def baseline(
     made = pipeline.baseline(
         read, settings, dataset=declared, gold=found, skills=skilled, population=whole, decisions=decided
     )
+    compared = arm_estimates(made, division.of) if division else None
     answered = _log_files(answered, made)
     options: dict[str, Json] = {
         **study.reading("platform"),
@@ -378,6 +387,7 @@ def baseline(
         "margin": allowed.value if allowed else None,
         "population": population_name(population),
         "strata": [*strata],
+        "arm": division.source if division else None,
         **study.reading("encoding"),
         **settings.parameters(),
         **study.reading(
@@ -391,8 +401,12 @@ def baseline(
         *answered,
         *population_files(population),
         *recoding_inputs(origin),
+        *([table] if (table := _path(arm)) else []),
     ]
-    in_memory = population_name(population) == IN_MEMORY or (decided is not None and file is None)
+    in_memory = (
+        IN_MEMORY in {population_name(population), division.source if division else None}
+        or (decided is not None and file is None)
+    )  # fmt: skip
     off = dict.fromkeys(("common_items", "anonymise", "wide", "keep_ambiguous"), False)
     defaults: dict[str, Json] = {**DEFAULTS, **off}
     record = study.provenance("baseline", options, defaults, inputs=inputs, in_memory=in_memory)
@@ -413,6 +427,7 @@ def baseline(
             population=whole,
             margin=allowed,
             decisions=decided,
+            arms=division,
         )
         return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 
@@ -424,6 +439,7 @@ def baseline(
         common_items=common_items,
         margin=allowed,
         inputs=tuple(inputs),
+        arms=compared,
     )
 
 

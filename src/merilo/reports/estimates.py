@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from merilo.metrics.score import Score
 from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
@@ -20,6 +20,15 @@ OVER_ITEMS_ALONE: Final = Text("over items alone")
 
 #: A cell without a value.
 EMPTY: Final = "—"
+
+
+class DataTable(NamedTuple):
+    """A table of the terminal and of a page; its first `left` columns are names."""
+
+    title: Text
+    heads: Sequence[Text | str]
+    rows: Sequence[Sequence[Text | str]]
+    left: int = 1
 
 
 def counted(n: int, noun: str) -> str:

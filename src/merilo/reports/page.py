@@ -31,6 +31,7 @@ from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
 from merilo.reports.ability_scale import misfits, scale_drawing, separating
+from merilo.reports.arm_tables import arm_notes, arm_tables
 from merilo.reports.baseline_facts import (
     COEFFICIENTS,
     REASONS,
@@ -156,8 +157,10 @@ def page(
             ranges=sensitivity_ranges(record),
             asked=_asked(baseline, attachments or {}),
             frozen=_frozen(attachments or {}),
-            arms=arm_rows(experts) if experts else (),
-            arms_prose=comparison(experts or {}),
+            experts=arm_rows(experts) if experts else (),
+            experts_prose=comparison(experts or {}),
+            arms=arm_tables(record.arms) if record.arms else (),
+            arm_notes=arm_notes(record.arms) if record.arms else (),
             methods=methods(record, plan),
             gold_review=gold_review(record),
             golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,

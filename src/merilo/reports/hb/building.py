@@ -77,6 +77,7 @@ _FILES: Final = {
     ),
     "raw/ids.jsonl": Text("the dataset's ids of the items, and the fields by which results are grouped"),
     "raw/skills.csv": Text("the platform's skills of annotators, which are used to break ties"),
+    "raw/arms.csv": Text("the arm of the study of every annotator"),
     "raw/dataset.yaml": Text("the declaration of the dataset: kind of answers and metrics"),
     "raw/population.csv": Text("the strata of the whole dataset with their numbers of items"),
     "raw/strata.csv": Text("the stratum of every item that people answered"),

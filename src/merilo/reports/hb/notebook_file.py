@@ -180,6 +180,7 @@ def _call(settings: Mapping[str, Json], raw: RawStudy) -> str:
             *models,
             *(["    population=raw.population,"] if raw.population else []),
             *(["    recode_gold=raw.decisions,"] if raw.decisions else []),
+            *(["    arm=raw.arms,"] if raw.arms else []),
             *lines,
             ")",
             "made",

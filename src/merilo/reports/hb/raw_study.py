@@ -9,6 +9,7 @@ files.
     decisions.csv    the decisions about the gold answers; missing if there are none, or if gold is withheld
     ids.jsonl        if gold is withheld: the same lines without answers, and only the fields that group items
     skills.csv       the platform's skills of annotators; missing if none were given
+    arms.csv         the arm of every annotator; missing if the study has no arms, or if gold is withheld
     dataset.yaml     the declaration of a dataset of one's own; missing for datasets of the catalogue
     population.csv   the strata of the dataset with their numbers of items; missing if the items are not a sample
     strata.csv       the stratum of every item; missing with population.csv
@@ -28,6 +29,7 @@ from typing import Any, Final
 import polars as pl
 
 from merilo.atomic_write import guarded, unguarded
+from merilo.baselines.arms import ArmDivision
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.model_answers import model_file_name
 from merilo.baselines.model_verdicts import Margin
@@ -63,6 +65,9 @@ IDS_FILE: Final = "ids.jsonl"
 
 #: The decisions about the gold answers.
 DECISIONS_FILE: Final = "decisions.csv"
+
+#: The arm of every annotator.
+ARMS_FILE: Final = "arms.csv"
 
 #: The number of the files' format; a reader refuses others.
 FORMAT: Final = 1
@@ -152,6 +157,7 @@ class _Reading(Record):
     common_items: bool
     margin: Margin | None = None
     population: _PopulationReading | None = None
+    arms: str | None = None
     settings: Object
     provenance: _ProvenanceReading | None
 
@@ -173,6 +179,7 @@ class RawStudy:
         population: the whole dataset in strata; `None` if the items are not a sample of it.
         margin: the margin for equivalence with models; `None` if there is none.
         decisions: the decisions about the gold answers, not yet applied to `gold`; `None` if there are none.
+        arms: the arms of the annotators; `None` if the study has none.
     """
 
     responses: Responses
@@ -187,6 +194,7 @@ class RawStudy:
     population: Population | None = None
     margin: Margin | None = None
     decisions: GoldDecisions | None = None
+    arms: ArmDivision | None = None
 
     @property
     def keywords(self) -> dict[str, Json]:
@@ -208,10 +216,12 @@ class RawStudy:
         """
         secret = key or blake2b(self.responses.table.write_csv().encode(), person=b"merilo key").digest()
         responses, skills = pseudonyms.anonymise(self.responses, self.skills, secret)
+        arms = self.arms
         return replace(
             self,
             responses=responses,
             skills=skills,
+            arms=arms.renamed(pseudonyms.names_of(self.responses, secret)) if arms else None,
             gold=self.gold.named(Path(self.gold.source).name) if self.gold else None,
             decisions=replace(self.decisions, source=Path(self.decisions.source).name)
             if self.decisions
@@ -232,6 +242,9 @@ class RawStudy:
             files[DECISIONS_FILE] = _csv(_decisions_table(self.decisions))
         if self.skills is not None:
             files["skills.csv"] = _csv(self.skills)
+        if self.arms:
+            rows = sorted(self.arms.of.items())
+            files[ARMS_FILE] = _csv(pl.DataFrame(rows, schema=["annotator", "arm"], orient="row"))
         if self.dataset and not _is_bundled(self.dataset):
             files["dataset.yaml"] = _declaration(self.dataset)
         if self.population:
@@ -245,6 +258,8 @@ class RawStudy:
         more: dict[str, Any] = {"participation": responses.participation} if responses.participation else {}
         if self.decisions:
             more["decisions"] = _DecisionsReading.of(self.decisions)
+        if self.arms:
+            more["arms"] = PurePath(self.arms.source).name
         return _Reading(
             format=FORMAT,
             rows_read=responses.rows_read,
@@ -409,7 +424,13 @@ def read_raw(folder: str | Path) -> RawStudy:
         population=_population(place, reading.population) if reading.population else None,
         margin=reading.margin,
         decisions=_decisions(place / DECISIONS_FILE, reading.decisions) if reading.decisions else None,
+        arms=_arms(place / ARMS_FILE, reading.arms) if reading.arms else None,
     )
+
+
+def _arms(path: Path, source: str) -> ArmDivision:
+    table = _typed(path, {"annotator": pl.String(), "arm": pl.String()})
+    return ArmDivision(source, dict(table.drop_nulls().iter_rows()))
 
 
 def _decisions(path: Path, reading: _DecisionsReading) -> GoldDecisions:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from merilo.atomic_write import guarded
+from merilo.baselines.arms import arm_estimates
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.pipeline import Baseline, baseline
 from merilo.baselines.provenance import Provenance, provenance
@@ -98,7 +99,10 @@ def recompute(raw: RawStudy) -> Recomputed:
         decisions=raw.decisions,
     )
     quality = study_quality(made)
-    record = record_of(made, raw.provenance or provenance("merilo baseline", [], raw.keywords), quality)
+    compared = arm_estimates(made, raw.arms.of) if raw.arms else None
+    record = record_of(
+        made, raw.provenance or provenance("merilo baseline", [], raw.keywords), quality, compared
+    )
     models = with_models(
         made,
         record.to_json(),

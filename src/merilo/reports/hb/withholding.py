@@ -90,7 +90,10 @@ def withheld(made: Recomputed) -> Recomputed:
 
 
 def without_gold(raw: RawStudy) -> RawStudy:
-    """Return the raw state of a study without its gold answers, and without models' files, which may repeat them."""
+    """Return the raw state of a study without its gold answers, and without models' files, which may repeat them.
+
+    Without arms too: arms that differ by a few answers would tell whether these are right.
+    """
     raw = raw.recoded()
     gold, settings, population = raw.gold, raw.settings, raw.population
     table = raw.responses.table
@@ -113,6 +116,7 @@ def without_gold(raw: RawStudy) -> RawStudy:
         gold=gold,
         population=population,
         models=(),
+        arms=None,
     )
 
 
