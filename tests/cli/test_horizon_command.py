@@ -24,7 +24,13 @@ MODELS = {"quick": 30.0, "<b>slow</b>": 180.0, "perfect": 1e9, "hopeless": 1e-9}
 
 
 def study(
-    folder: Path, *, overlap: int = OVERLAP, items: int = ITEMS, constant: bool = False, wrong: float = 0.1
+    folder: Path,
+    *,
+    overlap: int = OVERLAP,
+    items: int = ITEMS,
+    constant: bool = False,
+    wrong: float = 0.1,
+    guesser: int | None = None,
 ) -> Path:
     """Make a baseline of answers with times, and the answers of models; return the baseline's folder."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,6 +42,8 @@ def study(
         for item in range(items):
             for who in random.permutation(PEOPLE)[:overlap]:
                 taken = np.exp(log_time[item] + person[who] + 0.5 * random.normal())
+                if who == guesser:
+                    taken = 5 * np.exp(0.3 * random.normal())
                 right = random.random() > wrong
                 rows.writerow(
                     [f"q{item}", f"p{who}", "A" if right else "B", 30 if constant else round(taken, 2)]
@@ -90,6 +98,16 @@ def test_horizons_of_several_models_from_the_answers_to_the_table(people: Path) 
     mean = dict(answers.iter_rows())
     estimated = {f"q{one['id']}": np.log(one["seconds"]) for one in found["items"]}
     assert np.corrcoef([mean[name] for name in estimated], [*estimated.values()])[0, 1] > 0.95
+
+
+def test_times_of_a_person_who_guesses_are_left_out(tmp_path: Path) -> None:
+    people = study(tmp_path, guesser=4)
+    done = merilo("horizon", people, *files(people, "quick"), "--json", "-")
+    assert done.status == 0, done.err
+    times = done.json["times"]
+    assert (times["people"], times["people_guessing"]) == (PEOPLE - 1, 1)
+    assert "1 annotator answers in less than half the time of others" in done.err
+    assert done.json["models"][0]["horizon_seconds"] == pytest.approx(MODELS["quick"], rel=0.5)
 
 
 def test_the_library_gives_what_the_command_gives(people: Path) -> None:

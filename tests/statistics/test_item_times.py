@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from merilo.statistics.item_times import ItemTimes, Pages, item_times
+from merilo.statistics.item_times import ItemTimes, Pages, fast_guessers, item_times
 
 
 def complete(items: int, people: int, seed: int) -> tuple[np.ndarray, Pages]:
@@ -73,6 +73,50 @@ def test_items_of_pages_with_several_are_told_apart() -> None:
     assert slope(truth, found) == pytest.approx(1, abs=0.25)
     # The mean of a page hardly tells its items apart, and its error is larger than that of single times.
     assert found.error.mean() > 2 * item_times(drawn(1, np.inf)[1]).error.mean()
+
+
+def test_sums_of_times_do_not_make_items_longer() -> None:
+    """The log of a sum of uncertain times is above the log of the sum of typical ones: 0.15 without a correction."""
+    apart = []
+    for seed in range(4):
+        truth, pages = drawn(3, np.inf, seed)
+        apart.append(item_times(pages).mean - truth.mean())
+    # The noise of single items makes sums longer too, here by about 0.05; four studies have a standard error of 0.06.
+    assert np.mean(apart) == pytest.approx(0.03, abs=0.1)
+
+
+def test_people_whose_times_are_short_and_alike_are_found() -> None:
+    _, pages = drawn(1, np.inf)
+    assert not fast_guessers(pages, item_times(pages)).any()
+    random = np.random.default_rng(4)
+    guessing = np.isin(np.arange(12), [3, 7])
+    short = np.exp(np.log(6) + 0.4 * random.normal(size=pages.person.shape[0]))
+    fast = Pages(
+        pages.page, pages.item, pages.person, np.where(guessing[pages.person], short, pages.seconds),
+        pages.censored, 60, 12,
+    )  # fmt: skip
+    found = fast_guessers(fast, item_times(fast))
+    assert found.tolist() == guessing.tolist()
+    left, items = fast.without(found)
+    assert (left.people, left.items, items.tolist()) == (10, 60, [*range(60)])
+    kept = ~guessing[pages.person]
+    assert left.seconds.tolist() == pages.seconds[kept].tolist()
+    assert left.item.tolist() == pages.item[kept].tolist()
+    # A person who is only fast takes longer on long items, and stays.
+    quick = np.where(pages.person == 3, pages.seconds / 6, pages.seconds)
+    swift = Pages(pages.page, pages.item, pages.person, quick, pages.censored, 60, 12)
+    assert not fast_guessers(swift, item_times(swift)).any()
+
+
+def test_items_that_nobody_else_answered_go_with_their_people() -> None:
+    person = np.array([0, 0, 1, 1, 2])
+    item = np.array([0, 1, 1, 2, 3])
+    pages = Pages(np.arange(5), item, person, np.arange(1.0, 6), item < 0, 4, 3)
+    left, items = pages.without(np.array([False, True, False]))
+    assert items.tolist() == [0, 1, 3]
+    assert left.item.tolist() == [0, 1, 2]
+    assert left.person.tolist() == [0, 0, 1]
+    assert left.page.tolist() == [0, 1, 2]
 
 
 def test_given_noise_is_taken_as_known() -> None:

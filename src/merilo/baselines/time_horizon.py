@@ -22,7 +22,7 @@ from merilo.responses import page_of
 from merilo.settings import HorizonSettings
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import at_least, at_most
-from merilo.statistics.item_times import ItemTimes, Pages, item_times
+from merilo.statistics.item_times import ItemTimes, Pages, fast_guessers, item_times
 from merilo.statistics.success_curve import SuccessCurve, fit_curve
 from merilo.text import Text
 
@@ -82,6 +82,7 @@ class TimeHorizons:
         times: the times of all items on the pages, those with gold first, in the order of `names`.
         names: the ids of the items with gold and times.
         people: how many people's times count.
+        guessers: how many people were left out because they answer fast, and not faster where others do.
         pages: how many pages.
         cut_off: how many of these were cut off at the time limit.
         several: whether pages hold several items.
@@ -95,6 +96,7 @@ class TimeHorizons:
     times: ItemTimes
     names: tuple[str, ...]
     people: int
+    guessers: int
     pages: int
     cut_off: int
     several: bool
@@ -139,10 +141,17 @@ def time_horizons(
         )
     if crowd.metric not in {"acc", "em"}:
         crowd = replace(crowd, declaration=undeclared("acc"))
-    timed = _pages(crowd, settings)
-    known = len(timed.places)
+    rows = _rows(crowd, settings)
+    timed = _pages(crowd, rows, settings.time_limit)
     _refuse(crowd, timed, settings)
     times = item_times(timed.pages, settings.noise)
+    guessing = fast_guessers(timed.pages, times)
+    if guessing.any():
+        guessers = [timed.people[code] for code in np.flatnonzero(guessing).tolist()]
+        timed = _pages(crowd, rows.filter(~pl.col("respondent").is_in(guessers)), settings.time_limit)
+        _refuse(crowd, timed, settings)
+        times = item_times(timed.pages, settings.noise)
+    known = len(timed.places)
     if times.spread <= _CONSTANT * times.noise:
         raise DataError(
             "the times of items do not differ beyond chance, so success cannot be compared with them",
@@ -156,6 +165,7 @@ def time_horizons(
         times,
         tuple(crowd.names[place] for place in timed.places),
         timed.pages.people,
+        int(guessing.sum()),
         timed.pages.seconds.shape[0],
         int(timed.pages.censored.sum()),
         several,
@@ -168,14 +178,15 @@ def time_horizons(
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """The pages of people, and the places in the baseline of the first items on them."""
+    """The pages of people, the places in the baseline of the first items on them, and the people's ids."""
 
     pages: Pages
     places: tuple[int, ...]
+    people: tuple[str, ...]
 
 
-def _pages(crowd: StoredBaseline, settings: HorizonSettings) -> _Timed:
-    """Return the pages with known times of annotators who count, with all their items."""
+def _rows(crowd: StoredBaseline, settings: HorizonSettings) -> pl.DataFrame:
+    """Return a row for each page with a known time of annotators who count, with all its items."""
     if crowd.study is None:
         raise DataError("there are no people whose times could be known", file=crowd.folder)
     table = crowd.study.responses
@@ -204,6 +215,11 @@ def _pages(crowd: StoredBaseline, settings: HorizonSettings) -> _Timed:
     )
     if not pages.height:
         raise DataError("no page with a time has only right answers", file=crowd.folder)
+    return pages
+
+
+def _pages(crowd: StoredBaseline, pages: pl.DataFrame, limit: float | None) -> _Timed:
+    """Return pages with their people and items as numbers."""
     timed = set(pages["item"].explode().to_list())
     places = tuple(place for place, number in enumerate(crowd.numbers) if number in timed)
     order = [crowd.numbers[place] for place in places]
@@ -211,7 +227,6 @@ def _pages(crowd: StoredBaseline, settings: HorizonSettings) -> _Timed:
     code = {number: at for at, number in enumerate(order)}
     sizes = pages["item"].list.len().to_numpy()
     seconds = pages["page_seconds"].cast(pl.Float64).to_numpy()
-    limit = settings.time_limit
     cut = np.zeros(seconds.shape[0], dtype=np.bool_) if limit is None else seconds >= limit
     people, person = np.unique(pages["respondent"].to_numpy(), return_inverse=True)
     return _Timed(
@@ -225,6 +240,7 @@ def _pages(crowd: StoredBaseline, settings: HorizonSettings) -> _Timed:
             people.shape[0],
         ),
         places,
+        tuple(map(str, people.tolist())),
     )
 
 
@@ -374,6 +390,12 @@ def _one_sided(plain: ModelHorizon, level: FloatArray, share: float, *, above: b
 
 def _warnings(found: TimeHorizons) -> Iterator[Text]:
     times = found.times
+    if found.guessers:
+        yield Text(
+            "{n:# annotator answers|# annotators answer} in less than half the time of others, and not faster where "
+            "others do, as people who guess; these times are left out",
+            n=found.guessers,
+        )
     if found.without_times:
         yield Text("{n:# item|# items} without times of people: left out", n=found.without_times)
     if found.several:

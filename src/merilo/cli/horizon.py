@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from merilo.cli.options import ForceOption, JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver, say, show, show_table, working
+from merilo.cli.output import check_places, deliver, say, show, show_data, working
 from merilo.errors import UsageError
 from merilo.settings import INPUT, OUTPUT, HorizonSettings
 from merilo.text import Text, own_language
@@ -77,8 +77,7 @@ def time_horizon(
 
 
 def _show(found: TimeHorizons) -> None:
-    from merilo.reports.horizon import HEADS, horizon_notes, horizon_rows  # noqa: PLC0415 - slow
+    from merilo.reports.horizon import horizon_notes, horizon_table  # noqa: PLC0415 - slow
 
-    title = Text("Time horizon: items of which {share:.0%} are solved", share=found.settings.share)
-    show_table(horizon_rows(found), HEADS, title=title)
+    show_data(horizon_table(found))
     show(*horizon_notes(found), wrap=True)

@@ -25,6 +25,7 @@ from merilo.reports.charts import (
     page_environment,
 )
 from merilo.reports.comparison import Answers, models_beside, people_of
+from merilo.reports.estimates import DataTable
 from merilo.reports.time_and_price import duration
 from merilo.settings import HorizonSettings
 from merilo.statistics import FloatArray
@@ -95,6 +96,7 @@ class HorizonResult:
                 "items": len(found.names),
                 "items_without_times": found.without_times,
                 "people": found.people,
+                "people_guessing": found.guessers,
                 "pages": found.pages,
                 "pages_cut_off": found.cut_off,
                 "median_seconds": rounded(float(np.median(seconds))),
@@ -143,8 +145,7 @@ class HorizonResult:
             page_environment()
             .get_template("horizon.html.j2")
             .render(
-                heads=HEADS,
-                rows=[*horizon_rows(self.found)],
+                table=horizon_table(self.found),
                 notes=[*horizon_notes(self.found)],
                 warnings=self.found.warnings,
                 drawing=self.drawing(),
@@ -190,25 +191,26 @@ def horizon(
     )
 
 
-#: The heads of the table.
-HEADS: Final = (
-    Text("model", context="column"),
-    Text("items", context="column"),
-    Text("score", context="column"),
-    Text("time horizon"),
-    "95 %",
-    Text("if times were exact"),
-)
+def horizon_table(found: TimeHorizons) -> DataTable:
+    """Return the table of the models."""
+    heads = (
+        Text("model", context="column"),
+        Text("items", context="column"),
+        Text("score", context="column"),
+        Text("time horizon"),
+        "95 %",
+        Text("if times were exact"),
+    )
+    title = Text("Time horizon: items of which {share:.0%} are solved", share=found.settings.share)
+    return DataTable(title, heads, [_row(one) for one in found.models])
 
 
-def horizon_rows(found: TimeHorizons) -> Iterator[tuple[Text | str, ...]]:
-    """Yield the cells of each model under `HEADS`."""
-    for one in found.models:
-        between: Text | str = "—"
-        if one.interval is not None:
-            between = joined([duration(one.interval[0]), "–", duration(one.interval[1])])
-        exact = "—" if one.exact is None else duration(one.exact)
-        yield one.model, str(one.items), Text("{value:.3f}", value=one.score), _value(one), between, exact
+def _row(one: ModelHorizon) -> tuple[Text | str, ...]:
+    between: Text | str = "—"
+    if one.interval is not None:
+        between = joined([duration(one.interval[0]), "–", duration(one.interval[1])])
+    exact = "—" if one.exact is None else duration(one.exact)
+    return one.model, str(one.items), Text("{value:.3f}", value=one.score), _value(one), between, exact
 
 
 def _value(one: ModelHorizon) -> Text | str:

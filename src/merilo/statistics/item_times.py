@@ -35,6 +35,10 @@ _ROUNDS: Final = 60
 _SETTLED: Final = 2e-3
 #: The rounds in which the variances are estimated; in others, only what follows from them.
 _ESTIMATED: Final = (0, 1, 3, 7, 15, 31)
+#: Who has fewer pages is not said to guess; and the logarithms of how fast and how likely guessing must be.
+LEAST_PAGES: Final = 5
+_HALF: Final = log(2)
+_EVIDENCE: Final = log(1000)
 #: The step of numerical derivatives of the restricted likelihood.
 _STEP: Final = 0.05
 
@@ -60,6 +64,26 @@ class Pages:
     censored: NDArray[np.bool_]
     items: int
     people: int
+
+    def without(self, people: NDArray[np.bool_]) -> tuple[Pages, NDArray[np.int64]]:
+        """Return the pages of the other people, and the items that are on them, in the order of their new codes.
+
+        Args:
+            people: shape (people,), who is left out.
+        """
+        kept = ~people[self.person]
+        pairs = kept[self.page]
+        items, item = np.unique(self.item[pairs], return_inverse=True)
+        person = np.cumsum(~people) - 1
+        return Pages(
+            (np.cumsum(kept) - 1)[self.page[pairs]],
+            item.astype(np.int64),
+            person[self.person[kept]],
+            self.seconds[kept],
+            self.censored[kept],
+            items.shape[0],
+            int((~people).sum()),
+        ), items
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +117,48 @@ class ItemTimes:
         return float(np.mean(self.spread**2 / (self.spread**2 + self.error)))
 
 
+def fast_guessers(pages: Pages, times: ItemTimes) -> NDArray[np.bool_]:
+    """Return who answers without working on the items: people whose times are short and not related to the items'.
+
+    Their times take less than half as long as other people's for the same items, and are at least 1,000 times as likely
+    under one normal distribution for all items as under the other people's item times. People with fewer than
+    `LEAST_PAGES` pages that were not cut off are not judged.
+
+    Args:
+        pages: the pages; every item is on one.
+        times: the times of all items that `item_times` finds on these pages.
+
+    Returns:
+        Shape (people,), who guesses.
+
+    References:
+        S. Wise, C. DeMars (2006), An application of item response time: the effort-moderated IRT model. J. Educational
+        Measurement 43, 19-38 (rapid guessing).
+    """
+    found = np.zeros(pages.people, dtype=np.bool_)
+    model, logs = _LogTimes.of(pages), np.log(pages.seconds)
+    design, offset = model.linear(times.measured)
+    ratios = ((times.noise / times.spread) ** 2, (times.noise / times.person_spread) ** 2)
+    count = np.bincount(pages.person[~pages.censored], minlength=pages.people)
+    apart = np.where(pages.censored, 0.0, logs - offset - design @ times.measured)
+    # A person's own times are among those that tell the items', so that they seem to be less apart than they are.
+    faster = np.bincount(pages.person, weights=apart, minlength=pages.people) < -_HALF / 3 * count
+    for who in np.flatnonzero(faster & (count >= LEAST_PAGES)).tolist():
+        mine = (pages.person == who) & ~pages.censored
+        others = _System(design, model.person, pages.people, (pages.person != who).astype(np.float64))
+        mean, _, effects, _ = _profile(others, logs - offset, ratios, 0.0)
+        rest = (logs - offset - design @ (mean + effects[: pages.items]))[mine]
+        if rest.mean() >= -_HALF:
+            continue
+        inverse, _ = others.inverse(*ratios)
+        variance = (times.noise**2 * (1 + design.multiply(design) @ inverse))[mine]
+        center = float((rest / variance).sum() / (1 / variance).sum())
+        as_others = -float(((rest - center) ** 2 / variance + np.log(variance)).sum()) / 2
+        own = max(float(logs[mine].var()), 1e-4)
+        found[who] = -(1 + log(own)) * int(mine.sum()) / 2 - as_others > _EVIDENCE
+    return found
+
+
 def item_times(pages: Pages, noise: float | None = None) -> ItemTimes:
     """Estimate the time that each item takes a typical person.
 
@@ -113,9 +179,9 @@ def item_times(pages: Pages, noise: float | None = None) -> ItemTimes:
     limit = np.log(pages.seconds)
     target = limit.copy()
     ratios, extra = np.zeros(2), 0.0
-    level = _start(pages)
+    level, spread = _start(pages), None
     for number in range(_ROUNDS):
-        design, offset = model.linear(level)
+        design, offset = model.linear(level, spread)
         system = _System(design, model.person, pages.people, np.ones(limit.shape[0]))
         if number in _ESTIMATED:
             ratios = _restricted(system, target - offset, extra, ratios, noise)
@@ -132,10 +198,12 @@ def item_times(pages: Pages, noise: float | None = None) -> ItemTimes:
             extra = float((found.noise**2 * (1 + above * hazard - hazard**2))[cut].sum())
         elif model.plain:
             break
+        if not model.plain:
+            spread = found.noise**2 * system.of_items(*np.exp(-2 * ratios))
         if number in _ESTIMATED[2:] and moved < _SETTLED:
             break
     weight = np.ones(limit.shape[0])
-    design, offset = model.linear(level)
+    design, offset = model.linear(level, spread)
     working = target - offset
     if pages.censored.any():
         fitted = offset + design @ level + found.person_effect[pages.person]
@@ -168,13 +236,23 @@ class _LogTimes:
         """Whether each page has one item."""
         return bool(self.page.shape[0] == self.pages)
 
-    def linear(self, level: FloatArray) -> tuple[sparse.csr_matrix, FloatArray]:
-        """Return the derivatives of pages' log times by their items', and the rest, at these log times of items."""
+    def linear(
+        self, level: FloatArray, spread: FloatArray | None = None
+    ) -> tuple[sparse.csr_matrix, FloatArray]:
+        """Return the derivatives of pages' log times by their items', and the rest, at these log times of items.
+
+        Log times are uncertain, and the log of a sum is convex: its mean is above its value at their means, by half the
+        product of its second derivatives and the log times' covariances `spread`, shape (items, items).
+        """
         each = np.exp(level[self.item] - level.max())
         total = np.bincount(self.page, weights=each, minlength=self.pages)
         share = each / total[self.page]
         design = sparse.csr_matrix((share, (self.page, self.item)), shape=(self.pages, self.items))
-        return design, np.log(total) + level.max() - design @ level
+        rest = np.log(total) + level.max() - design @ level
+        if spread is not None:
+            both = np.asarray(design.multiply(design @ spread).sum(axis=1)).ravel()
+            rest += (design @ np.diag(spread) - both) / 2
+        return design, rest
 
 
 def _start(pages: Pages) -> FloatArray:
@@ -263,10 +341,15 @@ class _System:
             small = linalg.inv(np.diag(people) - self.cross.T @ scaled)
             both = scaled @ small
             return 1 / items + (both * scaled).sum(axis=1), -both
-        small = linalg.inv(
-            self.normal + item_ratio * np.eye(self.items) - self.cross @ (self.cross / people).T
-        )
+        small = self.of_items(item_ratio, person_ratio)
         return np.diag(small).copy(), -small @ (self.cross / people)
+
+    def of_items(self, item_ratio: float, person_ratio: float) -> FloatArray:
+        """Return the items' block of the inverse."""
+        people = self.load + person_ratio
+        return np.asarray(
+            linalg.inv(self.normal + item_ratio * np.eye(self.items) - self.cross @ (self.cross / people).T)
+        )
 
 
 def _profile(
