@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from accessibility import AccessibilityCheck
+from browser import opened_browser
 from command import Outcome
 from command import merilo as command
 from scripted_server import Answers, ScriptedServer
@@ -171,6 +173,57 @@ def test_a_judge_at_random_is_refused_with_the_winning_rate(tmp_path: Path) -> N
     assert found["status"] == "refused"
     assert [one["label"] for one in found["scores"]] == ["bad", "good"]
     assert all(one["corrected"] is None and one["people"] is not None for one in found["scores"])
+
+
+def test_the_page_shows_the_corrected_score_beside_the_judge_or_the_refusal(tmp_path: Path) -> None:
+    labels = ("bad", "good<script>")
+    people = judgements(tmp_path, labels=labels)
+    page = tmp_path / "page.html"
+    good_judge = judge_file(tmp_path, lambda n: labels[int(lenient(n) == "good")])
+    points = ("--points", "bad=0", "--points", "good<script>=1")
+    done = judged(people, good_judge, *points, "--out", page, "--json", "-")
+    assert done.status == 0, done.err
+    html = page.read_text()
+    assert "<script" not in html
+    assert "may judge in place of people" in html
+    assert "может судить вместо людей" in html
+    (score,) = done.json["scores"]
+    corrected = score["corrected"]
+    low, high = corrected["ci95"]
+    assert f"{corrected['value']:.3f} [{low:.3f}, {high:.3f}]" in html
+    assert f"{score['judge']:.3f}" in html
+    again = judged(people, good_judge, *points, "--out", page)
+    assert "exists" in again.err
+    assert "--force" in again.err
+    random = np.random.default_rng(3)
+    bad = judge_file(tmp_path, lambda _: str(random.choice(labels)))
+    refused = judged(people, bad, "--out", page, "--force")
+    assert refused.status == 1
+    html = page.read_text()
+    assert "refused as a judge" in html
+    assert "winning rate 0.00, at least 0.50 needed" in html
+    assert "good&lt;script&gt;" in html
+    wrong = judged(people, bad, "--out", tmp_path / "page.txt")
+    assert (wrong.status, "ends in .html" in wrong.err) == (2, True)
+
+
+@pytest.mark.thorough
+def test_the_page_is_accessible_and_fits_a_phone(tmp_path: Path) -> None:
+    people = judgements(tmp_path)
+    out = tmp_path / "page.html"
+    assert judged(people, judge_file(tmp_path, lenient), "--out", out).status == 0
+    with opened_browser() as browser:
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page.goto(out.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        check = AccessibilityCheck()
+        check(page, "English")
+        page.click("label[for=in-ru]")
+        check(page, "Russian")
+        # The radio buttons of the languages stand before the landmarks, as on every page of a report.
+        check.found = [one for one in check.found if "region, All page content" not in one]
+        check.passed(2)
+        page.close()
 
 
 def test_few_annotators_or_texts_cannot_be_tested(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from merilo.cli.options import JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver, interval, number, say, show, show_table, working
-from merilo.settings import INPUT, JudgeSettings
+from merilo.cli.options import ForceOption, JsonOption, takes_settings
+from merilo.cli.output import check_places, deliver, say, show, show_data, working
+from merilo.errors import UsageError
+from merilo.settings import INPUT, OUTPUT, JudgeSettings
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.baselines.judging import JudgedScore, Judging
-    from merilo.people.uncertainty.prediction_powered import CorrectedMean
+    from merilo.baselines.judging import Judging
 
 app = typer.Typer(add_completion=False)
 
@@ -47,100 +47,47 @@ def judge(
         ),
     ] = None,
     settings: JudgeSettings,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the verdict, the scores and their picture as a page in both languages (.html).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    force: ForceOption = False,
     json_to: JsonOption = None,
 ) -> int:
     """Test whether a model may judge texts in place of people, and correct its scores by people's.
 
     Exit status 1: the judge is refused.
     """
-    from merilo.reports.judging import judge as test_judge  # noqa: PLC0415 - slow
+    from merilo.atomic_write import write_text  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.reports.judging import judge as test_judge  # noqa: PLC0415
+    from merilo.reports.judging import refusal  # noqa: PLC0415
 
-    check_places([baseline / "baseline.json", model, data], json_to)
+    if out is not None and out.suffix.lower() != ".html":
+        raise UsageError("takes a file that ends in .html", field="--out")
+    check_places([baseline / "baseline.json", model, data], json_to, out, force=force)
     with working(Text("Testing the judge")):
         result = test_judge(baseline, model, data=data, settings=settings)
     found = result.details
+    if out is not None:
+        write_text(out, result.page())
     deliver(json_to, result.to_dict, partial(_show, found))
     for note in found.notes:
         say(note)
     for reason in found.reasons:
-        say(Text("{judge} is refused: {reason}", judge=found.model, reason=reason))
+        say(refusal(found, reason))
     return 0 if found.accepted else 1
 
 
 def _show(found: Judging) -> None:
     """Print the test and the scores on standard output."""
-    test = found.test
-    rows = [
-        (
-            found.crowd.annotators[one.annotator],
-            str(one.texts),
-            number(one.judge, ".3f"),
-            number(one.person, ".3f"),
-            number(one.p, ".2g"),
-            Text("yes") if one.won else Text("no"),
-        )
-        for one in test.tested
-    ]
-    heads = [
-        Text("annotator"),
-        Text("texts"),
-        Text("judge as close"),
-        Text("annotator as close"),
-        "p",
-        Text("won"),
-    ]
-    show_table(rows, heads, title=Text("{judge} in place of each annotator", judge=found.model))
-    if test.tested:
-        show(
-            Text(
-                "Winning rate {rate:.2f} (at least 0.50 passes); average advantage probability "
-                "{advantage:.3f}{interval}",
-                rate=test.winning_rate,
-                advantage=test.advantage,
-                interval=interval(test.interval),
-            ),
-            wrap=True,
-        )
-    heads = [
-        Text("texts"),
-        Text("corrected"),
-        Text("people alone"),
-        Text("judge alone"),
-        Text("judge minus people"),
-        Text("judged by people"),
-    ]
-    show_table(
-        [
-            (
-                _name(one),
-                _estimate(one.corrected),
-                _estimate(one.people),
-                number(one.judge, ".3f"),
-                _estimate(one.bias, "+.3f"),
-                Text("{n} of {all}", n=one.with_people, all=one.texts),
-            )
-            for one in found.scores
-        ],
-        heads,
-        title=Text("Scores with 95 % intervals over texts and annotators"),
-    )
-    first = next((one for one in found.scores if one.group is not None), None)
-    for one in found.scores:
-        if one.beside_first and first:
-            show(
-                Text(
-                    "{name} minus {first}: {difference}",
-                    name=_name(one),
-                    first=first.group,
-                    difference=_estimate(one.beside_first, "+.3f"),
-                )
-            )
+    from merilo.reports.judging import difference_sentences, scores_table, test_sentence, test_table  # noqa: PLC0415
 
-
-def _name(one: JudgedScore) -> object:
-    parts = [part for part in (one.group, one.label) if part is not None]
-    return ", ".join(parts) if parts else Text("all texts")
-
-
-def _estimate(found: CorrectedMean | None, spec: str = ".3f") -> str:
-    return "—" if found is None else f"{number(found.value, spec)}{interval(found.interval, spec)}"
+    show_data(test_table(found))
+    if found.test.tested:
+        show(test_sentence(found.test), wrap=True)
+    show_data(scores_table(found))
+    show(*difference_sentences(found))

@@ -1,32 +1,52 @@
-"""`merilo.judge`: a model that judges texts in place of people, as JSON."""
+"""`merilo.judge`: a model that judges texts in place of people, as JSON, tables and page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil, floor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from merilo.answer_tables import read_answer_records
 from merilo.baselines.baseline_reader import read_judged_texts
 from merilo.baselines.judging import JudgedScore, Judging, judging
 from merilo.baselines.record import BASELINE_FILE, read_record
-from merilo.errors import InputError, UsageError, argument
+from merilo.errors import InputError, UsageError, argument, for_command_line
 from merilo.items import Item
 from merilo.models.run_folder import is_run, read_run, refuse_other_items
 from merilo.people.gold_file import read_gold_file
 from merilo.people.reading import polars_of
 from merilo.people.uncertainty.prediction_powered import CorrectedMean
 from merilo.records import rounded
+from merilo.reports.charts import (
+    MODEL_COLOURS,
+    WIDTH,
+    Chart,
+    Shape,
+    flowed_legend,
+    model_mark,
+    page_environment,
+)
 from merilo.reports.comparison import Answers, models_beside
-from merilo.reports.estimates import interval_json
+from merilo.reports.estimates import EMPTY, DataTable, interval_json
 from merilo.runs.run_scores import source_of
 from merilo.settings import JudgeSettings
 from merilo.strict_json import Json
-from merilo.wording import choices, listed
+from merilo.text import Text, joined
+from merilo.wording import choices, listed, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from merilo.people.alternative_annotator import AlternativeTest
+    from merilo.statistics.intervals import Interval
+
+#: The scores in the picture; the table has all.
+_MOST_SCORES: Final = 24
+_EDGE, _LEFT, _TOP, _ROW = 16.0, 188.0, 10.0, 56.0
+#: How many letters of a name a line holds.
+_LONGEST: Final = 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +116,24 @@ class JudgeResult:
             "points": {**found.points} or None,
             "scores": [_score(one) for one in found.scores],
         }
+
+    def page(self) -> str:
+        """Return a page in English and Russian, without scripts and links to anything outside itself."""
+        found = self.details
+        rendered = (
+            page_environment()
+            .get_template("judge.html.j2")
+            .render(
+                found=found,
+                test_table=test_table(found),
+                test_sentence=test_sentence(found.test) if found.test.tested else None,
+                scores_table=scores_table(found),
+                differences=difference_sentences(found),
+                drawing=judge_chart(found),
+                colours=MODEL_COLOURS,
+            )
+        )
+        return for_command_line(rendered)
 
     def __repr__(self) -> str:
         test = self.details.test
@@ -212,3 +250,155 @@ def _estimate(found: CorrectedMean | None) -> Json:
     if found is None:
         return None
     return {"value": rounded(found.value), "ci95": interval_json(found.interval)}
+
+
+def refusal(found: Judging, reason: Text) -> Text:
+    """Return one reason why a judge is refused, as a sentence."""
+    return Text("{judge} is refused: {reason}", judge=found.model, reason=reason)
+
+
+def test_table(found: Judging) -> DataTable:
+    """Return the table of the judge in place of each annotator."""
+    heads = (
+        Text("annotator"),
+        Text("texts"),
+        Text("judge as close"),
+        Text("annotator as close"),
+        "p",
+        Text("won"),
+    )
+    rows = [
+        (
+            found.crowd.annotators[one.annotator],
+            str(one.texts),
+            Text("{value:.3f}", value=one.judge),
+            Text("{value:.3f}", value=one.person),
+            Text("{p:.2g}", p=one.p),
+            Text("yes") if one.won else Text("no"),
+        )
+        for one in found.test.tested
+    ]
+    return DataTable(Text("{judge} in place of each annotator", judge=found.model), heads, rows)
+
+
+def test_sentence(test: AlternativeTest) -> Text:
+    """Return the winning rate and the advantage of a judge."""
+    return Text(
+        "Winning rate {rate:.2f} (at least 0.50 passes); average advantage probability {advantage:.3f}{interval}",
+        rate=test.winning_rate,
+        advantage=test.advantage,
+        interval="" if test.interval is None else joined([" ", _ends(test.interval)], ""),
+    )
+
+
+def scores_table(found: Judging) -> DataTable:
+    """Return the table of the scores."""
+    heads = (
+        Text("texts"),
+        Text("corrected"),
+        Text("people alone"),
+        Text("judge alone"),
+        Text("judge minus people"),
+        Text("judged by people"),
+    )
+    rows = [
+        (
+            _name(one),
+            _cell(one.corrected),
+            _cell(one.people),
+            Text("{value:.3f}", value=one.judge),
+            _signed_cell(one.bias),
+            Text("{n} of {all}", n=one.with_people, all=one.texts),
+        )
+        for one in found.scores
+    ]
+    return DataTable(Text("Scores with 95 % intervals over texts and annotators"), heads, rows)
+
+
+def difference_sentences(found: Judging) -> list[Text]:
+    """Return the differences of the groups from the first."""
+    first = next((one for one in found.scores if one.group is not None), None)
+    return [
+        Text(
+            "{name} minus {first}: {difference}",
+            name=_name(one),
+            first=first.group,
+            difference=_signed_cell(one.beside_first),
+        )
+        for one in found.scores
+        if one.beside_first and first
+    ]
+
+
+def _name(one: JudgedScore) -> Text | str:
+    parts = [part for part in (one.group, one.label) if part is not None]
+    return ", ".join(parts) if parts else Text("all texts")
+
+
+def _cell(found: CorrectedMean | None) -> Text | str:
+    if found is None:
+        return EMPTY
+    value = Text("{value:.3f}", value=found.value)
+    return value if found.interval is None else joined([value, _ends(found.interval)])
+
+
+def _signed_cell(found: CorrectedMean | None) -> Text | str:
+    if found is None:
+        return EMPTY
+    value, span = Text("{value:+.3f}", value=found.value), found.interval
+    if span is None:
+        return value
+    return joined([value, Text("[{low:+.3f}, {high:+.3f}]", low=span.low, high=span.high)])
+
+
+def _ends(span: Interval) -> Text:
+    return Text("[{low:.3f}, {high:.3f}]", low=span.low, high=span.high)
+
+
+def judge_chart(found: Judging) -> Chart:
+    """Draw the corrected score of each group of texts, people's and the judge's own, with intervals."""
+    shown = found.scores[:_MOST_SCORES]
+    rows: list[tuple[Text | str, list[CorrectedMean | None], float]] = [
+        (_name(one), [one.corrected, one.people], one.judge) for one in shown
+    ]
+    ends = [one.judge for one in shown]
+    for _, estimates, _ in rows:
+        for one in filter(None, estimates):
+            ends += [one.value, *((one.interval.low, one.interval.high) if one.interval else ())]
+    least, most = min(ends), max(ends)
+    wide = max(most - least, 1e-6)
+    step = next(
+        at for at in (10.0**power * digit for power in range(-7, 8) for digit in (1, 2, 5)) if wide / at <= 6
+    )
+    low, high = floor(least / step - 0.2) * step, ceil(most / step + 0.2) * step
+    left, right = _LEFT, WIDTH - 24.0
+    bottom = _TOP + _ROW * len(rows)
+
+    def x(value: float) -> float:
+        return left + (right - left) * (value - low) / (high - low)
+
+    shapes: list[Shape] = []
+    for at in range(round(low / step), round(high / step) + 1):
+        shapes.append(Shape("line", (x(at * step), _TOP, x(at * step), bottom), "grid"))
+        shapes.append(
+            Shape("text", (x(at * step), bottom + 18), "tick", Text("{value:.4g}", value=at * step))
+        )
+    for place, (name, estimates, judged) in enumerate(rows):
+        y = _TOP + _ROW * place
+        title = shortened(name, _LONGEST) if isinstance(name, str) else name
+        shapes.append(Shape("text", (_EDGE, y + _ROW / 2 + 4), "title", title, "start"))
+        for line, one in enumerate(estimates):
+            at_y = y + _ROW * (line + 1) / 4
+            if one is not None:
+                if one.interval is not None:
+                    across = (x(one.interval.low), at_y, x(one.interval.high), at_y)
+                    shapes.append(Shape("line", across, f"whisker model-{line}"))
+                shapes.append(model_mark(line, x(one.value), at_y, 5.5))
+        shapes.append(model_mark(2, x(judged), y + _ROW * 3 / 4, 5.5))
+        shapes.append(Shape("line", (_EDGE, y + _ROW, right, y + _ROW), "grid"))
+    legend: list[tuple[Text | str, int | str]] = [(Text("people alone"), 1), (Text("judge alone"), 2)]
+    if found.accepted:
+        legend.insert(0, (Text("corrected"), 0))
+    drawn, height = flowed_legend(legend, bottom + 46)
+    title = Text("Scores of the texts with 95 % intervals")
+    return Chart(title, height, [*shapes, *drawn], scrolls=True)
