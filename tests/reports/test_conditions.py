@@ -9,7 +9,7 @@ import pytest
 from command import merilo as command
 
 import merilo
-from merilo.reports.conditions import CONDITIONS, AskedConditions, Side
+from merilo.reports.conditions import CONDITIONS, SHARED, AskedConditions, Side
 from merilo.text import Text
 
 
@@ -60,6 +60,42 @@ def test_files_of_answers_without_a_plan_have_no_conditions(tmp_path: Path) -> N
     assert found.to_dict()["conditions"] is None
 
 
+def test_the_log_of_another_harness_tells_how_its_model_was_asked(tmp_path: Path) -> None:
+    folder, date = saved(tmp_path / "base"), "2026-01-02T10-20-30.1"
+    rows = [
+        {
+            "doc_id": place, "doc": {"id": task, "task": task}, "filter": "none", "resps": [[gold]], "target": gold,
+            "arguments": [[f"Q: {task}", {"temperature": 0.7, "max_gen_toks": 64, "until": []}]],
+        }
+        for place, (task, gold) in enumerate(GOLD.items())
+    ]  # fmt: skip
+    log = tmp_path / f"samples_quiz_{date}.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    results = {
+        "results": {},
+        "model_name": "m",
+        "n-shot": {"quiz": 5},
+        "system_instruction": "Be <b>brief</b>.",
+    }
+    (tmp_path / f"results_{date}.json").write_text(json.dumps(results))
+    asked = merilo.compare(folder, [log]).conditions
+    assert asked is not None
+    (model,) = asked.models.values()
+    expected = {
+        "shots": 5,
+        "temperature": 0.7,
+        "token_limit": 64,
+        "system_prompt": "Be <b>brief</b>.",
+        "answers": 1,
+    }
+    assert {name: model.values[name] for name in expected} == expected
+    assert asked.differences("m") == ["shots"]
+    assert "temperature" not in asked.unknown("m")
+    page = command("compare", folder, log, "--format", "html").out
+    assert "“Be &lt;b&gt;brief&lt;/b&gt;.”" in page
+    assert "limit of tokens of an answer" in page
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A frozen study, its baseline and a run of a built-in respondent over its items."""
@@ -105,7 +141,7 @@ def test_the_plan_and_the_run_are_compared_on_all_surfaces(study: Path) -> None:
     asked = found.conditions
     assert asked is not None
     (name,) = asked.models
-    assert set(CONDITIONS) - {"pay"} <= set(asked.people.values)
+    assert set(SHARED) <= set(asked.people.values)
     assert asked.people.values["answers"] == 5
     assert asked.people.values["tools"] is False
     assert "answers" in asked.differences(name)

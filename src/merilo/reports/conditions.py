@@ -9,15 +9,22 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, dataset_key
+from merilo.models.harness_logs import LogMapping
 from merilo.models.run_folder import DatasetRecord, is_run, read_run
 from merilo.records import list_at, mapping_at, number_at, text_at
 from merilo.strict_json import Json
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.studies.study_folder import FrozenPlan, read_frozen
 from merilo.text import Text, joined
+from merilo.wording import shortened
 
 #: What is asked of either side.
-Condition: TypeAlias = Literal["prompt", "shots", "training", "time_limit", "tools", "answers", "pay"]
+Condition: TypeAlias = Literal[
+    "prompt", "shots", "training", "time_limit", "tools", "answers", "pay", "system_prompt", "temperature",
+    "token_limit",
+]  # fmt: skip
+#: The conditions that both sides have. Pay and cost are not judged, and the others are of models alone.
+SHARED: Final[tuple[Condition, ...]] = ("prompt", "shots", "training", "time_limit", "tools", "answers")
 CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
 
 NAMES: Final[Mapping[Condition, Text]] = {
@@ -28,7 +35,11 @@ NAMES: Final[Mapping[Condition, Text]] = {
     "tools": Text("tools"),
     "answers": Text("answers an item"),
     "pay": Text("pay or cost of an answer"),
+    "system_prompt": Text("system prompt"),
+    "temperature": Text("temperature"),
+    "token_limit": Text("limit of tokens of an answer"),
 }
+NONE: Final = Text("none", context="conditions")
 #: Where the record of the plan is, seen from a baseline: in its own folder, in `plan/` of a report, in its study.
 _PLACES: Final = (".", "plan", "..")
 
@@ -63,17 +74,14 @@ class AskedConditions:
         other = self.models[model].values
         return [
             one
-            for one in CONDITIONS
-            if one != "pay"
-            and one in self.people.values
-            and one in other
-            and self.people.values[one] != other[one]
+            for one in SHARED
+            if one in self.people.values and one in other and self.people.values[one] != other[one]
         ]
 
     def unknown(self, model: str) -> list[Condition]:
         """Return the conditions that are not known of one side."""
         both = (self.people.values, self.models[model].values)
-        return [one for one in CONDITIONS if one != "pay" and any(one not in side for side in both)]
+        return [one for one in SHARED if any(one not in side for side in both)]
 
     def sentence(self, model: str) -> Text:
         """Name the differences between how people and a model were asked."""
@@ -130,7 +138,7 @@ def _json(side: Side) -> dict[str, Json]:
 def conditions(
     people: StoredBaseline, models: Mapping[str, Samples], spent: Mapping[str, float]
 ) -> AskedConditions | None:
-    """Return the conditions of people and models; `None` if neither a plan nor a run tells them.
+    """Return the conditions of people and models; `None` if neither a plan, a run nor a log tells them.
 
     Args:
         people: the annotators of a baseline.
@@ -143,10 +151,17 @@ def conditions(
     plan = beside[1].plan if beside else None
     key = dataset_key(people).lower()
     runs = {name: _run(Path(samples.file), key) for name, samples in models.items()}
-    if plan is None and not any(runs.values()):
+    logs = {name: samples.log for name, samples in models.items() if samples.log and samples.log.asked}
+    if plan is None and not any(runs.values()) and not logs:
         return None
     return AskedConditions(
-        _of_people(people, plan), {name: _of_model(run, spent.get(name)) for name, run in runs.items()}
+        _of_people(people, plan),
+        {
+            name: _of_log(logs[name], samples, spent.get(name))
+            if name in logs
+            else _of_run(runs[name], spent.get(name))
+            for name, samples in models.items()
+        },
     )
 
 
@@ -172,7 +187,7 @@ def _run(file: Path, key: str) -> DatasetRecord | None:
 
 def _of_people(people: StoredBaseline, plan: Mapping[str, Json] | None) -> Side:
     values: dict[Condition, Json] = {"shots": 0}
-    shown: dict[Condition, Text] = {"shots": Text("none", context="conditions")}
+    shown: dict[Condition, Text] = {"shots": NONE}
     paid = people.cost
     if paid and paid.total is not None and paid.answers:
         each = paid.total / paid.answers
@@ -184,17 +199,13 @@ def _of_people(people: StoredBaseline, plan: Mapping[str, Json] | None) -> Side:
     trained = number_at(plan, "training", "threshold")
     values["training"] = trained is not None
     shown["training"] = (
-        Text("none", context="conditions")
-        if trained is None
-        else Text("with feedback, {share:.0%} right to be admitted", share=trained)
+        NONE if trained is None else Text("with feedback, {share:.0%} right to be admitted", share=trained)
     )
     arms = mapping_at(plan, "arms")
     arm = next((name for name in (Path(people.folder).name, "people") if name in arms), next(iter(arms), ""))
     limit = number_at(plan, "arms", arm, "time_limit")
     values["time_limit"] = limit
-    shown["time_limit"] = (
-        Text("none", context="conditions") if limit is None else Text("{limit:g}", limit=limit)
-    )
+    shown["time_limit"] = NONE if limit is None else Text("{limit:g}", limit=limit)
     rules = [one for one in list_at(plan, "restrictions") if one]
     values["tools"] = not rules
     shown["tools"] = (
@@ -218,23 +229,47 @@ _FORMS: Final = {
 }
 
 
-def _of_model(run: DatasetRecord | None, cost: float | None) -> Side:
+def _of_log(log: LogMapping, samples: Samples, cost: float | None) -> Side:
+    """Return what the log of another harness says about how the model was asked."""
+    own = not log.other_prompts and log.prompts_checked
+    most = max(map(len, samples.answers.values()), default=1)
+    values: dict[Condition, Json] = {"prompt": "merilo" if own else "harness", "answers": most}
+    shown: dict[Condition, Text] = {
+        "prompt": _FORMS["merilo"] if own else Text("the prompt of {harness}", harness=log.harness),
+        "answers": Text("{n:# sample|# samples}", n=most),
+    }
+    for name in ("shots", "system_prompt", "temperature", "token_limit"):
+        value = log.asked.get(name)
+        if isinstance(value, str) and value.strip():
+            values[name], shown[name] = value, Text("“{text}”", text=shortened(" ".join(value.split()), 80))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            values[name] = value
+            shown[name] = Text("{value:g}", value=value) if value or name != "shots" else NONE
+    return _with_cost(values, shown, cost)
+
+
+def _of_run(run: DatasetRecord | None, cost: float | None) -> Side:
     """Return the conditions of a run: Merilo gives a model no tools, training or time limit."""
     values: dict[Condition, Json] = {}
     shown: dict[Condition, Text] = {}
     if run is not None:
-        none = Text("none", context="conditions")
         values = {
             "prompt": run.prompts, "shots": run.shots, "training": False, "time_limit": None, "tools": False,
             "answers": run.samples,
         }  # fmt: skip
         shown = {
             "prompt": _FORMS[run.prompts],
-            "shots": Text("{n:d}", n=run.shots) if run.shots else none,
-            "training": none, "time_limit": none, "tools": none,
+            "shots": Text("{n:d}", n=run.shots) if run.shots else NONE,
+            "training": NONE, "time_limit": NONE, "tools": NONE,
             "answers": Text("{n:# sample|# samples}", n=run.samples),
         }  # fmt: skip
-    if cost is not None:
-        values["pay"] = round(cost, 6)
-        shown["pay"] = Text("{pay:.4f} USD", pay=cost)
-    return Side(values, shown)
+    return _with_cost(values, shown, cost)
+
+
+def _with_cost(values: dict[Condition, Json], shown: dict[Condition, Text], cost: float | None) -> Side:
+    if cost is None:
+        return Side(values, shown)
+    return Side(
+        {**values, "pay": round(cost, 6)},
+        {**shown, "pay": Text("{pay:.4f} USD", pay=cost)},
+    )

@@ -406,3 +406,14 @@ def test_a_cut_file_of_lighteval_is_one_sentence(tmp_path: Path) -> None:
     file.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="is not a readable Parquet file"):
         scored(file)
+
+
+def test_how_the_model_was_asked_is_read_where_a_log_says_it(tmp_path: Path) -> None:
+    (item,) = items_of("parus")[:1]
+    said = [{"role": "system", "content": "Answer with a digit."}, {"role": "user", "content": "?"}]
+    samples = [inspect_sample(item, "1", messages=said)]
+    plan = {"config": {"temperature": 0.3, "max_tokens": 99}}
+    asked = scored(inspect_json(tmp_path / "inspect.json", samples, plan=plan)).answers.log.asked
+    assert asked == {"temperature": 0.3, "token_limit": 99, "system_prompt": "Answer with a digit."}
+    silent = scored(inspect_json(tmp_path / "silent.json", [inspect_sample(item, "1")])).answers.log.asked
+    assert silent == {}

@@ -90,6 +90,7 @@ class LogMapping:
         other_prompts: rows whose prompt is not the dataset's.
         prompts_checked: rows whose prompt was compared with the dataset's.
         other_prompt: the id of the first item with another prompt.
+        asked: what the log says about how the model was asked: `shots`, `system_prompt`, `temperature`, `token_limit`.
         notes: other sentences for the reader.
     """
 
@@ -107,6 +108,7 @@ class LogMapping:
     other_prompts: int = 0
     prompts_checked: int = 0
     other_prompt: str | None = None
+    asked: dict[str, Json] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> Iterator[str]:
@@ -157,6 +159,12 @@ class LogMapping:
         """Why rows belong to no item, each reason with its count."""
         return listed([f"{_REASONS[name]}: {count}" for name, count in self.unmatched.most_common()])
 
+    def was_asked(self, **conditions: Json) -> None:
+        """Note how the model was asked; what is not known is `None`, and the first value stays."""
+        for name, value in conditions.items():
+            if value is not None and not isinstance(value, dict | list):
+                self.asked.setdefault(name, value)
+
     def lost(self) -> int:
         """Return how many requests to items failed, so that the items have no answer."""
         return sum(self.outcomes[name] for name in UNANSWERED)
@@ -168,7 +176,7 @@ class LogMapping:
             value = getattr(self, one.name)
             name = "unmatched_examples" if one.name == "examples" else one.name
             content[name] = dict(value) if isinstance(value, Counter) else value
-        del content["other_prompt"], content["notes"]
+        del content["other_prompt"], content["notes"], content["asked"]
         prompts = {"checked": content.pop("prompts_checked"), "other": content.pop("other_prompts")}
         return {**content, "prompts": prompts, "notes": [*self.notes]}
 

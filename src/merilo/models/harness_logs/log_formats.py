@@ -64,19 +64,30 @@ def _model_beside(path: Path) -> str | None:
         return "/".join(folders[folders.index("details") + 1 : -1])
     if folders[-2:-1] == ("predictions",) and path.suffix == ".json":
         return folders[-1]
+    return _model_of_results(_results_beside(path))
+
+
+def _results_beside(path: Path) -> Json:
+    """Return lm-eval's results beside its samples; `None` if there are none that can be read."""
     if (named := FILE_NAME.fullmatch(path.name)) is None:
         return None
     results = path.with_name(f"results_{named['date']}.json")
     try:
-        content = read_log(results) if results.stat().st_size <= _LARGEST_RESULTS else None
+        return read_log(results) if results.stat().st_size <= _LARGEST_RESULTS else None
     except (OSError, InputError):
         return None
+
+
+def _model_of_results(content: Json) -> str | None:
     return text_at(content, "model_name") or text_at(content, "config", "model") or None
 
 
 def _lm_eval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
-    named = FILE_NAME.fullmatch(path.name)
-    mapping.task, mapping.model = named and named["task"], _model_beside(path)
+    named, results = FILE_NAME.fullmatch(path.name), _results_beside(path)
+    mapping.task, mapping.model = named and named["task"], _model_of_results(results)
+    mapping.was_asked(
+        shots=at(results, "n-shot", mapping.task or ""), system_prompt=at(results, "system_instruction")
+    )
     first: str | None = None
     for number, row in log_lines(path, mapping.notes):
         if not _is_lm_eval_row(row):
@@ -85,6 +96,11 @@ def _lm_eval_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
         first = name if first is None else first
         # Each filter repeats all documents; the raw answers are the same.
         if name == first:
+            for _, given in _asked(row.get("arguments"))[:1]:
+                mapping.was_asked(
+                    temperature=at(given, "temperature"),
+                    token_limit=at(given, "max_gen_toks") or at(given, "max_tokens"),
+                )
             yield from _lm_eval_answers(row, number, path)
 
 
@@ -215,12 +231,27 @@ def _inspect_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
     if at(content, "version") != _VERSION or any(map(_refers, samples)):
         yield from _through_inspect(path, mapping)
     else:
-        _name_inspect(mapping, dict_at(content, "eval"), text_at(content, "status"))
-        yield from map(_inspect_row, range(1, len(samples) + 1), samples)
+        _name_inspect(mapping, dict_at(content, "eval"), text_at(content, "status"), dict_at(content, "plan"))
+        for number, sample in enumerate(samples, start=1):
+            mapping.was_asked(system_prompt=_system_prompt(sample))
+            yield _inspect_row(number, sample)
 
 
-def _name_inspect(mapping: LogMapping, header: Row, status: str) -> None:
+def _system_prompt(sample: Row) -> str | None:
+    """Return the message of the system to a model."""
+    said = [_contents(one) for one in dicts_at(sample, "messages") if one.get("role") == "system"]
+    return "\n".join(said) or None
+
+
+def _name_inspect(mapping: LogMapping, header: Row, status: str, plan: Row) -> None:
     mapping.task, mapping.model = text_at(header, "task") or None, text_at(header, "model") or None
+    # The settings of the evaluation stand over those of the model.
+    for settings in (dict_at(plan, "config"), dict_at(header, "model_generate_config")):
+        mapping.was_asked(
+            temperature=settings.get("temperature"),
+            token_limit=settings.get("max_tokens"),
+            system_prompt=settings.get("system_message"),
+        )
     if status != "success":
         ended = f"the evaluation ended with the status {status or 'unknown'!r}, so samples may be missing"
         mapping.notes.append(ended)
@@ -255,12 +286,16 @@ def _through_inspect(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
         raise MissingPartError(f"{path}: {needed}: pip install inspect-ai") from None
     try:
         header = read_eval_log(path, header_only=True)
-        _name_inspect(mapping, header.eval.model_dump(mode="json"), header.status)
+        _name_inspect(
+            mapping, header.eval.model_dump(mode="json"), header.status, header.plan.model_dump(mode="json")
+        )
         samples = read_eval_log_samples(
             path, all_samples_required=False, resolve_attachments=True, exclude_fields=_UNREAD
         )
         for number, sample in enumerate(samples, start=1):
-            yield _inspect_row(number, sample.model_dump(mode="json", exclude=_UNREAD))
+            dumped = sample.model_dump(mode="json", exclude=_UNREAD)
+            mapping.was_asked(system_prompt=_system_prompt(dumped))
+            yield _inspect_row(number, dumped)
     except Exception as error:  # Inspect raises errors of many kinds for damaged logs
         what = shortened(str(error) or type(error).__name__, 120)
         raise InputError(f"Inspect cannot read this log ({what})", file=path) from error
@@ -332,6 +367,11 @@ def _helm_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
     if not isinstance(states, list):
         raise InputError("has no list 'request_states'", file=path)
     mapping.model = text_at(spec, "model") or text_at(spec, "model_deployment") or None
+    mapping.was_asked(
+        shots=spec.get("max_train_instances"),
+        temperature=spec.get("temperature"),
+        token_limit=spec.get("max_tokens"),
+    )
     perturbed = 0
     completions: dict[str, int] = defaultdict(int)
     for number, state in enumerate(map(dict_at, states), start=1):
@@ -483,6 +523,12 @@ def _gemini_rows(path: Path, mapping: LogMapping) -> Iterator[LogRow]:
         response = dict_at(row, "response")
         mapping.model = mapping.model or text_at(response, "modelVersion") or None
         key, asked = row.get("key"), dicts_at(row, "request", "contents")
+        settings = dict_at(row, "request", "generationConfig")
+        mapping.was_asked(
+            temperature=settings.get("temperature"),
+            token_limit=settings.get("maxOutputTokens"),
+            system_prompt="\n".join(texts_of(at(row, "request", "systemInstruction", "parts"))) or None,
+        )
         texts = tuple(texts_of([one.get("parts") for one in asked]))
         for sample, reply in enumerate(_gemini_replies(row, response), start=1):
             yield LogRow(
