@@ -356,12 +356,14 @@ def test_no_text_of_a_run_an_archive_or_a_study_runs_as_script(tests: Tests, tmp
 
 
 def test_what_is_missing_or_wrong_is_told_in_one_sentence(tests: Tests, runs: Path, tmp_path: Path) -> None:
-    out, empty = tmp_path / "site", tmp_path / "empty"
+    out, empty, answers = tmp_path / "site", tmp_path / "empty", tmp_path / "answers.csv"
     empty.mkdir()
+    answers.write_text("id,answer\n1,A\n")
     gold = tests["lcs"][0].parent
     for words, status, told in (
         ((empty,), 2, "holds no run"),
         ((tmp_path / "absent",), 2, "no such folder of a run"),
+        ((answers,), 2, "is a file: a board takes the folders of merilo run"),
         ((runs, "--baselines", empty), 2, "holds no baseline"),
         ((runs, "--baselines", tmp_path / "absent"), 2, "no such folder"),
         ((runs, "--submissions", empty), 2, "--gold DIR"),

@@ -153,9 +153,8 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
         raise DataError(
             f"the arms {listed(arms, 5)} share no item: the columns that identify an item may differ between them"
         )
-    corrected = [
-        _corrected([None if one is None else (one[kind], one[2]) for one in apart]) for kind in (0, 1)
-    ]
+    single = _corrected([None if one is None else (one[0], one[2]) for one in apart])
+    consensus = _corrected([None if one is None else (one[1], one[2]) for one in apart])
     return Arms(
         metric=baseline.declaration.metrics[0],
         arms=tuple(_estimate(name, *side) for name, side in zip(arms, sides, strict=True)),
@@ -163,9 +162,9 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
             ArmDifference(
                 first=arms[one],
                 second=arms[other],
-                items=found[0].n if (found := apart[at]) else 0,
-                single=corrected[0][at],
-                consensus=corrected[1][at],
+                items=pair[0].n if (pair := apart[at]) else 0,
+                single=single[at],
+                consensus=consensus[at],
             )
             for at, (one, other) in enumerate(pairs)
         ),

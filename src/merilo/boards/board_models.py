@@ -436,9 +436,11 @@ def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         found = [path] if is_run(path) else [*_below(path, _DEPTH)]
         if not found:
-            told = (
-                "holds no run: run.json is missing" if path.is_dir() else "there is no such folder of a run"
-            )
+            told = "there is no such folder of a run"
+            if path.is_dir():
+                told = "holds no run: run.json is missing"
+            elif path.exists():
+                told = "is a file: a board takes the folders of merilo run (merilo compare takes files of answers)"
             raise InputError(told, file=shown(path))
         yield from found
 

@@ -338,16 +338,13 @@ def _name(one: JudgedScore) -> Text | str:
 def _cell(found: CorrectedMean | None) -> Text | str:
     if found is None:
         return EMPTY
-    value = Text("{value:.3f}", value=found.value)
-    return value if found.interval is None else joined([value, _ends(found.interval)])
+    return joined([Text("{value:.3f}", value=found.value), _ends(found.interval)])
 
 
 def _signed_cell(found: CorrectedMean | None) -> Text | str:
     if found is None:
         return EMPTY
     value, span = Text("{value:+.3f}", value=found.value), found.interval
-    if span is None:
-        return value
     return joined([value, Text("[{low:+.3f}, {high:+.3f}]", low=span.low, high=span.high)])
 
 
@@ -363,8 +360,8 @@ def judge_chart(found: Judging) -> Chart:
     ]
     ends = [one.judge for one in shown]
     for _, estimates, _ in rows:
-        for one in filter(None, estimates):
-            ends += [one.value, *((one.interval.low, one.interval.high) if one.interval else ())]
+        for known in filter(None, estimates):
+            ends += [known.interval.low, known.interval.high]
     least, most = min(ends), max(ends)
     wide = max(most - least, 1e-6)
     step = next(
@@ -387,13 +384,12 @@ def judge_chart(found: Judging) -> Chart:
         y = _TOP + _ROW * place
         title = shortened(name, _LONGEST) if isinstance(name, str) else name
         shapes.append(Shape("text", (_EDGE, y + _ROW / 2 + 4), "title", title, "start"))
-        for line, one in enumerate(estimates):
+        for line, estimate in enumerate(estimates):
             at_y = y + _ROW * (line + 1) / 4
-            if one is not None:
-                if one.interval is not None:
-                    across = (x(one.interval.low), at_y, x(one.interval.high), at_y)
-                    shapes.append(Shape("line", across, f"whisker model-{line}"))
-                shapes.append(model_mark(line, x(one.value), at_y, 5.5))
+            if estimate is not None:
+                across = (x(estimate.interval.low), at_y, x(estimate.interval.high), at_y)
+                shapes.append(Shape("line", across, f"whisker model-{line}"))
+                shapes.append(model_mark(line, x(estimate.value), at_y, 5.5))
         shapes.append(model_mark(2, x(judged), y + _ROW * 3 / 4, 5.5))
         shapes.append(Shape("line", (_EDGE, y + _ROW, right, y + _ROW), "grid"))
     legend: list[tuple[Text | str, int | str]] = [(Text("people alone"), 1), (Text("judge alone"), 2)]
