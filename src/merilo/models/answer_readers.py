@@ -141,6 +141,7 @@ class LabelReader(AnswerReader):
         self.bare_numbers = not self.digits and any(
             re.fullmatch(r"[\d\s.,/-]+", text) for text in self._options
         )
+        self.prose = any(len(text.split()) > _LONGEST_PHRASE for text in self._options)
         self._meanings = {
             label: re.compile(rf"(?<!\w){words}(?!\w)") for label, words in (meanings or {}).items()
         }
@@ -193,7 +194,11 @@ class LabelReader(AnswerReader):
                 for label, own in words.items()
             }
         said = roots(text)
-        return {label for label, own in self._own_words.items() if own & said}
+        return {
+            label
+            for label, own in self._own_words.items()
+            if len(own & said) > (len(own) >= _MANY_WORDS)  # one word of a long text is too little
+        }
 
     def _with_options(self, text: str, mentions: Mentions) -> str:
         low = option_spelling(text)
@@ -316,6 +321,8 @@ _ROOT: Final = re.compile(
     r"(?<![\w-])([^\W\d_]{3,20}?)(?:[аеёиоуыьэюяй]{0,3}|[аоиыея](?:го|му|м|ми|х)|[аоея]в|[аеиуюяоы]{1,2}(?:т|ть|л|ла|ло|ли|шь)(?:с[ья])?|s|es|ed|ing)(?![\w-])"
 )
 _LONGEST_ROOT: Final = 6
+_MANY_WORDS: Final = 6
+_LONGEST_PHRASE: Final = 6
 
 
 def roots(text: str) -> set[str]:
@@ -741,6 +748,7 @@ _STRESSED: Final = re.compile(
 _LONGEST_STRESSED_SENTENCE: Final = 25
 #: The yacht is called "Беда".
 _QUOTED: Final = re.compile(r"[^«\"“\n]+[^:\s«\"“]\s[«\"“]([^»\"”\n]{1,60})[»\"”]\.?")
+_ASKS_NAME: Final = re.compile(r"(?i)\b(?:кто|кем|ком|кого|где|городе?|who|where)\b[^.]*\?")
 _ASKS_NUMBER: Final = re.compile(r"(?i)в\s+каком\s+году|сколько\s|what\s+year|how\s+many")
 _OPENING: Final = re.compile(r"(?:да|нет|спасибо|хорошо|ясно|yes|no|thanks|okay)\b")
 #: "искомый год — 1957"
@@ -911,6 +919,8 @@ _DASH: Final = re.compile(r"\s[—–]\s")
 _ITS: Final = re.compile(r"(?i)\b(?:его|её|их|his|her|its|their)\b")
 _LONGEST_SAID: Final = 4
 _LONGEST_SENTENCE: Final = 300
+_FOCUS: Final = 2
+_INTERROGATIVE: Final = roots(TABLES["asking"]["interrogative"])
 #: A word that looks like a verb, at the end.
 _VERB: Final = re.compile(r"(?:[аеёиыояу]л[аои]?|т)(?:с[ья])?\Z|ed\Z")
 _UNDECIDED: Final = re.compile(r"(?i)\b(?:не|нет|либо|или|not|no|or|either|perhaps|maybe)\b|n['’]t\b")
@@ -930,12 +940,10 @@ def _said_of_it(reply: str, asked: str) -> FoundText | None:
         return None
     questions = [line for line in asked.split("\n") if line.rstrip().endswith("?")]
     # What follows a comma tells which thing is asked about: "Кто был учеником инженера, построившего мост?"
-    question = roots(questions[-1].split(",")[0] if questions else asked)
+    question = _focus(questions[-1]) if questions else roots(asked)
     clauses = [clause for clause in _CONTRASTED.split(last.rstrip(" .!…")) if clause]
     clause = max(reversed(clauses), key=lambda clause: len(roots(clause) & question))
-    if _UNDECIDED.search(clause):
-        return None
-    if len(sentences) > 1 and _is_name(sentences[-2].rstrip("."), asked):
+    if _UNDECIDED.search(clause) or (len(sentences) > 1 and _is_name(sentences[-2].rstrip("."), asked)):
         return None
     said = _said(clause, question, asked, contrasted=len(clauses) > 1)
     said = _BEFORE_SAID.sub("", re.sub(r"\s*\([^()]*\)$", "", said).strip(' ,»"'))
@@ -948,14 +956,16 @@ def _said_of_it(reply: str, asked: str) -> FoundText | None:
     number = re.search(r"\d", said)
     new = roots(said) - question
     known = not questions or number or new <= roots(asked)
-    if (
-        not (new or number)
-        or not known
-        or len(said.split()) > _LONGEST_SAID
-        or re.search("[,;:?!=→⇒]|\\s[—–-]\\s", said)
-    ):
-        return None
-    return _found(said, "said of it", (), complete=False)
+    is_new = (new or number) and known and not (number and _ASKS_NAME.search(asked))
+    apart = len(said.split()) > _LONGEST_SAID or re.search(r"[,;:?!=→⇒]|\s[—–-]\s", said)
+    return _found(said, "said of it", (), complete=False) if is_new and not apart else None
+
+
+def _focus(question: str) -> set[str]:
+    """Return the roots of the words that a question begins with, which tell what is asked about the thing."""
+    words = _WORD.findall(question.split(",", maxsplit=1)[0])
+    found = [root for word in words for root in roots(word) - _INTERROGATIVE]
+    return {*found[:_FOCUS]}
 
 
 def _said(clause: str, question: set[str], asked: str, *, contrasted: bool) -> str:
@@ -985,7 +995,7 @@ def _said(clause: str, question: set[str], asked: str, *, contrasted: bool) -> s
         said = re.split(r",|\s(?:и|and)\s(?=[а-яa-z])", _after_the_known(clause, question))[0]
     if said and (asked.rstrip().endswith("?") or said[:1].isupper() or said[1:2].isupper()):
         return said
-    name = len(names) == 1 and clause.endswith(names[0]) and (contrasted or roots(clause) & question)
+    name = contrasted and len(names) == 1 and clause.endswith(names[0])
     return names[0] if name else ""
 
 
@@ -1091,7 +1101,7 @@ def _asks_back(reply: str, asked: str) -> bool:
 def _found(
     piece: str, rule: str, stop: tuple[str, ...], *, complete: bool, sentence: bool = False
 ) -> FoundText | None:
-    text = _without_signs(piece.strip())
+    text = _without_signs(_PICTURES.sub("", piece.strip()))
     for end in stop:
         before, mark, _ = text.partition(end)
         if mark and before.strip():
@@ -1104,6 +1114,10 @@ def _found(
         if text.endswith(".") and not text.endswith("..") and not _ABBREVIATED.search(text):
             text = _without_signs(text[:-1])
     return FoundText(text, rule, piece, complete) if any(map(str.isalnum, text)) else None
+
+
+#: Emoji at the end.
+_PICTURES: Final = re.compile("[\\s\U0001f000-\U0001faff\u2600-\u27bf\ufe0f]+$")
 
 
 def _without_signs(text: str) -> str:

@@ -251,7 +251,9 @@ _GLOSS: Final = re.compile(
     rf"(?:{WORDS['meaning']}(?!\w),?\s*)*(?:{WORDS['noun']}{_LINK})?([{_SURE}])\)?"
 )
 _TAGGED: Final = re.compile(rf"([{_OPTION}])[»\"]?\s*[(\[](?:{WORDS['noun']}{_LINK})?([{_SURE}])[)\]]")
-_HEADED: Final = re.compile(rf"\b(ответ|answer)\s+([{_SURE}{_WORD}])(?=\s*(?:[.!;]|$))")
+_HEADED: Final = re.compile(
+    rf"(?<!\bне\s)(?<!\bnot\s)\b(ответ|answer)\s+([{_SURE}{_WORD}])(?=\s*(?:[.!;]|$))"
+)
 _TWICE: Final = re.compile(rf"([{_SURE}{_WORD}])\s+([{_SURE}{_WORD}])")
 _NAMED_OPTION: Final = re.compile(rf"(?:\b{WORDS['noun']}{_LINK})+([{_SURE}{_WORD}])")
 _NTH: Final = re.compile(
@@ -309,10 +311,10 @@ _CHOICE: Final = re.compile(
 # What calls an answer right: "C подходит", "the better reply is C".
 _GOOD_AFTER: Final = re.compile(
     rf"(?P<value>[{_SURE}{_WORD}{_OPTION}])(?:\s*(?:[—–-]\s*)?(?:{WORDS['adverb']}\s+){{0,3}}{WORDS['good']}\b(?!\s*(?:[?]|ли\b)"
-    r"|[^.;:]{0,30}\b(?:только|лишь|only|merely)\b)|\s+it\s+is\W*$)"
+    r"|[^.;:]{0,30}\b(?:только|лишь|only|merely)\b)|\s+it\s+is(?:,\s+then)?\W*$)"
 )
 _GOOD_BEFORE: Final = re.compile(
-    rf"(?<!не\s)(?<!not\s)\b{WORDS['good']}(?:\s+than)?(?:\s*[:—–-]\s*|\s+)(?:{WORDS['stress']}\s+){{0,2}}"
+    rf"(?<!не\s)(?<!not\s)(?<!менее\s)(?<!less\s)\b{WORDS['good']}(?:\s+than)?(?:\s*[:—–-]\s*|\s+)(?:{WORDS['stress']}\s+){{0,2}}"
     rf"(?P<value>{_STATED})(?:\s+{WORDS['noun']}\b)?(?!\s*[—–:=-]+\s*\d){_END}"
 )
 # What leads to a conclusion: "значит, C", "so it must be C", "не A, а C".
@@ -343,6 +345,10 @@ _INSIDE: Final = re.compile(
     rf"{_SIGNS}(?:(?:не|not)\s+[{_DENIED}](?:,[^.;,{_SURE}{_OPTION}]{{0,40}})?,?\s+(?:а|but)\s+)?(?:{WORDS['about']}\b[,:\s—–-]*)*(?P<value>{_STATED})"
 )
 _ONLY: Final = re.compile(_INSIDE.pattern + _SIGNS)
+#: Words that tell which option is meant: "the second one, about the hoover".
+_ABOUT_WHICH: Final = re.compile(
+    r"[,(—–\s]*\b(?:про|где|тот|та|то|об?|about|the\s+one|which|with)\s+([^.;:,]{3,60})"
+)
 #: Another answer that is offered beside a stated one: "C, или, возможно, A".
 _ALTERNATIVE: Final = re.compile(
     rf"[,.\s]*(?:(?:но|хотя|а|but|though)\s+)?(?:также\s+)?(?:{WORDS['offered']}\b[^.!?\n]{{0,30}}?)(?P<value>{_STATED})"
@@ -371,7 +377,7 @@ _CONTRAST: Final = re.compile(
 )
 _IN_BRACKETS: Final = re.compile(r"\([^()]*\)")
 _LAST_NUMBER: Final = re.compile(
-    rf"(?:(?:^|\b(?:{WORDS['equal']}|{WORDS['by_equality']}|{WORDS['so']})|[:=—–]|[{_RESULT}{_DENIED}]\s*[,;]?[^{_SURE}]*)\s*"
+    rf"(?:(?:^|\b(?:{WORDS['equal']}|{WORDS['by_equality']}|{WORDS['so']})|[:=—–]|\b{WORDS['amounts']})\s*"
     rf"(?P<value>[{_SURE}{_RESULT}])(?:,?\s+(?:а\s+)?(?:не|not)\s+[{_DENIED}])?|(?P<step>[{_DENIED}])){_SIGNS}$"
 )
 _RATHER: Final = re.compile(rf",\s*(?:а|but)\s+(?={_STATED})")
@@ -417,6 +423,13 @@ _DESCRIBED: Final = re.compile(rf"{_SIGNS}(?:а\s+)?({_NAMED})\s*[—–:]")
 _GIVES: Final = re.compile(rf"\b{WORDS['equal']}\b")
 _NUMBERED_STEP: Final = re.compile(r"^\W*(?:step|шаг)\b")
 #: So many characters after a head such as "Ответ: " may recall an option.
+_LONGEST_STRESS: Final = 2
+#: Words that judge or choose.
+_VERDICT: Final = re.compile(
+    rf"\b(?:{WORDS['good']}|{WORDS['choose']}|{WORDS['noun']}|{WORDS['right']}|виноват\w*)\b"
+)
+#: "The friendly one, and not the first".
+_AND_NOT: Final = re.compile(rf"\b(?:а|and|certainly|точно)\s+(?:не|not)\s+[{_DENIED}]{_SIGNS}$")
 _RECALLED_WITHIN: Final = 200
 _OPENS: Final = re.compile(rf"\W*{WORDS['opens']}")
 #: A row that says whether an option is right: "| C | да |".
@@ -556,6 +569,7 @@ class AnswerReader(ABC):
         expression: for numbers, the expression whose value is asked, without spaces; `None` for other answers.
         exact: the weight of an equation whose left side is the expression.
         by_meaning: whether words mean the labels, which have no options.
+        prose: whether the options are sentences, which a reply may continue instead of choosing.
     """
 
     labels: Sequence[str] = ()
@@ -567,6 +581,7 @@ class AnswerReader(ABC):
     expression: str | None = None
     exact: int = 3
     by_meaning: bool = False
+    prose: bool = False
 
     @abstractmethod
     def marked(self, text: str, mentions: Mentions) -> str:
@@ -679,6 +694,8 @@ class _Scan:
         self.numeric, self.hidden_rule = reader.expression is not None, reader.exact == 2
         self.own = set(re.findall(r"\d+", reader.expression or ""))
         self.mentions = Mentions()
+        #: Lines that name options by digits.
+        self.labelled: list[str] = []
         #: What the last line stresses.
         self.stressed = stressed
         self.statements: list[_Statement] = []
@@ -688,10 +705,10 @@ class _Scan:
         self.equations: list[list[tuple[list[str], str]]] = []
         self.solution: list[tuple[list[str], str]] = []
         self.taken_back = self.none_fits = ""
-        self.checking = self.doubted = False
+        self.checking = self.doubted = self.questioned = False
         #: The only answer that the sentence before asks about; the last sentence, and its number without checks.
         self.final = 0
-        self.asked = self.ending = ""
+        self.asked = self.ending = self.about = ""
         # The sentence, and the last ones that think again about a statement, and that do so or check it.
         self.sentence = self.reconsidered = self.again = 0
         # Whether the sentence is the first or the last one of the reply, and whether its line speaks of one option.
@@ -723,6 +740,7 @@ class _Scan:
         for place, line in enumerate(reduced):
             first, last, found = place == 0, place == len(reduced) - 1, alone[place]
             self.first, self.last, self.listed = first, last, enumerated and bool(about[place])
+            self.about = self.mentions.sign(about[place] or "") if self.listed else ""
             if pending is not None:
                 following = {one["value"] for one in alone[place : place + 2] if one}
                 if (found or not self.listed) and len(following) < 2:
@@ -803,13 +821,17 @@ class _Scan:
         if several > 1:
             text = _GLOSSED.sub(lambda found: self._combined(found, "sure"), _TWICE.sub(self._same, text))
             text = _GLOSS.sub(lambda found: self._combined(found, bare), text)
+        labelled = self.reader.digits and _NAMED_OPTION.search(text) is not None
         text = _NAMED_OPTION.sub(lambda found: _as(named, found[1]), text)
         text = _NTH.sub(lambda found: _as(named, found[1] or found[2] or found[3]), text)
         if self.numeric:
             text = _EQUATION.sub(self._equated, text)
         for pattern in (_NOT_BEFORE, _EXCLUDED, _NOT_AFTER):
             text = pattern.sub(_deny, text)
-        return _LISTED.sub(self._list, text) if several > 1 else text
+        text = _LISTED.sub(self._list, text) if several > 1 else text
+        if labelled:
+            self.labelled.append(text)
+        return text
 
     def _combined(self, found: re.Match[str], kind: MentionKind, other: str = _SEVERAL) -> str:
         same = self.mentions.value(found[1]) == self.mentions.value(found[2])
@@ -862,7 +884,9 @@ class _Scan:
             text, self.first = text[declined.end() :], False
             if not _DOUBTED_AFTER.search(text):
                 return None
-        if (back := _TAKEN_BACK.search(text)) is not None:
+        answers_itself = self.questioned and (_SAYS_YES.match(text) or _SAYS_NO.match(text))
+        self.questioned = _QUESTION.search(text) is not None
+        if not answers_itself and (back := _TAKEN_BACK.search(text)) is not None:
             last, self.last = self.last, False
             self._divide(text[: back.start()])
             if self.statements:
@@ -893,7 +917,7 @@ class _Scan:
             and self._repeats_question(text)
         ):
             supposed = None  # the question is completed
-        none = _NONE.search(text)
+        none = None if _OPENS.match(text) else _NONE.search(text)
         if none and not any(one.weight > 2 for one in self.statements):
             self.statements.clear()
             self.none_fits = self.mentions.shown(text)
@@ -913,13 +937,14 @@ class _Scan:
         concludes = step and _THEREFORE.search(
             text, step.end()
         )  # "one more than the sum, so the answer is 9"
-        return self._collect(text, 0 if step else limit, 0 if step and not concludes else limit)
+        before_step = min(limit, step.start()) if step else limit
+        return self._collect(text, 0 if step else limit, before_step if step and not concludes else limit)
 
     def _ask(self, text: str) -> None:
         """Note the only option that a question of the reply names."""
         if _OR.match(text):
             self.statements.clear()
-        asked = set(re.findall(_NAMED, text))
+        asked = set(re.findall(_NAMED, text)) or {*filter(None, (self.about,))}
         self.asked = asked.pop() if len(asked) == 1 and self.reader.labels and not self.reader.words else ""
 
     def _answer_itself(self, text: str) -> str:
@@ -1041,7 +1066,10 @@ class _Scan:
             stated = sure[0]
         elif not sure and ends and len(self._values(signs)) == 1:
             stated = ends[1]
-        if not (signs or self.numeric) and len(recalled := self._recalled_in(rest[:_RECALLED_WITHIN])) == 1:
+        if not signs and len(self.reader.labels) == 2 and _AND_NOT.search(rest):
+            left = set(self.reader.labels) - self._values(re.findall(f"[{_DENIED}]", rest))
+            self._put(self.mentions.sign(left.pop()) if len(left) == 1 else None, weight, rule, piece)
+        elif not (signs or self.numeric) and len(recalled := self._recalled_in(rest[:_RECALLED_WITHIN])) == 1:
             self._put(self.mentions.sign(recalled.pop()), weight, "own words", piece)
         elif signs or strict:
             self._put(stated, weight, rule if signs else "empty", piece)
@@ -1049,6 +1077,10 @@ class _Scan:
     def _without_alternative(self, text: str, found: re.Match[str]) -> str | None:
         """Return a stated answer, unless another is said to be possible or to be meant."""
         value = self.mentions.value(found["value"])
+        about = _ABOUT_WHICH.match(text, found.end("value"))
+        recalled = self.reader.recalled(about[1]) if about else set()
+        if recalled and value not in recalled:
+            return None
         others = (pattern.match(text, found.end("value")) for pattern in (_ALTERNATIVE, _MEANT))
         return (
             None
@@ -1146,7 +1178,8 @@ class _Scan:
             or (pattern is _AT_END and not self._at_end(text, found))
         ):
             return False
-        if not self.numeric and (_LIMITED.match(text, place) or self._is_negated(text, found)):
+        limited = pattern is not _CHOICE and _LIMITED.match(text, place)
+        if not self.numeric and (limited or self._is_negated(text, found)):
             return False
         if rule == "called right" and len(self._values(re.findall(f"[{_SURE}]", text))) > 2:
             return False  # a list of what each option is worth
@@ -1206,10 +1239,10 @@ class _Scan:
             last = self._last_number()
             contrary = last is not None and last.value != value
             found = RuleFinding(None if contrary else value, "the last equation", value)
-        elif self.taken_back:
-            found = RuleFinding(None, "the answer is taken back", self.taken_back)
         else:
             found = self._implied()
+            if found.value is None and self.taken_back:
+                found = RuleFinding(None, "the answer is taken back", self.taken_back)
         if found.value is not None and self.possible - {found.value}:
             return RuleFinding(None, "another answer is called possible", found.piece)
         return found
@@ -1337,6 +1370,7 @@ class _Scan:
 
     def _concluded(self, weak: list[_Statement]) -> RuleFinding:
         """Choose among conclusions: the last one, if it ends the reply or all are the same."""
+        weak = [one for one in weak if one.value is not None] or weak
         last = weak[-1]
         at_end = {one.value for one in weak if one.sentence == last.sentence}
         later = [
@@ -1369,7 +1403,11 @@ class _Scan:
         """Return the only answer that the last line stresses."""
         mentions = Mentions()
         signs = re.findall(_STATED, self.reader.marked(self.stressed, mentions))
-        value = mentions.value(signs[0]) if len(signs) == 1 and len(self.stressed.split()) == 1 else None
+        value = (
+            mentions.value(signs[0])
+            if len(signs) == 1 and len(self.stressed.split()) <= _LONGEST_STRESS
+            else None
+        )
         denied = self.denied - {result for _, result in self.solution}
         return RuleFinding(value, "stressed", self.stressed) if value and value not in denied else None
 
@@ -1385,7 +1423,8 @@ class _Scan:
         named = set().union(*(one.values for one in self.namings))
         if len(left) != 1 or not self.denied or named - left:
             return None
-        if not (left <= named or not left & self.mentions.known):
+        rather = len(self.reader.labels) == 2 and _AND_NOT.search(self.ending)
+        if not (left <= named or rather or not left & self.mentions.known):
             return None
         return RuleFinding(left.pop(), "the others are denied", ", ".join(sorted(self.denied)))
 
@@ -1406,7 +1445,7 @@ class _Scan:
         if last["step"]:
             *earlier, (numbers, result) = self.solution or [([], "")]
             known = self.own | {result for _, result in earlier}
-            value = value if result == value and known & {*numbers} else None
+            value = value if result == value and known & {*numbers} and not _STEP.search(text) else None
         return None if value is None else RuleFinding(value, "last number", self.mentions.shown(self.ending))
 
     def _recalled_in(self, text: str) -> set[str]:
@@ -1419,6 +1458,10 @@ class _Scan:
                 self._may_be_number(clause) or _GIVES.search(clause) or not re.search(f"[{_OPTION}]", clause)
             )
         )
+        if self.reader.digits and any(
+            text in line for line in self.labelled
+        ):  # the signs are not those of texts
+            return self.reader.recalled(_PRIVATE.sub(" ", clauses))
         return self._values(re.findall(f"[{_OPTION}]", clauses)) | self.reader.recalled(
             self.mentions.shown(clauses)
         )
@@ -1430,7 +1473,11 @@ class _Scan:
         signs = self._values(re.findall(f"{_STATED}|[{_DENIED}]", text))
         if len(recalled) != 1 or not signs <= recalled or _UNREAL.search(text) or _SUPPOSED.search(text):
             return None
-        if not self.reader.digits and _DESCRIBED.match(text) and not self._repeats_question(text):
+        repeats = self._repeats_question(text) if self.reader.prose else stems(text) & self.reader.question
+        answers = repeats or _SO_SAID.search(text) or _VERDICT.search(text)
+        if not answers or (
+            not self.reader.digits and _DESCRIBED.match(text) and not self._repeats_question(text)
+        ):
             return None
         (value,) = recalled
         if value in self.denied:
@@ -1475,6 +1522,8 @@ class _Scan:
         return RuleFinding(value, rule, self.mentions.shown(chosen.text)) if possible else None
 
 
+#: A scale on which less is better.
+_FAULT: Final = re.compile(WORDS["fault"])
 _SCALE: Final = re.compile(WORDS["scale"])
 
 
@@ -1485,7 +1534,7 @@ def scores(text: str, labels: Sequence[str]) -> dict[str, float]:
         >>> scores("| A | 20 % |\n| B | 80 % |", "AB")
         {'A': 20.0, 'B': 80.0}
     """
-    if len(labels) > _MOST_SCORED or not _SCALE.search(lowered(text)):
+    if len(labels) > _MOST_SCORED or not _SCALE.search(lowered(text)) or _FAULT.search(lowered(text)):
         return {}
     found: dict[str, float] = {}
     named = rf"{WORDS['noun']}[\s_№#]*" if all(map(str.isdigit, labels)) else rf"^\W*(?:{WORDS['noun']}\s+)?"
