@@ -646,13 +646,18 @@ def find_answer(reply: str, reader: AnswerReader, *, cut: bool = False) -> RuleF
 def _prepared(reply: str) -> str:
     """Return the text with marks where a box or a JSON value stands."""
     text = _PRIVATE.sub(" ", reply)
-    if any(map(str.isalnum, around := _CODE_BLOCK.sub("\n", text))) and json_answer(text) is None:
+    if (
+        "```" in text
+        and any(map(str.isalnum, around := _CODE_BLOCK.sub("\n", text)))
+        and json_answer(text) is None
+    ):
         text = around
     if "{" in text and (held := json_answer(text)) is not None:
         text = text.replace(held[1], f"\n{_JSON}{_as_text(held[0])}\n", 1) if held[1] in text else text
     if "\\" in text:
         text = _BOXED.sub(lambda found: f"\n{_BOX}{found[1] if found[1] is not None else found[2]}\n", text)
-    text = _DOUBLE_BRACKETS.sub(rf"\n{_BOX}\1\n", text)
+    if "[[" in text:
+        text = _DOUBLE_BRACKETS.sub(rf"\n{_BOX}\1\n", text)
     text = text.replace("<answer>", "\nответ: ").replace("</answer>", "\n")
     return _TITLED.sub(r"\g<0>:", plain(text))
 
@@ -713,9 +718,7 @@ class _Scan:
         self.sentence = self.reconsidered = self.again = 0
         # Whether the sentence is the first or the last one of the reply, and whether its line speaks of one option.
         self.first = self.last = self.listed = self.noun_first = self.describes = False
-        self.scores = (
-            {} if self.numeric or reader.by_meaning or reader.bare_numbers else scores(text, reader.labels)
-        )
+        self.text = text
         marked = reader.marked(_CHAIN.sub(" =", text) if self.numeric else text, self.mentions)
         several = len(self.mentions.known) > 1 and len(self._values(_TASK.findall(marked))) > 1
         self.tasks = marked if several else ""
@@ -1413,9 +1416,12 @@ class _Scan:
 
     def _best_score(self) -> RuleFinding | None:
         """Return the option to which the reply gives the best score."""
-        most = max(self.scores.values(), default=0)
-        best = [label for label, score in self.scores.items() if score == most]
-        return RuleFinding(best[0], "best score", str(self.scores)) if len(best) == 1 else None
+        if self.reader.by_meaning or self.reader.bare_numbers:
+            return None
+        given = scores(self.text, self.reader.labels)
+        most = max(given.values(), default=0)
+        best = [label for label, score in given.items() if score == most]
+        return RuleFinding(best[0], "best score", str(given)) if len(best) == 1 else None
 
     def _left(self) -> RuleFinding | None:
         """Return the only option that the reply does not deny."""
@@ -1570,7 +1576,7 @@ def own_part(reply: str, asked: str) -> str:
         title = _WORDLESS.sub(" ", low[found.end() :].lstrip().split("\n", 1)[0][:_TITLE]).strip()
         if not title or title not in given:
             return reply[: found.start()].rstrip()
-    for paragraph in _PARAGRAPH.finditer(reply):
+    for paragraph in _PARAGRAPH.finditer(reply) if "\n\n" in reply else ():
         offered = [_WORDLESS.sub(" ", lowered(text)).strip() for text in _OFFERED.findall(paragraph[0])]
         if (
             len(offered) > 1
