@@ -17,8 +17,7 @@ items with a joint probability in a range, the mean probability beside the share
 Exit status 1: the precision of both at a recall of four fifths is below that of people alone by more than `MOST_BELOW` in a world, or
 not above it on average by `LEAST_GAIN`; it is below that of models alone on average; the number expected by both is more than 40 % and
 `MOST_EXPECTED` from the planted one; or in a range with 30 items or more the mean probability exceeds the share of wrong golds by more
-than `MOST_ABOVE`. The last two do not hold with two labels, where every wrong answer is the lure: there the number expected by both
-must not be further from the planted one than that of people alone.
+than `MOST_ABOVE` and a standard error. The last does not hold with two labels, where every wrong answer is the lure.
 """
 
 from __future__ import annotations
@@ -159,9 +158,7 @@ def table(studies: int, chosen: str) -> bool:
             name: [precision(np.concatenate(one), wrong, r) for r in RECALLS] for name, one in scores.items()
         }
         planted, expected = wrong.sum() / studies, doubt.sum() / studies
-        several = world.labels > 2
-        most = max(MOST_EXPECTED, 0.4 * planted) if several else abs(alone - planted)
-        good = abs(expected - planted) <= most
+        good = abs(expected - planted) <= max(MOST_EXPECTED, 0.4 * planted)
         if world.wrong:
             gains.append(at["both"][1] - at["people"][1])
             above.append(at["both"][1] - at["models"][1])
@@ -173,8 +170,10 @@ def table(studies: int, chosen: str) -> bool:
             cells.append(
                 f"{doubt[inside].mean():.2f}: {wrong[inside].mean():.2f} ({number})" if number else "-"
             )
-            if number >= 30 and several:
-                good &= bool(doubt[inside].mean() <= wrong[inside].mean() + MOST_ABOVE)
+            if number >= 30 and world.labels > 2:
+                mean = doubt[inside].mean()
+                most = MOST_ABOVE + np.sqrt(mean * (1 - mean) / number)
+                good &= bool(mean <= wrong[inside].mean() + most)
         met &= bool(good)
         print(f"{world.name:>26} " + " ".join(f"{one[0]:>5.2f} {one[1]:>5.2f}" for one in at.values())
               + f" {planted:>8.1f} {alone:>7.1f} {expected:>5.1f} " + " ".join(f"{cell:>16}" for cell in cells)

@@ -142,7 +142,7 @@ def test_a_model_is_compared_by_the_margin_of_the_frozen_plan(study: Path, tmp_p
     assert "--margin is for a comparison with models: give --model FILE" in alone.err
 
 
-def test_decisions_about_gold_answers_lead_from_the_audit_to_the_baseline_of_the_study(
+def test_decisions_about_gold_answers_lead_from_the_audit_to_the_report_of_the_study(
     study: Path, tmp_path: Path
 ) -> None:
     audited = merilo(
@@ -161,9 +161,13 @@ def test_decisions_about_gold_answers_lead_from_the_audit_to_the_baseline_of_the
     before = merilo("study", "baseline", study, "--json", "-").json
     made = merilo(
         *("study", "baseline", study, "--recode-gold", tmp_path / "decisions.csv"),
-        *("--out", tmp_path / "baseline", "--json", "-"),
+        *("--out", study / "baseline", "--json", "-"),
     ).json
     assert made["metrics"]["acc"]["n"] == before["metrics"]["acc"]["n"] - 1
     assert made["gold_review"]["before"]["acc"]["value"] == before["metrics"]["acc"]["value"]
-    assert merilo("report", tmp_path / "baseline", "--out", tmp_path / "hb").status == 0
+    reported = merilo("report", study, "--out", tmp_path / "hb")
+    assert reported.status == 0, reported.err
+    assert (tmp_path / "hb" / "raw" / "decisions.csv").is_file()
+    published = json.loads((tmp_path / "hb" / "metrics.json").read_text("utf-8"))
+    assert published["gold_review"] == made["gold_review"]
     assert merilo("report", "verify", tmp_path / "hb").status == 0

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from merilo.people.audit.gold_model import (
@@ -26,6 +27,7 @@ from merilo.people.audit.gold_model import (
     PRIOR_WRONG,
     GoldModel,
     fit_gold_model,
+    incidence,
 )
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics import FloatArray
@@ -41,8 +43,13 @@ LEAST_SHARED: Final = 0.5
 #: From this share on, models of unknown family are listed as one family.
 ONE_FAMILY: Final = 0.5
 
-#: Prior on the probability that a model repeats the gold answer whatever the truth: Beta with these weights.
-PRIOR_COPIED, PRIOR_NOT_COPIED = 2.0, 6.0
+#: Prior on the probability that a model repeats the gold answer whatever the truth: uniform, Beta with these weights.
+#: With a mean of 0.25, in simulated studies models that repeat it on most items were taken for able ones.
+PRIOR_COPIED, PRIOR_NOT_COPIED = 1.0, 1.0
+
+#: The highest probability of the truth on the hardest item. With two labels `GUESSING` alone would allow no lure that
+#: deceives most people, and take each for a wrong gold.
+MOST_GUESSING: Final = 0.25
 
 #: Prior on models' abilities: normal, in log-odds. A wider one takes a model that repeats the gold for a perfect one.
 MEAN_ABILITY, SPREAD_OF_MODELS = 1.0, 1.0
@@ -60,6 +67,9 @@ PRIOR_KINDS: Final = PRIOR_DIFFICULTY[:, None] * np.full(len(LURES), 1 / len(LUR
 #: Three items more on which nearly all errors of people are the lure. In simulated studies, without them too many
 #: golds are expected to be wrong where people follow lures, and with eight the wrong golds are found later.
 PRIOR_KINDS[NODES >= 2, -1] += 3.0 / (NODES >= 2).sum()
+
+#: What a model's answer can be, see `_Block`.
+CASES: Final = 6
 
 _ITERATIONS, _TOLERANCE = 60, 1e-6
 #: The largest number of labels of an item that are told apart; rarer answers are errors like any other.
@@ -116,15 +126,15 @@ class _Block:
     """Items with the same number of named labels: those that people, models or the gold name, and all others.
 
     `people` is shape (items, truths, lures, nodes, shares), the log probability of people's answers and of the truth
-    and lure among labels of equal probability; `case` is shape (models, items, truths, lures): 0 if the model has no
-    answer, 1 if it is the truth, 2 if it is the lure, 3 if neither; plus 3 if it is the gold.
+    and lure among labels of equal probability; `cases` is sparse, shape (items * truths * lures, models * CASES), 1 at
+    the case of each model's answer: it is the truth, the lure or neither, and not the gold; the same, and the gold.
     """
 
     items: NDArray[np.intp]
     is_gold: NDArray[np.bool_]
     label: IntArray
     people: FloatArray
-    case: NDArray[np.int8]
+    cases: scipy.sparse.csr_array
 
 
 @dataclass(slots=True)
@@ -178,7 +188,7 @@ def fit_joint_model(
         if abs(objective - last) <= _TOLERANCE * (1 + abs(objective)):
             break
         last = objective
-    floor = GUESSING / options
+    floor = _floor(options)
     return JointModel(
         models.names,
         joint,
@@ -189,6 +199,11 @@ def fit_joint_model(
         floor + (1 - floor) * _logistic(now.ability),
         now.copied,
     )
+
+
+def _floor(options: int) -> float:
+    """Return the probability of the truth on the hardest item."""
+    return min(GUESSING / options, MOST_GUESSING)
 
 
 def _logistic(x: FloatArray) -> FloatArray:
@@ -249,7 +264,7 @@ def _blocks(
     cells, named = _named(votes, gold, models, known)
     starts = np.concatenate(([0], np.cumsum(named)))
     ability = np.nan_to_num(alone.ability)
-    floor = GUESSING / options
+    floor = _floor(options)
     distance = ability[:, None] - NODES
     right = np.log(floor + (1 - floor) * _logistic(distance))
     wrong = np.log1p(-floor) - np.logaddexp(0.0, distance)
@@ -340,14 +355,14 @@ def _block(
     even = (1 - share) / (options - 1)
     lure = errors[:, :, None, None] * np.log(even) + count[:, None, :, None] * np.log((share + even) / even)
     people = truth[:, :, None, :, None] + (lure + ways[:, :, None])[:, :, :, None, :]
-    own = models.label[:, items]
-    is_truth = own[:, :, None, None] == label[:, :, None]
-    is_lure = own[:, :, None, None] == label[:, None, :]
-    case = np.where(is_truth, 1, np.where(is_lure, 2, 3))
-    copied = own == gold[items]
-    case = np.where(own[:, :, None, None] < 0, 0, case + 3 * copied[:, :, None, None])
+    own = models.label[:, items][:, :, None, None]
+    case = np.where(own == label[:, :, None], 0, np.where(own == label[:, None, :], 1, 2))
+    case = case + 3 * (own == gold[items][:, None, None])
+    place, cell = np.nonzero(np.broadcast_to(own >= 0, case.shape).reshape(len(own), -1))
+    column = place * CASES + case.reshape(len(own), -1)[place, cell]
+    cases = incidence(cell, column, (n * (k + 1) ** 2, len(own) * CASES))
     places: IntArray = label.astype(np.int32)
-    return _Block(items, places == gold[items][:, None], places, people, case.astype(np.int8))
+    return _Block(items, places == gold[items][:, None], places, people, cases)
 
 
 def _logit(ability: FloatArray, slope: FloatArray) -> FloatArray:
@@ -356,15 +371,14 @@ def _logit(ability: FloatArray, slope: FloatArray) -> FloatArray:
 
 
 def _chances(now: _Parameters, options: int) -> FloatArray:
-    """Return the probability of a model's answer, shape (models, cases, nodes, shares)."""
-    floor = GUESSING / options
+    """Return the probability of a model's answer, shape (models, `CASES`, nodes, shares)."""
+    floor = _floor(options)
     share = now.followed[:, None, None] * np.array(LURES)
     even = (1 - share) / (options - 1)
     right = (floor + (1 - floor) * _logistic(_logit(now.ability, now.slope)))[:, :, None]
     cases = [right + 0 * even, (1 - right) * (share + even), (1 - right) * even]
     own = np.stack(cases, axis=1) * (1 - now.copied)[:, None, None, None]
-    copied = own + now.copied[:, None, None, None]
-    return np.concatenate((np.ones_like(own[:, :1]), own, copied), axis=1)
+    return np.concatenate((own, own + now.copied[:, None, None, None]), axis=1)
 
 
 def _step(
@@ -376,22 +390,19 @@ def _step(
 ) -> tuple[GoldModel, _Parameters, float]:
     """Compute the posterior of every item and the next parameters; also return the objective."""
     chances = _chances(now, options)
-    logs = np.log(chances) * weight[:, None, None, None]
+    n, places = weight.size, NODES.size * len(LURES)
+    logs = (np.log(chances) * weight[:, None, None, None]).reshape(n * CASES, places)
     prior = np.log(now.kinds)
     gold_wrong, log_odds = alone.gold_wrong.copy(), alone.log_odds.copy()
     best, best_probability = alone.best.copy(), alone.best_probability.copy()
-    n = weight.size
-    right, answers = np.zeros((n, NODES.size)), np.zeros((n, NODES.size))
-    repeated, given = np.zeros(n), np.zeros(n)
-    errors = np.zeros((n, 2, len(LURES)))
+    sums = np.zeros((n * CASES, places))
     kinds = PRIOR_KINDS.copy()
     objective = wrong = total = 0.0
     for block in blocks:
         joint = block.people + prior
         right_gold, wrong_gold = np.log1p(-now.error_rate), np.log(now.error_rate / (options - 1))
         joint += np.where(block.is_gold[:, :, None, None, None], right_gold, wrong_gold)
-        for model in range(n):
-            joint += logs[model][block.case[model]]
+        joint += (block.cases @ logs).reshape(joint.shape)
         peak = joint.max(axis=(1, 2, 3, 4), keepdims=True)
         joint = np.exp(joint - peak)
         mass = joint.sum(axis=(1, 2, 3, 4), keepdims=True)
@@ -407,23 +418,16 @@ def _step(
         best[block.items], best_probability[block.items] = place, chance
         wrong, total = wrong + float(others.sum()), total + len(block.items)
         kinds += joint.sum(axis=(0, 1, 2))
-        for model in range(n):
-            case = block.case[model]
-            sums = np.stack(
-                [np.einsum("itd,itdbs->bs", (case == one).astype(float), joint) for one in range(7)]
-            )
-            # An answer that repeats the gold whatever the truth tells nothing about the ability.
-            copied = now.copied[model] / chances[model, 4:] * sums[4:]
-            repeated[model] += copied.sum()
-            given[model] += sums[1:].sum()
-            own = sums[1:4] + sums[4:] - copied
-            right[model] += own[0].sum(axis=1)
-            answers[model] += own.sum(axis=(0, 2))
-            errors[model] += own[1:].sum(axis=1)
+        sums += block.cases.T @ joint.reshape(-1, places)
+    of_case = sums.reshape(chances.shape)
+    # An answer that repeats the gold whatever the truth tells nothing about the ability.
+    copied = now.copied[:, None, None, None] / chances[:, 3:] * of_case[:, 3:]
+    own = of_case[:, :3] + of_case[:, 3:] - copied
+    repeated, given = copied.sum(axis=(1, 2, 3)), of_case.sum(axis=(1, 2, 3))
     following = _Parameters(
-        *_abilities(now, right, answers, GUESSING / options),
+        *_abilities(now, own[:, 0].sum(axis=2), own.sum(axis=(1, 3)), _floor(options)),
         (repeated + PRIOR_COPIED) / (given + PRIOR_COPIED + PRIOR_NOT_COPIED),
-        _followed(errors, options),
+        _followed(own[:, 1:].sum(axis=2), options),
         kinds / kinds.sum(),
         (wrong + PRIOR_WRONG) / (total + PRIOR_ITEMS),
     )
