@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from board_runs import asked_run
 from command import merilo as command
 from compared_pools import pools
 from gold_sets import documents, gold_split, right_answer, write_gold, write_zip, wrong_answer
+from harness_files import items_of, lm_eval_choice, written
 from hostile_text import HOSTILE
 
 import merilo
@@ -362,8 +364,8 @@ def test_what_is_missing_or_wrong_is_told_in_one_sentence(tests: Tests, runs: Pa
     gold = tests["lcs"][0].parent
     for words, status, told in (
         ((empty,), 2, "holds no run"),
-        ((tmp_path / "absent",), 2, "no such folder of a run"),
-        ((answers,), 2, "is a file: a board takes the folders of merilo run"),
+        ((tmp_path / "absent",), 2, "no such run or log"),
+        ((answers,), 2, "is neither a run nor a log of"),
         ((runs, "--baselines", empty), 2, "holds no baseline"),
         ((runs, "--baselines", tmp_path / "absent"), 2, "no such folder"),
         ((runs, "--submissions", empty), 2, "--gold DIR"),
@@ -480,3 +482,49 @@ def test_items_of_the_same_ids_and_other_texts_are_not_paired(tests: Tests, tmp_
     asked_run(tmp_path / "r" / "b", "b", {"parus": (second, read_split(second))}, {"parus": 0.2})
     board = merilo.leaderboard([tmp_path / "r"])
     assert {row.name: tuple(row.ranks["parus"]) for row in board.models} == {"a": (1, 2), "b": (1, 2)}
+
+
+def test_logs_of_other_harnesses_are_rows_and_broken_ones_are_explained(tests: Tests, tmp_path: Path) -> None:
+    """One model answers two datasets in logs of lm-eval; the scores are those of `merilo score`."""
+
+    def wrong(labels, item):
+        return next(label for label in labels if label != item.outputs)
+
+    logs, date = tmp_path / "logs", "2026-11-23T10-00-00.000000"
+    logs.mkdir()
+    (logs / f"results_{date}.json").write_text(json.dumps({"model_name": "lab/model-a"}), encoding="utf-8")
+    for name in ("parus", "rcb"):
+        labels = dataset(name).answer.labels
+        items = [
+            replace(one, instruction=" ".join(f"{{{field}}}" for field in one.inputs))
+            for one in [*tests[name][1]][:40]
+        ]
+        written(
+            logs / f"samples_{name}_{date}.jsonl",
+            [
+                lm_eval_choice(at, name, item, str(item.outputs) if at % 4 else wrong(labels, item))
+                for at, item in enumerate(items)
+            ],
+        )
+    stray = [lm_eval_choice(0, "parus", items_of("parus")[0], "1")]
+    written(tmp_path / "stray.jsonl", stray)
+    rows = (logs / f"samples_rcb_{date}.jsonl").read_text("utf-8")
+    (tmp_path / "twice.jsonl").write_text(rows + rows, "utf-8")
+    gold = tests["parus"][0].parent
+    board = merilo.leaderboard([logs, tmp_path / "stray.jsonl", tmp_path / "twice.jsonl"], gold=gold)
+    assert [(row.name, row.model.kind) for row in board.models] == [("lab/model-a", "log")]
+    scored = merilo.score(logs / f"samples_parus_{date}.jsonl", dataset="parus", data=tests["parus"][0])
+    value, n, low, high = board.models[0].model.datasets["parus"].score.metrics["acc"]
+    expected = scored.metrics["acc"]
+    assert expected.interval is not None
+    assert (value, n, low, high) == (0.75, 40, expected.interval.low, expected.interval.high)
+    assert value == expected.value
+    reasons = {Path(one.name).name: one.reason.en for one in board.faulty if one.reason}
+    assert "none of its rows belongs to an item of the tests" in reasons["stray.jsonl"]
+    assert reasons["twice.jsonl"].startswith("row 41: ")
+    page = (board.save(tmp_path / "board").parent / "index.html").read_text("utf-8")
+    assert "log of another harness" in page
+    explained = json.loads(next((tmp_path / "board").glob("archive-*-twice-jsonl*.json")).read_text("utf-8"))
+    assert explained["refused"]["en"] == reasons["twice.jsonl"]
+    with pytest.raises(UsageError, match="logs of other harnesses need gold"):
+        merilo.leaderboard([logs])

@@ -28,6 +28,7 @@ from merilo.models.answer_extraction import OUTCOMES
 from merilo.models.harness_logs import LogMapping
 from merilo.models.harness_logs.harness_answers import (
     NamedItem,
+    OtherItemsError,
     is_harness_log,
     only_log,
     read_answers,
@@ -527,9 +528,7 @@ def _of_folder(path: Path, crowds: Mapping[str, StoredBaseline], *, replies: boo
     for key, crowd in crowds.items():
         try:
             log = log_file(path, crowd)
-        except DataError as error:
-            if "name one of them" in error.message:
-                raise
+        except OtherItemsError:
             continue
         found[key] = _named(read_samples(log, crowd), path.resolve().name)
     if not found:

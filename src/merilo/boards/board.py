@@ -16,10 +16,12 @@ from merilo.atomic_write import new_folder, refuse_existing, write_files
 from merilo.boards.board_datasets import BoardDataset
 from merilo.boards.board_models import (
     FaultyArchive,
+    GoldTests,
+    LogReader,
     RankedModel,
     RunReader,
     SubmissionReader,
-    run_folders,
+    runs_and_logs,
 )
 from merilo.boards.board_people import (
     BesidePeople,
@@ -192,7 +194,7 @@ class Leaderboard:
         models: the models, the best total first; then those with results on more datasets.
         people: the studies of people.
         groups: group -> its datasets on the board; `ALL` has the datasets of the total.
-        faulty: the archives of which something could not be scored.
+        faulty: the archives and logs of which something could not be scored.
         options: what the organiser chose.
         made: how many results were made anew; the others were stored.
     """
@@ -360,10 +362,11 @@ def leaderboard(
     Without runs, baselines and submissions it is the table of the benchmark's published human values.
 
     Args:
-        runs: folders of `merilo.run`, or folders of these.
+        runs: folders of `merilo.run`, logs of other harnesses, or folders of these.
         baselines: folders in which baselines of people are looked for.
         submissions: a folder of submission archives.
-        gold: a folder of the tests with their gold answers: for the submissions, and for runs of closed tests.
+        gold: a folder of the tests with their gold answers: for the submissions, for logs of other harnesses, and for
+            runs of closed tests.
         options: a TOML file, or the options themselves.
         cache: the folder of stored results, which must not be published: it tells which items were answered rightly;
             without it nothing is stored.
@@ -372,7 +375,7 @@ def leaderboard(
         The board; `save` writes it as a site.
 
     Raises:
-        UsageError: submissions are given without `gold`.
+        UsageError: submissions or logs are given without `gold`.
         InputError: a folder does not hold what it should, or a file cannot be read.
         DataError: a gold answer is missing or does not fit its metric.
     """
@@ -390,14 +393,19 @@ def leaderboard(
     tests = None if gold is None else Path(gold)
     if tests is not None and not tests.is_dir():
         raise InputError("there is no such folder of tests", file=shown(tests))
+    asked, logs = runs_and_logs([Path(one) for one in runs])
+    if logs and tests is None:
+        raise UsageError(
+            f"logs of other harnesses need {argument('gold', 'DIR')}: {listed([shown(one) for one in logs], 3)}"
+        )
     reader = RunReader(stored, tests)
-    models = [reader.model(path) for path in dict.fromkeys(run_folders([Path(one) for one in runs]))]
+    models = [reader.model(path) for path in asked]
     faulty: list[FaultyArchive] = []
-    if submissions is not None and tests is not None:
-        archives = _archives(Path(submissions))
-        submitted = SubmissionReader(stored, tests)
-        for archive in archives:
-            row, fault = submitted.read(archive)
+    if tests is not None:
+        gold_tests = GoldTests(stored, tests)
+        archives = [] if submissions is None else _archives(Path(submissions))
+        submitted, logged = SubmissionReader(stored, gold_tests), LogReader(stored, gold_tests)
+        for row, fault in (*map(logged.read, logs), *map(submitted.read, archives)):
             models += [] if row is None else [row]
             faulty += [] if fault is None else [fault]
     people = people_studies(folders, stored) if folders else []

@@ -1,4 +1,4 @@
-"""The models of a board: runs of `merilo run` and submission archives, each scored once and stored."""
+"""The models of a board: runs, logs of other harnesses and submission archives, each scored once and stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from merilo.answer_tables import AnswerRecord
 from merilo.baselines.baseline_reader import StoredBaseline
-from merilo.baselines.model_answers import Samples, answers_to, samples_of
+from merilo.baselines.model_answers import Samples, answers_to, read_samples, samples_of
 from merilo.boards.board_datasets import BoardDataset
 from merilo.boards.stored_scores import DatasetScore, StoredResults, content_key, metric_values
 from merilo.datasets import CATALOGUE, Dataset, dataset
@@ -26,10 +26,15 @@ from merilo.items import Item, ItemId, split_file
 from merilo.metrics.answers import Given
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS
 from merilo.metrics.scoring import Scores, clusters_for
+from merilo.metrics.scoring import score as score_answers
 from merilo.metrics.worth import OF_LABELS, NamedPart, worth
 from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource
+from merilo.models.harness_logs import LogMapping
+from merilo.models.harness_logs.harness_answers import OtherItemsError, is_harness_log
+from merilo.models.harness_logs.log_formats import READ, copied_name, logs_in
 from merilo.models.run_folder import RECORD_FILE, DatasetRecord, inputs_hash, is_run, read_run
 from merilo.models.run_log import log_path
+from merilo.models.sheets import match, read_sheet_or_log, refuse_unreadable
 from merilo.runs.run_scores import DatasetRun, sampled, scored_dataset, source_of
 from merilo.settings import Manner
 from merilo.statistics import FloatArray
@@ -45,9 +50,9 @@ from merilo.submissions.evaluation import (
     score_submission,
 )
 from merilo.submissions.submitted_answers import Kind
-from merilo.text import LANGUAGES, Language, Text
+from merilo.text import LANGUAGES, Language, Text, joined
 from merilo.text import Given as GivenText
-from merilo.wording import shown
+from merilo.wording import listed, shown
 
 #: How far below a given folder runs are looked for.
 _DEPTH: Final = 2
@@ -142,11 +147,11 @@ class RankedModel:
 
 @dataclass(frozen=True, slots=True)
 class FaultyArchive:
-    """An archive of which something could not be scored.
+    """A submission archive, or a log of another harness, of which something could not be scored.
 
     Attributes:
-        name: the archive's file name.
-        reason: why the whole archive is refused; `None` if single datasets have faults.
+        name: the file's name.
+        reason: why the whole file is refused; `None` if single datasets have faults.
         datasets: title -> the faults that are listed and the number of all.
         scored: how many datasets were scored.
     """
@@ -155,6 +160,11 @@ class FaultyArchive:
     reason: Text | None
     datasets: Mapping[str, tuple[tuple[NamedFault, ...], int]] = field(default_factory=dict)
     scored: int = 0
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is a log, whose reason says what to do; archives end in .zip."""
+        return not self.name.lower().endswith(".zip")
 
 
 class RunReader:
@@ -427,22 +437,39 @@ def item_clusters(declared: Dataset, items: Sequence[Item]) -> dict[str, int] | 
     return {str(item.id): int(code) for item, code in zip(items, codes, strict=True)}
 
 
-def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the folders of runs: those given, and those in the given folders.
+def runs_and_logs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the folders of runs and the logs of other harnesses: those given, and those in the given folders.
+
+    A folder with runs is not searched for logs.
 
     Raises:
-        InputError: there is no run at a path.
+        InputError: there is neither at a path.
     """
+    runs: dict[Path, None] = {}
+    logs: dict[Path, None] = {}
     for path in paths:
         found = [path] if is_run(path) else [*_below(path, _DEPTH)]
-        if not found:
-            told = "there is no such folder of a run"
+        runs.update(dict.fromkeys(found))
+        if found:
+            continue
+        held = [path] if _may_be_log(path) else [one for one, _ in logs_in(path)]
+        if not held:
+            told = "there is no such run or log"
             if path.is_dir():
-                told = "holds no run: run.json is missing"
+                told = f"holds no run (run.json is missing) and no log of {READ}"
             elif path.exists():
-                told = "is a file: a board takes the folders of merilo run (merilo compare takes files of answers)"
+                told = f"is neither a run nor a log of {READ} (merilo compare takes files of answers)"
             raise InputError(told, file=shown(path))
-        yield from found
+        logs.update(dict.fromkeys(held))
+    return [*runs], [*logs]
+
+
+def _may_be_log(path: Path) -> bool:
+    """Whether a file is a log, or cannot be read, which its page on the board then says."""
+    try:
+        return path.is_file() and is_harness_log(path)
+    except (InputError, DataError):
+        return True
 
 
 def _below(path: Path, depth: int) -> Iterator[Path]:
@@ -457,32 +484,131 @@ def _below(path: Path, depth: int) -> Iterator[Path]:
             yield from _below(entry, depth - 1)
 
 
-class SubmissionReader:
-    """Reads and scores submission archives; the tests are read when the first archive must be scored.
+class GoldTests:
+    """The tests of a board with their gold answers, read when the first answers must be scored.
 
     Args:
         stored: the stored results.
-        gold: a folder of the tests with their gold answers.
+        folder: the folder of the tests.
 
-    Raises:
-        InputError: there is no such folder.
+    Attributes:
+        hash: a hash of the tests' files.
     """
 
-    def __init__(self, stored: StoredResults, gold: Path) -> None:
-        if not gold.is_dir():
-            raise InputError("there is no such folder of tests", file=shown(gold))
-        self._stored = stored
-        self._gold = gold
-        self._results: dict[Path, SubmissionResult] = {}
-        own = [one.parent.name for one in sorted(gold.glob("*/dataset.yaml"))]
-        files = [split_file(gold, name) for name in (*CATALOGUE, *own)]
-        declared = [*sorted(gold.glob("*/dataset.yaml"))]
-        self._gold_hash = content_key("gold", *(stored.hash_of(one) for one in (*files, *declared) if one))
+    def __init__(self, stored: StoredResults, folder: Path) -> None:
+        self._folder = folder
+        self._codes: dict[str, dict[str, int] | None] = {}
+        self._hashes: dict[str, dict[str, str]] = {}
+        declared = sorted(folder.glob("*/dataset.yaml"))
+        files = [split_file(folder, name) for name in (*CATALOGUE, *(one.parent.name for one in declared))]
+        self.hash = content_key("gold", *(stored.hash_of(one) for one in (*files, *declared) if one))
 
     @cached_property
-    def tests(self) -> dict[str, GoldItems]:
+    def of_title(self) -> dict[str, GoldItems]:
         """The tests by title."""
-        return read_gold(self._gold)
+        return read_gold(self._folder)
+
+    def score(self, title: str, given: Mapping[ItemId, Given], scores: Scores) -> DatasetScore:
+        """Return what is stored of the scores of answers to a test."""
+        held = self.of_title[title]
+        if title not in self._codes:
+            self._codes[title] = item_clusters(held.dataset, held.split.items)
+            self._hashes[title] = {str(item.id): inputs_hash(item) for item in held.split}
+        codes, hashes = self._codes[title], self._hashes[title]
+        return dataset_score(held.dataset, held.split.items, given, scores, codes=codes, hashes=hashes)
+
+
+class LogReader:
+    """Reads and scores logs of other harnesses, by the first sample of each item.
+
+    Args:
+        stored: the stored results.
+        tests: the tests that the logs may answer.
+    """
+
+    def __init__(self, stored: StoredResults, tests: GoldTests) -> None:
+        self._stored = stored
+        self._tests = tests
+
+    def read(self, path: Path) -> tuple[RankedModel | None, FaultyArchive | None]:
+        """Read a log and score it on the tests of which it has items; programs must be run and are left out.
+
+        Returns:
+            The row, if the log has answers to a test; or why it has none.
+        """
+        stored = self._stored
+        answers = content_key("log", copied_name(path), stored.hash_of(path), self._tests.hash)
+        made = stored.result(answers, lambda: self._content(path))
+        if made["refused"] is not None:
+            # Logs in different folders often have the same name.
+            name = f"{path.absolute().parent.name}/{path.name}"
+            return None, FaultyArchive(name, _text_of(made["refused"]))
+        found = {}
+        for title, held in cast("dict[str, dict[str, Json]]", made["datasets"]).items():
+            about = BoardDataset.of_json(held["about"])
+            found[about.key] = AnsweredDataset(
+                about.key,
+                about,
+                DatasetScore.of_json(held),
+                Conditions(extract="merilo"),
+                content_key("logged", answers, title),
+                partial(read_samples, path),
+            )
+        return RankedModel(str(made["model"]), "log", path.name, found), None
+
+    def _content(self, path: Path) -> dict[str, Json]:
+        datasets: dict[str, Json] = {}
+        model, refused = path.stem, ""
+        tests = self._tests.of_title
+        for title in sorted(tests, key=lambda name: name.lower() not in path.stem.lower()):
+            held = tests[title]
+            if held.dataset.answer.kind == "program":
+                continue
+            try:
+                log, given = _logged(path, held)
+                scores = score_answers(held.dataset, held.split.items, given)
+            except OtherItemsError:
+                continue
+            except (InputError, DataError) as error:
+                row = "" if error.place.row is None else f"row {error.place.row}: "
+                refused = refused or f"{row}{for_library(error.marked)}"
+                continue
+            datasets[title] = _content(held.dataset, self._tests.score(title, given, scores))
+            model = log.model or model
+            if not log.unmatched:
+                break
+        if not datasets and not refused:
+            refused = f"none of its rows belongs to an item of the tests ({listed([*tests], 5)})"
+        return {
+            "refused": None if datasets else _texts(joined([refused])),
+            "model": model,
+            "datasets": datasets,
+        }
+
+
+def _logged(path: Path, test: GoldItems) -> tuple[LogMapping, Mapping[ItemId, Given]]:
+    """Read the answers of a log to a test, and how they were found."""
+    items = test.split.items
+    sheet = read_sheet_or_log(path, test.dataset, items)
+    if sheet.log is None:
+        raise InputError(f"is no log of {READ}")
+    given = match(sheet, items, test.dataset.answer).given
+    refuse_unreadable((one for one in given.values() if not isinstance(one, tuple)), sheet.log, sheet.file)
+    return sheet.log, given
+
+
+class SubmissionReader:
+    """Reads and scores submission archives.
+
+    Args:
+        stored: the stored results.
+        tests: the tests.
+    """
+
+    def __init__(self, stored: StoredResults, tests: GoldTests) -> None:
+        self._stored = stored
+        self._tests = tests
+        self._results: dict[Path, SubmissionResult] = {}
 
     def read(self, path: Path) -> tuple[RankedModel | None, FaultyArchive | None]:
         """Read and score an archive.
@@ -495,7 +621,7 @@ class SubmissionReader:
             DataError: a gold answer is missing or does not fit its metric.
         """
         stored = self._stored
-        answers = content_key("submission", stored.hash_of(path), self._gold_hash)
+        answers = content_key("submission", stored.hash_of(path), self._tests.hash)
         made = stored.result(answers, lambda: self._content(path))
         if made["refused"] is not None:
             return None, FaultyArchive(path.name, _text_of(made["refused"]))
@@ -531,7 +657,7 @@ class SubmissionReader:
         if path not in self._results:
             try:
                 with collecting_later():
-                    self._results[path] = score_submission(path, self.tests)
+                    self._results[path] = score_submission(path, self._tests.of_title)
             except ArchiveError as error:
                 self._results[path] = refused(error)
         return self._results[path]
@@ -546,15 +672,8 @@ class SubmissionReader:
         }
 
     def _dataset(self, title: str, one: DatasetResult) -> dict[str, Json]:
-        items = self.tests[title].split.items
         faults = one.answers.faults
-        score = DatasetScore()
-        if not faults:
-            hashes = {str(item.id): inputs_hash(item) for item in items}
-            codes = item_clusters(one.dataset, items)
-            score = dataset_score(
-                one.dataset, items, one.answers.given, one.scores, codes=codes, hashes=hashes
-            )
+        score = DatasetScore() if faults else self._tests.score(title, one.answers.given, one.scores)
         return {
             **_content(one.dataset, score),
             "count": one.answers.fault_count,

@@ -62,6 +62,7 @@ _KIND_NAMES: Final = {
     "run": Text("model"),
     "submission": Text("submission"),
     "builtin": Text("simple rule, no model"),
+    "log": Text("log of another harness"),
 }
 
 
@@ -508,14 +509,14 @@ class _Site:
             name = Markup("<th scope=row>{}").format(link)
             rows.append(_Row(name + _cell(_both(told), left=True)))
         heads = [_Head(Text("File"), left=True), _Head(Text("What was wrong"), left=True)]
-        yield _Table(Text("Submissions with faults"), heads, rows, Text("Submissions with faults"))
+        yield _Table(Text("Files with faults"), heads, rows, Text("Files with faults"))
 
     def _archive(self, one: FaultyArchive) -> bytes:
         if one.reason is not None:
             lead: list[Told] = [
-                Text("Nothing of this archive could be scored."),
+                Text("Nothing of this file could be scored."),
                 one.reason,
-                ADVICE["unreadable_zip"],
+                *([] if one.is_log else [ADVICE["unreadable_zip"]]),
             ]
             return self._page(one.name, lead)
         lead = [
@@ -912,7 +913,7 @@ def _archive_content(one: FaultyArchive) -> bytes:
         "file": one.name,
         "scored": one.scored,
         "refused": None if one.reason is None else told(one.reason),
-        "do": None if one.reason is None else told(ADVICE["unreadable_zip"]),
+        "do": None if one.reason is None or one.is_log else told(ADVICE["unreadable_zip"]),
         "datasets": {
             title: {
                 "count": count,

@@ -25,8 +25,8 @@ def board_of_people_and_models(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Runs of 'merilo run', or folders of runs. Without runs, baselines and submissions: the published "
-            "human values.",
+            help="Runs of 'merilo run', logs of other harnesses, or folders of these. Without runs, baselines and "
+            "submissions: the published human values.",
             show_default=False,
         ),
     ] = None,
@@ -48,8 +48,8 @@ def board_of_people_and_models(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The tests with their gold answers, as NAME.json or NAME/test.json: for submissions, and for runs "
-            "of closed tests.",
+            help="The tests with their gold answers, as NAME.json or NAME/test.json: for submissions, logs of other "
+            "harnesses, and runs of closed tests.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -75,7 +75,7 @@ def board_of_people_and_models(
 ) -> int:
     """Write a leaderboard: people and models as rows, with ranges of ranks, as a site that needs no server.
 
-    Exit status 1: an archive of --submissions has faults; the site explains each, and has all other rows.
+    Exit status 1: an archive of --submissions or a log has faults; the site explains each, and has all other rows.
     """
     from merilo.boards.board import leaderboard  # noqa: PLC0415 - slow
 

@@ -452,6 +452,10 @@ class HarnessAnswers:
     mapping: LogMapping
 
 
+class OtherItemsError(DataError):
+    """No row of a log belongs to an item of the dataset."""
+
+
 def is_harness_log(path: Path) -> bool:
     """Check whether a file is the log of another harness, or a folder that holds such logs.
 
@@ -627,7 +631,7 @@ def _refuse_unanswered(mapping: LogMapping, file: Path, declared: Dataset) -> No
         raise InputError(f"holds no answers{told}", file=file)
     if not mapping.matched:
         task = f" of the task {shortened(mapping.task)}" if mapping.task else ""
-        raise DataError(
+        raise OtherItemsError(
             f"not one of {mapping.rows} rows{task} belongs to an item of {declared.title}: is it a log of another "
             f"dataset or version? ({mapping.reasons}; the first: {', '.join(mapping.examples)})",
             file=file,
@@ -654,7 +658,7 @@ def _only_log(folder: Path, finder: ItemFinder) -> tuple[Path, Harness]:
         raise DataError(several, file=folder)
     if not logs:
         raise InputError(f"holds no log of {READ}", file=folder)
-    raise DataError(f"holds {len(logs)} logs, and none of them has items of the dataset", file=folder)
+    raise OtherItemsError(f"holds {len(logs)} logs, and none of them has items of the dataset", file=folder)
 
 
 def _has_items(path: Path, harness: Harness, finder: ItemFinder) -> bool:
