@@ -376,6 +376,11 @@ class CostRecord(Record):
     median_seconds_per_answer: float | None = None
     published_way: PublishedCost = PublishedCost()
 
+    @property
+    def per_answer(self) -> float | None:
+        """Return the pay for an answer, those to control items and of excluded people included."""
+        return self.total / self.answers if self.total is not None and self.answers else None
+
 
 class GoldReviewRecord(Record):
     """Decisions about gold answers: how many items each kind has, and the metrics with the original gold answers.

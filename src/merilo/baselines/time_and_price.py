@@ -213,12 +213,8 @@ def time_and_price(crowd: StoredBaseline, model: Samples, key: str) -> TimeAndPr
     if len(shared.votes) and len(shared.annotators) >= LEAST_ANNOTATORS:
         found = individuals(shared.votes, people_scores(shared))
         accuracy = found.mean, found.interval
-        paid = crowd.cost
-        if paid is not None and paid.total and paid.answers:
-            pay = paid.total / paid.answers
-            people_price = priced(pay, *accuracy, paid.currency)
-    if timed is None and price is None:
-        return None
+        pay = crowd.cost.per_answer or None if crowd.cost else None
+        people_price = priced(pay, *accuracy, crowd.cost.currency) if crowd.cost and pay else None
     seconds = [one.seconds for one in (people, timed) if one is not None]
     return TimeAndPrice(_times(seconds), people, timed, people_price, price, pay, accuracy)
 

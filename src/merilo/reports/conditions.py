@@ -189,8 +189,7 @@ def _of_people(people: StoredBaseline, plan: Mapping[str, Json] | None) -> Side:
     values: dict[Condition, Json] = {"shots": 0}
     shown: dict[Condition, Text] = {"shots": NONE}
     paid = people.cost
-    if paid and paid.total is not None and paid.answers:
-        each = paid.total / paid.answers
+    if paid and (each := paid.per_answer) is not None:
         values["pay"] = round(each, 6)
         shown["pay"] = Text("{pay:.4f} {currency}", pay=each, currency=paid.currency or "")
     if plan is None:
@@ -201,16 +200,20 @@ def _of_people(people: StoredBaseline, plan: Mapping[str, Json] | None) -> Side:
     shown["training"] = (
         NONE if trained is None else Text("with feedback, {share:.0%} right to be admitted", share=trained)
     )
-    arms = mapping_at(plan, "arms")
-    arm = next((name for name in (Path(people.folder).name, "people") if name in arms), next(iter(arms), ""))
-    limit = number_at(plan, "arms", arm, "time_limit")
-    values["time_limit"] = limit
-    shown["time_limit"] = NONE if limit is None else Text("{limit:g}", limit=limit)
     rules = [one for one in list_at(plan, "restrictions") if one]
     values["tools"] = not rules
     shown["tools"] = (
         Text("{n:# rule restricts|# rules restrict} them", n=len(rules)) if rules else Text("any")
     )
+    arms = mapping_at(plan, "arms")
+    # The baseline does not tell of which of several other arms it is.
+    known = (Path(people.folder).name, "people", *(arms if len(arms) == 1 else ()))
+    arm = next((name for name in known if name in arms), None)
+    if arm is None:
+        return Side(values, shown)
+    limit = number_at(plan, "arms", arm, "time_limit")
+    values["time_limit"] = limit
+    shown["time_limit"] = NONE if limit is None else Text("{limit:g}", limit=limit)
     overlap = number_at(plan, "arms", arm, "overlap")
     if overlap is not None:
         values["answers"] = int(overlap)
