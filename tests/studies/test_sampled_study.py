@@ -169,5 +169,5 @@ def test_decisions_about_gold_answers_lead_from_the_audit_to_the_report_of_the_s
     assert reported.status == 0, reported.err
     assert (tmp_path / "hb" / "raw" / "decisions.csv").is_file()
     published = json.loads((tmp_path / "hb" / "metrics.json").read_text("utf-8"))
-    assert published["gold_review"] == made["gold_review"]
+    assert published["gold_review"] == {**made["gold_review"], "file": "decisions.csv"}
     assert merilo("report", "verify", tmp_path / "hb").status == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from merilo.errors import DataError
 from merilo.people.uncertainty.annotator_accuracy import individuals
 from merilo.people.uncertainty.panel_curve import group_influence, group_scores, panel_curve
-from merilo.people.uncertainty.two_way import two_way
+from merilo.people.uncertainty.two_way import two_way, two_way_of
 from merilo.people.votes import Votes
 
 
@@ -151,6 +151,21 @@ def test_the_influence_of_a_whole_group_is_that_of_the_consensus() -> None:
     assert influence.answer.sum() == pytest.approx(0.0, abs=1e-9)
     assert influence.item.sum() == pytest.approx(0.0, abs=1e-9)
     assert influence.value == pytest.approx(two_way(votes, score).value)
+
+
+def test_people_who_guess_take_from_any_of_k_on_items_that_nobody_solved() -> None:
+    """Six people are always right and six guess: that items share them is seen at every k up to the overlap."""
+    rng = np.random.default_rng(8)
+    person = np.argsort(rng.random((150, 12)), axis=1)[:, :3].ravel()
+    item = np.repeat(np.arange(150), 3)
+    label = np.where((person < 6) | (rng.random(450) < 0.25), 0, rng.integers(1, 4, 450))
+    votes = Votes(*(column.astype(np.int32) for column in (item, person, label)), 150, 12, 4)
+    for k in (2, 3):
+        influence = group_influence(votes, (label == 0).astype(float), k, "any")
+        unsolved = influence.item[influence.place] < -influence.value / 2
+        assert (influence.answer[unsolved] < 0).all()
+        assert (influence.guess[unsolved] > 0).all()
+        assert two_way_of(votes, influence, resamples=0).annotator_error > 0.01
 
 
 def test_the_curve_does_not_depend_on_the_names_of_people_and_labels() -> None:

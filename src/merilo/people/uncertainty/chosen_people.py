@@ -8,7 +8,7 @@ known, the selection does not bias what is known about a person.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
 from typing import Final
 
 import numpy as np
@@ -41,6 +41,8 @@ _SHARES: Final = np.array([0.08, 0.2, 0.4, 0.65])
 _ONE_KIND, _GUESSING = 0.5, 0.2
 #: How concentrated the accuracy of people of another kind is.
 _ALIKE: Final = 100.0
+#: The share of the correction for luck that is doubted: other distributions would pull the chosen ones less or more.
+_DOUBTED: Final = 0.25
 _DRAWS: Final = 4000
 
 
@@ -77,7 +79,8 @@ def chosen_people(
     The number of right answers of a person is binomial, with an accuracy from a beta distribution or, for a share of
     the people, that of another kind of people, such as those who guess. None of these numbers is known: all values
     of a grid count by their likelihood. People are chosen by the mean of what is then known about each of them. The
-    uncertainty because people answered the same items, which may be easy or hard ones, is added.
+    uncertainty because people answered the same items, which may be easy or hard ones, is added. So is a doubt of the
+    distribution, because no study is large enough to tell which is right: a quarter of the correction for luck.
 
     Args:
         votes: the answers, at most one per annotator and item.
@@ -125,16 +128,17 @@ def chosen_people(
     found = []
     for size in (1, draws.shape[0]):
         chosen, drawn = order[:size], draws[:size].mean(axis=0)
+        value, scored = float(posterior.mean[chosen].mean()), float(observed[chosen].mean())
         extra = _item_variance(votes, parts, people[chosen], posterior.pull[chosen])
-        drawn = drawn + np.sqrt(extra) * np.random.default_rng(seed + 1).standard_normal(drawn.shape[0])
+        noise = sqrt(extra + (_DOUBTED * (scored - value)) ** 2)
+        drawn = drawn + noise * np.random.default_rng(seed + 1).standard_normal(drawn.shape[0])
         low, high = np.quantile(np.clip(drawn, 0.0, 1.0), [(1 - level) / 2, (1 + level) / 2])
-        value = float(posterior.mean[chosen].mean())
         method = "hierarchical beta-binomial model of all people, over items and the choice"
         found.append(
             ChosenPeople(
                 tuple(people[chosen].tolist()),
                 people.shape[0],
-                float(observed[chosen].mean()),
+                scored,
                 value,
                 Interval(min(float(low), value), max(float(high), value), level, method),
             )

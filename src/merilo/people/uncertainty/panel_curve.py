@@ -20,7 +20,6 @@ from merilo.people.uncertainty.two_way import (
     LEAST_ANNOTATORS,
     Ballots,
     Influence,
-    answer_influences,
     two_way_of,
 )
 from merilo.people.votes import Votes
@@ -146,31 +145,40 @@ def panel_curve(votes: Votes, score: FloatArray, *, options: int | None = None, 
     return PanelCurve(overlap, single.annotators, tuple(curves["majority"]), tuple(curves["any"]))
 
 
-def group_influence(
-    votes: Votes, score: FloatArray, k: int, rule: Rule = "majority", *, unseen: FloatArray | None = None
-) -> Influence:
+def group_influence(votes: Votes, score: FloatArray, k: int, rule: Rule = "majority") -> Influence:
     """Compute the expected score of k random answers to each item, and the influence of every answer on their mean.
+
+    The influence is that of `merilo.people.uncertainty.two_way.influences`, with one difference: any of k is right by a
+    single answer, so that an answer to an item that nobody solved is also replaced by the right one.
 
     Args:
         votes: the answers; every item with answers has at least k.
-        score: shape (n,), the points of each answer.
+        score: shape (n,), the points of each answer, 0 to 1.
         k: the number of answers in a group.
         rule: how the group answers.
-        unseen: shape (items,), the points of a label that nobody gave; 0 by default.
     """
-    ballots = Ballots.of(
-        votes, score, np.ones(len(votes)), np.zeros(votes.items) if unseen is None else unseen
-    )
+    ballots = Ballots.of(votes, score, np.ones(len(votes)), np.zeros(votes.items))
     of_item = group_scores(ballots.totals, ballots.worth, k, rule)
     value = float(of_item.mean())
-    item = of_item - value
-
-    def pulls(rows: slice) -> FloatArray:
+    unsolved = (ballots.worth.max(axis=1) < 1) & (rule == "any")
+    labels = int(np.unique(votes.label).shape[0])
+    middle, reach, guess = np.zeros((3, len(votes)))
+    for rows in ballots.pieces():
         totals, worth = ballots.alternatives(rows)
-        return group_scores(totals, np.broadcast_to(worth, totals.shape), k, rule) - value
-
-    answer, guess = answer_influences(votes, ballots, item, pulls)
-    return Influence(value, of_item.shape[0], item, answer, ballots.place, guess, np.zeros(len(votes)))
+        other = group_scores(totals, np.broadcast_to(worth, totals.shape), k, rule)
+        # The last label tried is one that nobody gave: on these items it may be the right one.
+        last = worth[:, 0].copy()
+        last[unsolved[ballots.place[rows]], -1] = 1.0
+        right = group_scores(totals[:, -1], last, k, rule)
+        most, least = np.maximum(other.max(axis=1), right), other.min(axis=1)
+        middle[rows], reach[rows] = (most + least) / 2, most - least
+        guess[rows] = (other * ballots.chances(rows, labels)).sum(axis=1) + (right - other[:, -1]) / labels
+    answer = of_item[ballots.place] - middle
+    if reach.any():
+        answer -= reach * (answer.sum() / reach.sum())
+    guess -= of_item[ballots.place]
+    none = np.zeros(len(votes))
+    return Influence(value, of_item.shape[0], of_item - value, answer, ballots.place, guess, none)
 
 
 def group_scores(totals: FloatArray, worth: FloatArray, k: int, rule: Rule = "majority") -> FloatArray:
