@@ -492,7 +492,8 @@ def test_logs_of_other_harnesses_are_rows_and_broken_ones_are_explained(tests: T
 
     logs, date = tmp_path / "logs", "2026-11-23T10-00-00.000000"
     logs.mkdir()
-    (logs / f"results_{date}.json").write_text(json.dumps({"model_name": "lab/model-a"}), encoding="utf-8")
+    results = {"model_name": "lab/model-a", "n-shot": {"parus": 5}}
+    (logs / f"results_{date}.json").write_text(json.dumps(results), encoding="utf-8")
     for name in ("parus", "rcb"):
         labels = dataset(name).answer.labels
         items = [
@@ -519,6 +520,8 @@ def test_logs_of_other_harnesses_are_rows_and_broken_ones_are_explained(tests: T
     assert expected.interval is not None
     assert (value, n, low, high) == (0.75, 40, expected.interval.low, expected.interval.high)
     assert value == expected.value
+    told = {key: one.conditions.shots for key, one in board.models[0].model.datasets.items()}
+    assert told == {"parus": 5, "rcb": None}
     reasons = {Path(one.name).name: one.reason.en for one in board.faulty if one.reason}
     assert "none of its rows belongs to an item of the tests" in reasons["stray.jsonl"]
     assert reasons["twice.jsonl"].startswith("row 41: ")

@@ -39,7 +39,7 @@ from merilo.runs.run_scores import DatasetRun, sampled, scored_dataset, source_o
 from merilo.settings import Manner
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import cluster_codes
-from merilo.strict_json import Json
+from merilo.strict_json import Json, dict_at
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.evaluation import (
     DatasetResult,
@@ -550,7 +550,7 @@ class LogReader:
                 about.key,
                 about,
                 DatasetScore.of_json(held),
-                Conditions(extract="merilo"),
+                _logged_conditions(dict_at(held, "asked")),
                 content_key("logged", answers, title),
                 partial(read_samples, path),
             )
@@ -573,7 +573,10 @@ class LogReader:
                 row = "" if error.place.row is None else f"row {error.place.row}: "
                 refused = refused or f"{row}{for_library(error.marked)}"
                 continue
-            datasets[title] = _content(held.dataset, self._tests.score(title, given, scores))
+            datasets[title] = {
+                **_content(held.dataset, self._tests.score(title, given, scores)),
+                "asked": {**log.asked},
+            }
             model = log.model or model
             if not log.unmatched:
                 break
@@ -584,6 +587,16 @@ class LogReader:
             "model": model,
             "datasets": datasets,
         }
+
+
+def _logged_conditions(asked: Mapping[str, Json]) -> Conditions:
+    """Return what a log says about how the model was asked."""
+    shots, temperature = asked.get("shots"), asked.get("temperature")
+    return Conditions(
+        shots=shots if isinstance(shots, int) else None,
+        extract="merilo",
+        temperature=float(temperature) if isinstance(temperature, int | float) else None,
+    )
 
 
 def _logged(path: Path, test: GoldItems) -> tuple[LogMapping, Mapping[ItemId, Given]]:
