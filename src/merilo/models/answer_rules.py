@@ -658,12 +658,14 @@ def _prepared(reply: str) -> str:
         text = _BOXED.sub(lambda found: f"\n{_BOX}{found[1] if found[1] is not None else found[2]}\n", text)
     if "[[" in text:
         text = _DOUBLE_BRACKETS.sub(rf"\n{_BOX}\1\n", text)
-    text = text.replace("<answer>", "\nответ: ").replace("</answer>", "\n")
+    text = _TAGS.sub(r"\nответ: \2\n", text)
     return _TITLED.sub(r"\g<0>:", plain(text))
 
 
 #: "[[A]]", as judges of answers are told to write.
 _DOUBLE_BRACKETS: Final = re.compile(r"(?<!\w)\[\[\s*([^\W_]+)\s*\]\](?!\w)")
+#: An element of XML that holds the answer.
+_TAGS: Final = re.compile(rf"<({WORDS['tag']})>([^<>]*)</\1>", re.IGNORECASE)
 _STRESSED: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,20})(?:\*\*|__)")
 #: A program that the reply shows, and what it computes.
 _CODE_BLOCK: Final = re.compile(r"^```[a-z+]+\n.*?^```[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -920,7 +922,7 @@ class _Scan:
             and self._repeats_question(text)
         ):
             supposed = None  # the question is completed
-        none = None if _OPENS.match(text) else _NONE.search(text)
+        none = None if _OPENS.match(text) or self._leaves_one(text) else _NONE.search(text)
         if none and not any(one.weight > 2 for one in self.statements):
             self.statements.clear()
             self.none_fits = self.mentions.shown(text)
@@ -941,7 +943,14 @@ class _Scan:
             text, step.end()
         )  # "one more than the sum, so the answer is 9"
         before_step = min(limit, step.start()) if step else limit
-        return self._collect(text, 0 if step else limit, before_step if step and not concludes else limit)
+        if concludes or not step:
+            return self._collect(text, limit, limit)
+        return self._collect(text, 0, before_step)
+
+    def _leaves_one(self, text: str) -> bool:
+        """Check whether a sentence denies all of several options but one: "neither A nor B nor D"."""
+        denied = self._values(re.findall(f"[{_DENIED}]", text))
+        return len(denied) > 1 and len(set(self.reader.labels) - denied) == 1
 
     def _ask(self, text: str) -> None:
         """Note the only option that a question of the reply names."""
