@@ -275,6 +275,10 @@ _COMPARED: Final = re.compile(
 _NOT_BEFORE: Final = re.compile(
     rf"(?:\b{WORDS['denies']}|\b(?:не|нельзя|not|n['’]t)\s+(?:\w+\s+){{0,2}}{WORDS['fits']})\s*[:—–-]?\s*(?:the\s+)?({_LIST})"
 )
+#: What follows an answer that begins a sentence of its own: "The answer is D. C and E are not".
+_NEXT_SAID: Final = re.compile(
+    rf"\s*(?:{WORDS['between']}\s+){{0,3}}{WORDS['unfit']}|{_JOIN}(?:{WORDS['noun']}\s+)?{_NAMED}"
+)
 _NOT_AFTER: Final = re.compile(
     rf"(?<!только\s)(?<!лишь\s)(?<!only\s)({_LIST})\s*(?:[—–:-]\s*)?(?:{WORDS['between']}\s+){{0,3}}{WORDS['unfit']}"
 )
@@ -345,6 +349,8 @@ _INSIDE: Final = re.compile(
     rf"{_SIGNS}(?:(?:не|not)\s+[{_DENIED}](?:,[^.;,{_SURE}{_OPTION}]{{0,40}})?,?\s+(?:а|but)\s+)?(?:{WORDS['about']}\b[,:\s—–-]*)*(?P<value>{_STATED})"
 )
 _ONLY: Final = re.compile(_INSIDE.pattern + _SIGNS)
+#: A sentence that corrects what was taken back: "C, of course."
+_CORRECTS: Final = re.compile(rf"{_SIGNS}[{_SURE}][.,!]")
 #: Words that tell which option is meant: "the second one, about the hoover".
 _ABOUT_WHICH: Final = re.compile(
     r"[,(—–\s]*\b(?:про|где|тот|та|то|об?|about|the\s+one|which|with)\s+([^.;:,]{3,60})"
@@ -840,6 +846,8 @@ class _Scan:
 
     def _combined(self, found: re.Match[str], kind: MentionKind, other: str = _SEVERAL) -> str:
         same = self.mentions.value(found[1]) == self.mentions.value(found[2])
+        if not same and "." in found[0] and _NEXT_SAID.match(found.string, found.end()):
+            return found[0]
         return _as(kind, found[1]) + ":" * self.reader.digits if same else other
 
     def _same(self, found: re.Match[str]) -> str:
@@ -1111,6 +1119,8 @@ class _Scan:
             return pending
         stated = bool(self.statements) and self.statements[-1].sentence == self.sentence
         trails_off = not self.last and text.rstrip().endswith(("...", "…"))
+        opens = self.reader.words and not (self.cut and self.last)
+        corrects = self.taken_back and not (self.statements or self.reader.bare_numbers)
         if (
             (alone := _ALONE.fullmatch(text))
             and (self.first or self.last)
@@ -1118,7 +1128,7 @@ class _Scan:
         ):
             weight = self._weight(alone["value"], 3) if self.first else 2
             self._put(alone["value"], weight, "beginning" if self.first else "last line", text)
-        elif (self.first or self.reader.words) and not (stated or trails_off):
+        elif (self.first or opens or (corrects and _CORRECTS.match(text))) and not (stated or trails_off):
             beginning = _BEGINNING.match(text)
             if beginning and self._begins(text, beginning):
                 self._put(self._without_alternative(text, beginning), 3, "beginning", text)
@@ -1152,7 +1162,7 @@ class _Scan:
             rule = {"": "answer statement", _BOX: "box", _JSON: "JSON"}[mark or ""]
             rest = text[found.end() :]
             if rest.strip(' *_`#>"«'):
-                self._state(weight, rule, rest, text, strict=found["divider"] is not None and not mark)
+                self._state(weight, rule, rest, text, strict=bool(found["divider"]) and not (mark or (self.numeric and found["noun"])))
             else:
                 pending = (weight, rule)
         return pending
@@ -1355,7 +1365,8 @@ class _Scan:
         if self.numeric or self.reader.by_meaning or self.reader.bare_numbers or chosen.rule == "ticked":
             return False
         for one in self.namings:
-            texts = self._values(re.findall(f"[{_OPTION}]", one.text)) & one.values
+            text = _WHILE.split(one.text)[0] if one.sentence == chosen.sentence else one.text
+            texts = self._values(re.findall(f"[{_OPTION}]", text)) & one.values
             near = one.sentence == chosen.sentence or (
                 one.sentence == chosen.sentence + 1 and one.answers > 0 and not one.labels
             )
@@ -1386,7 +1397,10 @@ class _Scan:
         last = weak[-1]
         at_end = {one.value for one in weak if one.sentence == last.sentence}
         later = [
-            one for one in self.namings if one.sentence > last.sentence and (one.answers or self.numeric)
+            one
+            for one in self.namings
+            if one.sentence > last.sentence
+            and (self.numeric or (one.answers and not _DESCRIBED.match(one.text)))
         ]
         if later and len(later[-1].values) == 1:
             at_end |= later[-1].values & self.mentions.known
