@@ -68,6 +68,8 @@ def outcome(row: dict[str, Any]) -> str:
         ("later", 1400, 0.002, 0.06),
         ("unseen", 300, 0.004, 0.06),
         ("blind", 300, 0.004, 0.08),
+        ("blind-b", 300, 0.004, 0.07),
+        ("blind-c", 300, 0.004, 0.09),
     ],
 )
 def test_few_replies_are_read_falsely_or_missed(

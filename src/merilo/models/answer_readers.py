@@ -36,6 +36,8 @@ _RUSSIAN_LIST: Final = re.compile(r"(?<!\w)[БГД](?:\)|\.\s|\s[—–-]\s)")
 
 #: The words of numbers, ordinals, labels and criteria, which `answer_words.toml` lists.
 _ORDINALS: Final = [WORDS[f"ordinal_{place}"] for place in range(1, 6)]
+_OF_TWO: Final = (WORDS["ordinal_former"], WORDS["ordinal_latter"])
+_FROM_END: Final = (WORDS["ordinal_before_last"], WORDS["ordinal_last"])
 _NUMERALS: Final = {
     form: number * size
     for name, first, size in (("units", 0, 1), ("tens", 2, 10), ("hundreds", 1, 100))
@@ -267,7 +269,7 @@ class LabelReader(AnswerReader):
         return mentions.sign(number[0]) if number and number[0] in self.labels else OTHER
 
     def _ordinal(self, found: re.Match[str], mentions: Mentions) -> str:
-        for place, words in enumerate(_ORDINALS[: len(self.labels)]):
+        for place, words in enumerate(_ordinals(len(self.labels))):
             if re.fullmatch(words, found[0]):
                 return mentions.sign(self.labels[place], "word")
         return found[0]
@@ -410,9 +412,21 @@ def _tokens(labels: tuple[str, ...]) -> _Tokens:
         letters = "|".join(re.escape(one) for one in spellings if len(one) == 1)
         pattern = rf"(?<!\w)(?i:{words or '(?!)'})(?!\w)|(?<![\w\\'’])(?:{letters or '(?!)'})(?![\w'’])"
     ordered = len(labels) <= len(_ORDINALS) and all(len(label) == 1 for label in labels) and "0" not in labels
-    places = "|".join(_ORDINALS[: len(labels)])
+    places = "|".join(_ordinals(len(labels)))
     ordinals = re.compile(rf"(?<!\w)(?:{places})(?!\w|\s+{WORDS['after_ordinal']}\b)") if ordered else None
     return _Tokens(spellings, {key: one for key, one in folded.items() if one}, re.compile(pattern), ordinals)
+
+
+@cache
+def _ordinals(count: int) -> tuple[str, ...]:
+    """Return the patterns of the words for each of so many places: "first", and "former", "last but one"."""
+    words = _ORDINALS[:count]
+    if count == len(_OF_TWO):
+        words = [f"{word}|{other}" for word, other in zip(words, _OF_TWO, strict=True)]
+    for place, other in zip((-2, -1), _FROM_END, strict=True):
+        if -place <= len(words):
+            words[place] += f"|{other}"
+    return (*words,)
 
 
 def _is_word(letter: str, after: str) -> bool:
@@ -676,7 +690,7 @@ _STEM: Final = re.compile(r"(?<!\w)(\w{5})\w+")
 _ASKS: Final = re.compile(rf"\b{WORDS['asks']}\b")
 #: What goes on after a short answer: another sentence, a reason, a gloss.
 _EXPLAINED: Final = re.compile(
-    r"(?<=[^\W\d]|[»\"”)*])(?:[.!][*_»\"”]*\s+(?=[A-ZА-ЯЁ«\"“])|,?\s+(?:потому\s+что|так\s+как|поскольку|ведь|хотя|because|since|although|though)\b"
+    r"(?<=[^\W\d]|[»\"”)*])(?:[.!][*_»\"”]*\s+(?=[A-ZА-ЯЁ«\"“])|,\s+(?:а|while|whereas)\s+(?=\w+\s+\w)|,?\s+(?:потому\s+что|так\s+как|поскольку|ведь|хотя|because|since|although|though)\b"
     r"|\s+\((?=[^()]*\)\W*$)|\s+[—–]\s+(?=\w+\s+\w+\s+\w)(?![^.\n]*\s[—–]\s))"
 )
 #: A longer question asks back and answers nothing.

@@ -273,7 +273,7 @@ _COMPARED: Final = re.compile(
     rf"(?:the\s+)?(?:{WORDS['noun']}{_LINK})?){_NAMED}"
 )
 _NOT_BEFORE: Final = re.compile(
-    rf"(?:\b{WORDS['denies']}|\b(?:не|нельзя|not|n['’]t)\s+(?:\w+\s+){{0,2}}{WORDS['fits']})\s*[:—–-]?\s*(?:the\s+)?({_LIST})"
+    rf"(?:\b{WORDS['denies']}|(?:\b(?:не|нельзя|not)|n['’]t)\s+(?:\w+\s+){{0,2}}{WORDS['fits']})\s*[:—–-]?\s*(?:the\s+)?({_LIST})"
 )
 #: What follows an answer that begins a sentence of its own: "The answer is D. C and E are not".
 _NEXT_SAID: Final = re.compile(
@@ -367,6 +367,9 @@ _TASK: Final = re.compile(
     rf"(?:(?<![\w.,])[qQ]?\d{{1,2}}|(?i:{WORDS['task_noun']})[ \t]*№?[ \t]*[{_SURE}{OTHER}])[ \t]*(?:[).:|—–-][ \t]*)+"
     rf"([{_SURE}])[ \t]*(?=[;,.|\n]|$)"
 )
+#: What stands before the number of a vote, which the reply may sum up: "Run 1: A".
+_LONGEST_VOTER: Final = 40
+_VOTE: Final = re.compile(rf"(?<!\w)(?!{WORDS['task_noun']})[^\W\d_]+[ \t]\Z")
 
 # A statement in such a sentence is not the reply's own: another's opinion, a condition, a first impression, an example,
 # another question, a mistake; a possibility.
@@ -434,6 +437,8 @@ _LONGEST_STRESS: Final = 2
 _VERDICT: Final = re.compile(
     rf"\b(?:{WORDS['good']}|{WORDS['choose']}|{WORDS['noun']}|{WORDS['right']}|виноват\w*)\b"
 )
+#: What a contrast says about the answer itself: "the answer is A, and copper is C".
+_SAYS_MORE: Final = re.compile(rf"{_VERDICT.pattern}|[{_SURE}]|{_NAMED}{_SIGNS}$")
 #: "The friendly one, and not the first".
 _AND_NOT: Final = re.compile(rf"\b(?:а|and|certainly|точно)\s+(?:не|not)\s+[{_DENIED}]{_SIGNS}$")
 _RECALLED_WITHIN: Final = 200
@@ -441,6 +446,10 @@ _OPENS: Final = re.compile(rf"\W*{WORDS['opens']}")
 #: A row that says whether an option is right: "| C | да |".
 _ROW: Final = re.compile(
     rf"{_SIGNS}{_NAMED}(?:\W*\|[^|]*)??\W*(?:[|:—–)]|\s-)\s*(?:(?P<right>да|yes|верно|true|correct|\+)|нет|no|неверно|false|incorrect|-)(?:\W*|[,.;:(].*)"
+)
+#: A line that ends by judging the option that it begins with: "B: 21 − 7 = 14 — подходит".
+_JUDGED: Final = re.compile(
+    rf"{_SIGNS}{_NAMED}[).:].*[—–,:]\s*(?:(?P<right>{WORDS['holds']})|(?:не|not)\s+(?:{WORDS['holds']}|\d+))\W*"
 )
 #: What is said about one option: "Ответ 1: ...", "Reply 2 — ...".
 _ABOUT_ONE: Final = re.compile(
@@ -664,14 +673,14 @@ def _prepared(reply: str) -> str:
         text = _BOXED.sub(lambda found: f"\n{_BOX}{found[1] if found[1] is not None else found[2]}\n", text)
     if "[[" in text:
         text = _DOUBLE_BRACKETS.sub(rf"\n{_BOX}\1\n", text)
-    text = _TAGS.sub(r"\nответ: \2\n", text)
+    text = _TAG.sub(lambda found: "\n" if found[1] else "\nответ: ", text)
     return _TITLED.sub(r"\g<0>:", plain(text))
 
 
 #: "[[A]]", as judges of answers are told to write.
 _DOUBLE_BRACKETS: Final = re.compile(r"(?<!\w)\[\[\s*([^\W_]+)\s*\]\](?!\w)")
-#: An element of XML that holds the answer.
-_TAGS: Final = re.compile(rf"<({WORDS['tag']})>([^<>]*)</\1>", re.IGNORECASE)
+#: A tag of an XML element that holds the answer.
+_TAG: Final = re.compile(rf"<(/?){WORDS['tag']}>", re.IGNORECASE)
 _STRESSED: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,20})(?:\*\*|__)")
 #: A program that the reply shows, and what it computes.
 _CODE_BLOCK: Final = re.compile(r"^```[a-z+]+\n.*?^```[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -728,7 +737,13 @@ class _Scan:
         self.first = self.last = self.listed = self.noun_first = self.describes = False
         self.text = text
         marked = reader.marked(_CHAIN.sub(" =", text) if self.numeric else text, self.mentions)
-        several = len(self.mentions.known) > 1 and len(self._values(_TASK.findall(marked))) > 1
+        tasks = list(_TASK.finditer(marked))
+        several = len(self._values(found[1] for found in tasks)) > 1
+        if several and all(
+            _VOTE.search(lowered(marked[max(0, found.start() - _LONGEST_VOTER) : found.start()]))
+            for found in tasks
+        ):
+            several = not _HEAD.search(lowered(marked[tasks[-1].end() :]))
         self.tasks = marked if several else ""
         lines = (line for line in lowered(marked).split("\n") if line.strip(" \t*_`#>-–—|"))
         self._read([piece for line in lines for piece in _pieces(line)])
@@ -795,7 +810,7 @@ class _Scan:
 
     def _ticked(self, line: str) -> bool:
         """Read the marks ✅ and ❌ of a line about one option."""
-        row = _ROW.fullmatch(line)
+        row = _ROW.fullmatch(line) or _JUDGED.fullmatch(line)
         right = row["right"] if row else _RIGHT_MARK.search(line)
         wrong = not row["right"] if row else _WRONG_MARK.search(line)
         signs = {self.mentions.value(sign): sign for sign in re.findall(f"[{_SURE}{_OPTION}{_DENIED}]", line)}
@@ -930,7 +945,9 @@ class _Scan:
             and self._repeats_question(text)
         ):
             supposed = None  # the question is completed
-        none = None if _OPENS.match(text) or self._leaves_one(text) else _NONE.search(text)
+        none = None if _OPENS.match(text) else _NONE.search(text)
+        if none and _PRIVATE.search(none[0]) and self._leaves_one(text):
+            none = None
         if none and not any(one.weight > 2 for one in self.statements):
             self.statements.clear()
             self.none_fits = self.mentions.shown(text)
@@ -1157,12 +1174,13 @@ class _Scan:
                 and not (_LEADS_ONLY.fullmatch(before) or before.endswith("the "))
             )
             nth = re.search(f"[{_WORD}]\\s+$", before[-12:]) is not None
+            inside = inside or (self.cut and self.last and weight == 3 and found["noun"])
             if (found.end() > limit and not mark) or inside or nth or _TURNED.search(before[-25:]):
                 continue
             rule = {"": "answer statement", _BOX: "box", _JSON: "JSON"}[mark or ""]
             rest = text[found.end() :]
             if rest.strip(' *_`#>"«'):
-                self._state(weight, rule, rest, text, strict=bool(found["divider"]) and not (mark or (self.numeric and found["noun"])))
+                self._state(weight, rule, rest, text, strict=found["divider"] is not None and not mark)
             else:
                 pending = (weight, rule)
         return pending
@@ -1365,7 +1383,9 @@ class _Scan:
         if self.numeric or self.reader.by_meaning or self.reader.bare_numbers or chosen.rule == "ticked":
             return False
         for one in self.namings:
-            text = _WHILE.split(one.text)[0] if one.sentence == chosen.sentence else one.text
+            text, *contrast = _WHILE.split(one.text, maxsplit=1)
+            if one.sentence != chosen.sentence or any(map(_SAYS_MORE.search, contrast)):
+                text = one.text
             texts = self._values(re.findall(f"[{_OPTION}]", text)) & one.values
             near = one.sentence == chosen.sentence or (
                 one.sentence == chosen.sentence + 1 and one.answers > 0 and not one.labels
@@ -1450,7 +1470,7 @@ class _Scan:
         """Return the only option that the reply does not deny."""
         left = set(self.reader.labels) - self.denied
         named = set().union(*(one.values for one in self.namings))
-        if len(left) != 1 or not self.denied or named - left:
+        if len(left) != 1 or not self.denied or (len(self.reader.labels) == 2 and named - left):
             return None
         rather = len(self.reader.labels) == 2 and _AND_NOT.search(self.ending)
         if not (left <= named or rather or not left & self.mentions.known):
