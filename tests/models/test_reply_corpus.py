@@ -70,6 +70,7 @@ def outcome(row: dict[str, Any]) -> str:
         ("blind", 300, 0.004, 0.08),
         ("blind-b", 300, 0.004, 0.07),
         ("blind-c", 300, 0.004, 0.09),
+        ("blind-d", 300, 0.01, 0.075),
     ],
 )
 def test_few_replies_are_read_falsely_or_missed(
