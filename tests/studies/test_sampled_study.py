@@ -161,7 +161,7 @@ def test_decisions_about_gold_answers_lead_from_the_audit_to_the_report_of_the_s
     before = merilo("study", "baseline", study, "--json", "-").json
     made = merilo(
         *("study", "baseline", study, "--recode-gold", tmp_path / "decisions.csv"),
-        *("--out", study / "baseline", "--json", "-"),
+        *("--out", study / "baseline", "--force", "--json", "-"),
     ).json
     assert made["metrics"]["acc"]["n"] == before["metrics"]["acc"]["n"] - 1
     assert made["gold_review"]["before"]["acc"]["value"] == before["metrics"]["acc"]["value"]
