@@ -148,5 +148,5 @@ def _people(axes: _Axes) -> Iterator[Shape]:
         if span:
             yield Shape("line", (x, axes.y(span.low), x, axes.y(span.high)), "whisker chosen")
         yield Shape("circle", (x, axes.y(one.value), 5), "chosen")
-        # The names are longer than their columns, so they stand below each other.
-        yield Shape("text", (x, _BOTTOM + 18 + 16 * place), "tick", name)
+        # The names are longer than their columns: the one beside the numbers of people stands below the other.
+        yield Shape("text", (x, _BOTTOM + 34 - 16 * place), "tick", name)
