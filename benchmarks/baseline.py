@@ -195,7 +195,7 @@ def main() -> int:
     merilo = [sys.executable, "-m", "merilo"]
     report = Report(chosen.processor)
     nothing = report.row("python -c pass", median([sys.executable, "-c", "pass"], 15))
-    report.row("merilo --help", median([*merilo, "--help"], 15), 6 * nothing, note="6 x python -c pass")
+    report.row("merilo --help", median([*merilo, "--help"], 15), 4 * nothing, note="4 x python -c pass")
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder)
 
@@ -206,7 +206,7 @@ def main() -> int:
         open_pool(made / "open.csv", 630, 165, 1_100)
         for path in (made / "pool.tsv", made / "open.csv", *chosen.pool):
             rows = sum(1 for _ in path.open("rb")) - 1
-            report.row(f"{path.name[:30]}, {rows:,} rows", median(command(path), 5), 1.5)
+            report.row(f"{path.name[:30]}, {rows:,} rows", median(command(path), 5), 0.8)
         out = command(made / "pool.tsv", "--out", str(made / "out"), "--force")
         report.row("pool.tsv with its report and tables", median(out, 5))
 
@@ -220,13 +220,13 @@ def main() -> int:
             open_pool(path, size // 5, max(size // 500, 50), size // 10)
             return command(path)
 
-        report.growing("closed answers", closed_answers, chosen.rows, seconds=10, memory=1200)
-        report.growing("open answers", open_answers, chosen.rows, seconds=20)
+        report.growing("closed answers", closed_answers, chosen.rows, seconds=7, memory=800)
+        report.growing("open answers", open_answers, chosen.rows, seconds=15)
         report.growing(
             "open answers, --resolve none",
             lambda size: [*open_answers(size), "--resolve", "none"],
             chosen.rows,
-            seconds=20,
+            seconds=15,
         )
     return 0 if report.kept else 1
 

@@ -35,9 +35,9 @@ from socket_client import Client, Reply, hidden
 
 PEOPLE = 50
 ITEMS = 2000
-LOOPS_OF_POTATO = 8
-LARGEST_SAVE = 2.5
-LARGEST_P95 = 0.1
+LOOPS_OF_POTATO = 45
+LARGEST_SAVE = 1.8
+LARGEST_P95 = 0.05
 GROWTH = 5 << 20
 SLOW_SYNC = 0.004
 
