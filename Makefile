@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 WITHIN_COVERAGE := $(addprefix benchmarks/,difference_coverage.py mixed_crowds.py bad_crowds.py audit_calibration.py post_stratified_coverage.py cluster_coverage.py part_coverage.py adaptive_overlap.py planned_widths.py populations.py appendix.py laboratories.py panel_curve.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench docs reference catalogue lock format clean
+.PHONY: help demo test test-all lint bench docs catalogue lock format clean
 
 help:           ## list all targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -44,7 +44,7 @@ lint: $(VENV)/test $(VENV)/lint  ## check formatting, lint and types
 format: $(VENV)/lint  ## format and fix what can be fixed, break long lines of the docs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/python scripts/wrap_docs.py $(filter-out docs/commands.md,$(wildcard *.md docs/*.md docs/*/*.md docs/*/*/*.md))
+	$(BIN)/python scripts/wrap_docs.py $(wildcard *.md docs/*.md docs/*/*.md docs/*/*/*.md)
 
 bench: $(VENV)/test  ## run the benchmarks, which compare with other libraries on this machine
 	@scripts/system-packages $(JAIL)
@@ -54,9 +54,6 @@ bench: $(VENV)/test  ## run the benchmarks, which compare with other libraries o
 docs: $(VENV)/docs  ## build the documentation site into build/docs
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
-
-reference: $(VENV)/core  ## generate the reference of the commands, docs/commands.md
-	$(BIN)/python -m merilo.cli.reference > docs/commands.md
 
 catalogue: $(VENV)/test  ## bring the catalogues of translations up to date with the sentences of the code
 	$(BIN)/python scripts/catalogue.py

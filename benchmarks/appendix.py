@@ -1,4 +1,4 @@
-"""Markdown tables: what the benchmarks of coverage print, and docs/coverage.md holds."""
+"""Markdown tables: what the benchmarks of coverage print, and results/coverage.md holds."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python benchmarks/coverage.py [--studies 60] [--all] [--only TABLE] [--jobs 1]
 
-It prints docs/coverage.md's tables as Markdown, those of other files too; these are computed with `--studies 400 --all`, and 60
+It prints the tables of benchmarks/results/coverage.md as Markdown, those of other files too; these are computed with `--studies 400 --all`, and 60
 studies keep `make bench` short. Each table can be computed alone or beside others (`--jobs`), with the same result; standard error
 shows the rows as they are computed. `!` marks what misses its target by more than two standard errors.
 
@@ -75,7 +75,7 @@ from merilo.statistics.intervals import Interval
 FloatArray = NDArray[np.float64]
 
 PLAIN_RESAMPLES = 200
-#: With so few annotators the allowance for people who guess makes intervals too wide, which docs/coverage.md says.
+#: With so few annotators the allowance for people who guess makes intervals too wide, which results/coverage.md says.
 FEWEST = 3
 NEIGHBOURS = 5
 

@@ -53,7 +53,7 @@ def test_busy_people_who_guess_are_found_and_busy_people_who_do_not_are_not() ->
 
 @pytest.mark.parametrize("world", ["4 % guess, 6 x work", "10 % guess, 6 x work", "10 % guess, 6 x, 60"])
 def test_studies_with_busy_people_who_guess_are_warned(monkeypatch: pytest.MonkeyPatch, world: str) -> None:
-    """The crowds of docs/coverage.md that intervals cover in less than 92 % of studies, and that have such people or not."""
+    """The crowds of benchmarks/results/coverage.md that intervals cover in less than 92 % of studies, and that have such people or not."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     bad_crowds = pytest.importorskip("bad_crowds")
     (crowd,) = (one for one in bad_crowds.CROWDS if one.name == world)

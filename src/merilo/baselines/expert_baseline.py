@@ -147,8 +147,8 @@ def expert_baseline(
         test: the settings of the expert test; by default, the defaults of `ExpertSettings`.
         settings: the settings of the baselines of people and, by the basic protocol, of experts; experts'
             answers out of bag use `repeats` and `cluster`.
-        chosen: single settings of both kinds by name, such as `time_limit=60`; `docs/commands.md` explains
-            each as an option.
+        chosen: single settings of both kinds by name, such as `time_limit=60`; `merilo experts baseline --help`
+            explains each.
 
     Raises:
         UsageError: no answer means "may be mine", or an argument does not fit the others or the data.

@@ -1,4 +1,4 @@
-"""Generate the command-line reference from the commands: `python -m merilo.cli.reference > docs/commands.md`."""
+"""Generate the command-line reference from the commands: `python -m merilo.cli.reference`, and a page of the docs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ SHARED = 2
 
 _HEAD = """\
 # Commands
-
-Generated from the command line by `make reference`; a test compares this page with the commands.
 
 Exit status of every command: 0 success; 1 the work was done and the answer is no (invalid data, a rejected baseline);
 2 wrong usage or unreadable input. Options marked with + may be given several times.

@@ -330,7 +330,7 @@ def power(settings: PowerSettings | None = None, **chosen: object) -> dict[str, 
 
     Args:
         settings: what is assumed and wanted; by default, the defaults of `PowerSettings`.
-        chosen: single settings by name, such as `half_width=0.05`; `docs/commands.md` explains each as an option.
+        chosen: single settings by name, such as `half_width=0.05`; `merilo power --help` explains each.
 
     Returns:
         The plan, as `merilo power --json` prints it: `assumed`, `controls`, and `precision`, `interval`, `difference`,

@@ -315,7 +315,7 @@ def baseline(
             annotator to arm, or what `read_raw` gives.
         anonymise: replace annotators' ids by pseudonyms.
         settings: the settings; by default, the defaults of `Settings`.
-        chosen: single settings by name, such as `min_votes=3`; `docs/commands.md` explains each as an option.
+        chosen: single settings by name, such as `min_votes=3`; `merilo baseline --help` explains each.
 
     Returns:
         The baseline.
