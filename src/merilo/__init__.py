@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from merilo.reports.hb.building import report as report
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
-    from merilo.reports.horizon import horizon as horizon
     from merilo.reports.judging import judge as judge
     from merilo.reports.merging import merge as merge
     from merilo.reports.recipes import run_recipe as run_recipe
@@ -64,7 +63,6 @@ _HOMES = {
     "merilo.reports.dataset_comparisons": ("compare_datasets",),
     "merilo.baselines.expert_baseline": ("expert_baseline",),
     "merilo.reports.ability_scale": ("item_response",),
-    "merilo.reports.horizon": ("horizon",),
     "merilo.runs.model_run": ("run",),
     "merilo.boards.board": ("leaderboard",),
     "merilo.people.power": ("power",),

@@ -869,44 +869,6 @@ class ComparisonSettings(CheckedSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HorizonSettings(CheckedSettings):
-    """How the time horizon of models is estimated; `help_of` tells what each one means."""
-
-    share: Annotated[
-        Probability, Help("The share of items that a model solves at its horizon.", ESTIMATE)
-    ] = 0.5
-    times: Annotated[
-        Literal["all", "correct"],
-        Help(
-            "Whose times count: of all counted answers, or of pages on which all answers are right.", ESTIMATE
-        ),
-    ] = "all"
-    time_limit: Annotated[
-        Positive | None,
-        Help("The time limit of a page in seconds: longer times were cut off.", ESTIMATE, "SECONDS"),
-    ] = None
-    noise: Annotated[
-        Positive | None,
-        Help(
-            "The standard deviation of the log of a person's time on the same item. Default: estimated, which needs "
-            "items with times of two people.",
-            ESTIMATE,
-            "SD",
-        ),
-    ] = None
-    replies: Annotated[Flag, Help(REPLIES_HELP, INPUT)] = False
-    cluster: Annotated[
-        str | None,
-        Help(
-            "A field of the items, such as a text: items with the same value are not independent. "
-            "Default: the baseline's.",
-            INPUT,
-            "FIELD",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings(CheckedSettings):
     """How a judge is tested, and which scores it corrects; `help_of` tells what each one means."""
 

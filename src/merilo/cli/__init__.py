@@ -36,7 +36,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "leaderboard": ("merilo.cli.leaderboard", "write a site that ranks people and models"),
     "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
-    "horizon": ("merilo.cli.horizon", "estimate how long the tasks take people of which a model solves half"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
     "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
     "replay": ("merilo.cli.replay", "recompute the published human scores from their raw answers"),
