@@ -43,8 +43,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "code": ("merilo.cli.code", "run generated programs in a sandbox and score them"),
     "score": ("merilo.cli.score", "score the answers of people or models to a dataset"),
     "submission": ("merilo.cli.submission", "pack and score submissions to the benchmark"),
-    "completion": ("merilo.cli.completion", "complete commands and options in bash, zsh or fish"),
 }
+
+#: The variable by which a shell asks what can follow the words of a line.
+COMPLETION: Final = "_MERILO_COMPLETE"
 
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
@@ -121,6 +123,10 @@ def abandon_output() -> None:
 
 
 def _run(name: str, words: list[str]) -> int:
+    if COMPLETION in os.environ or name in {"--install-completion", "--show-completion"}:
+        from merilo.cli.application import complete  # noqa: PLC0415 - importing Typer takes longer than --help
+
+        return complete([name, *words])
     if name in {"-h", "--help", "help"}:
         sys.stdout.write(_help())
         return 0
@@ -133,7 +139,7 @@ def _run(name: str, words: list[str]) -> int:
         near = get_close_matches(name, COMMANDS, n=1)
         hint = f", did you mean '{near[0]}'" if near else ""
         raise UsageError(f"there is no command '{name}'{hint}; 'merilo --help' lists them")
-    from merilo.cli.application import run  # noqa: PLC0415 - importing Typer takes longer than --help
+    from merilo.cli.application import run  # noqa: PLC0415 - as above
 
     module, _ = COMMANDS[name]
     return run(import_module(module).app, name, words)
@@ -150,6 +156,7 @@ def _help() -> str:
             "",
             *lines,
             "",
+            "'merilo --install-completion' lets the shell complete commands and options.",
             "Exit status: 0 success; 1 the work was done and the answer is no; 2 wrong usage or unreadable input.",
             "",
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -71,6 +72,23 @@ def _name_values(command: Any) -> None:  # noqa: ANN401 - Typer's classes are pr
 
 def _nothing(*_: object, **__: object) -> None:
     return None
+
+
+def complete(words: list[str]) -> int:
+    """Install or print the script of a shell, or answer its request; import the module of the line's command only."""
+    app = typer.Typer()
+    for name, (_, text) in COMMANDS.items():
+        app.command(name, help=text)(_nothing)
+    root = typer.main.get_command(app)
+    line = f"{os.environ.get('COMP_WORDS', '')} {os.environ.get('_TYPER_COMPLETE_ARGS', '')}".split()
+    for name, (module, _) in COMMANDS.items():
+        if name in line:
+            subcommands(root)[name] = typer.main.get_command(import_module(module).app)
+    try:
+        root(words, prog_name="merilo")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    return 0
 
 
 def every_command() -> Iterator[tuple[str, Any]]:
