@@ -38,7 +38,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
     "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
-    "replay": ("merilo.cli.replay", "recompute the published human scores from their raw answers"),
     "experts": ("merilo.cli.experts", "expert tests: sample questions, plan, compare experts with others"),
     "code": ("merilo.cli.code", "run generated programs in a sandbox and score them"),
     "score": ("merilo.cli.score", "score the answers of people or models to a dataset"),
