@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from merilo.people.agreement import agreement as agreement
     from merilo.people.power import power as power
     from merilo.people.reading import read_responses as read_responses
-    from merilo.reports.ability_scale import item_response as item_response
     from merilo.reports.baseline import baseline as baseline
     from merilo.reports.comparison import compare as compare
     from merilo.reports.dataset_comparisons import compare_datasets as compare_datasets
@@ -62,7 +61,6 @@ _HOMES = {
     "merilo.reports.comparison": ("compare",),
     "merilo.reports.dataset_comparisons": ("compare_datasets",),
     "merilo.baselines.expert_baseline": ("expert_baseline",),
-    "merilo.reports.ability_scale": ("item_response",),
     "merilo.runs.model_run": ("run",),
     "merilo.boards.board": ("leaderboard",),
     "merilo.people.power": ("power",),

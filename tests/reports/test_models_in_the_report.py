@@ -1,4 +1,4 @@
-"""Models in the report of a baseline: the verdict by a margin, disagreement, and people and models on one scale."""
+"""Models in the report of a baseline: the verdict by a margin, and disagreement."""
 
 import json
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_a_margin_without_a_model_is_wrong_usage(tmp_path: Path) -> None:
     assert "--margin is for a comparison with models: give --model FILE" in outcome.complaint
 
 
-def test_the_report_shows_disagreement_and_the_scale_in_both_languages(tmp_path: Path) -> None:
+def test_the_report_shows_disagreement_in_both_languages(tmp_path: Path) -> None:
     made = merilo(*given(tmp_path), "--by", "text", "--out", tmp_path / "out", "--json", "-")
     content = made.json
     (found,) = content["models"]["models"]
@@ -74,23 +74,6 @@ def test_the_report_shows_disagreement_and_the_scale_in_both_languages(tmp_path:
     for name in found["disagreement"]["ambiguous"][:3]:
         assert f"<code>{name}</code>" in page
     assert found["disagreement"]["ambiguous"]
-    assert "People and models on one scale" in page
-    assert "люди (точки) и модели (линии): способность, в логитах" in page
-    (placed,) = content["scale"]["models"]
-    assert placed["model"] == "robot"
-    assert f"{abs(placed['ability']):.2f}" in page
-
-
-def test_warnings_of_the_scale_are_in_both_languages(tmp_path: Path) -> None:
-    study(tmp_path, people=4, overlap=2)
-    model(tmp_path / "robot.csv", guesses())
-    options = given(tmp_path)
-    study(tmp_path, people=4, overlap=2)
-    content = merilo(*options, "--out", tmp_path / "out", "--json", "-").json
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert any("an item has 2.0 answers on average" in one for one in content["scale"]["warnings"])
-    assert "an item has 2.0 answers on average" in page
-    assert "на вопрос приходится в среднем 2,0 ответа" in page
 
 
 def test_one_answer_an_item_has_no_distribution_and_the_reason_is_given(tmp_path: Path) -> None:
@@ -102,7 +85,7 @@ def test_one_answer_an_item_has_no_distribution_and_the_reason_is_given(tmp_path
 
 
 @pytest.mark.thorough
-def test_the_folder_hb_has_the_same_verdict_and_verifies_the_scale(tmp_path: Path) -> None:
+def test_the_folder_hb_has_the_same_verdict(tmp_path: Path) -> None:
     options = given(tmp_path)
     merilo(*options, "--margin", 0.3, "--out", tmp_path / "out")
     assert merilo("report", tmp_path / "out", "--out", tmp_path / "hb").status == 0
@@ -110,6 +93,5 @@ def test_the_folder_hb_has_the_same_verdict_and_verifies_the_scale(tmp_path: Pat
     assert found.ok
     names = {one.name for one in found.figures}
     assert any(name.startswith("models.models.robot.comparisons.single.equivalence.margin") for name in names)
-    assert any(name.startswith("scale.models.robot.ability") for name in names)
     assert "margin given after the data" in (tmp_path / "hb" / "report.html").read_text()
     assert "margin=raw.margin" in (tmp_path / "hb" / "hb.ipynb").read_text()

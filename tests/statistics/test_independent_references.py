@@ -1,4 +1,4 @@
-"""The same quantities by independent software on generated inputs: statsmodels and girth.
+"""The same quantities by independent software on generated inputs: statsmodels.
 
 `krippendorff` is in tests/people/test_agreement.py, scikit-learn in tests/metrics/test_classification.py, crowd-kit in
 tests/people/aggregation.
@@ -6,11 +6,8 @@ tests/people/aggregation.
 
 import numpy as np
 import pytest
-from every import every
-from girth import onepl_mml, twopl_mml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
 from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmodels
 from statsmodels.stats.inter_rater import fleiss_kappa as fleiss_of_statsmodels
 from statsmodels.stats.multitest import multipletests
@@ -19,7 +16,6 @@ from statsmodels.stats.proportion import proportion_confint
 from merilo.people.agreement import fleiss_kappa
 from merilo.people.votes import Votes
 from merilo.statistics.intervals import exact_interval, wilson
-from merilo.statistics.item_response import ItemResponseFit, fit_item_response
 from merilo.statistics.paired_tests import holm, mcnemar
 
 counts = st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -64,37 +60,3 @@ def test_fleiss_kappa_is_that_of_statsmodels(seed: int, items: int, overlap: int
     counted = votes.counts()
     if (counted.sum(axis=0) > 0).sum() > 1:
         assert fleiss_kappa(votes) == pytest.approx(fleiss_of_statsmodels(counted))
-
-
-def people_and_items(seed: int, people: int, items: int) -> np.ndarray:
-    """Right and wrong answers of people to items of different difficulty and discrimination."""
-    rng = np.random.default_rng(seed)
-    slope, difficulty = rng.uniform(0.7, 1.6, items), np.linspace(-1.5, 1.5, items)
-    return (rng.random((people, items)) < expit(slope * (rng.normal(0, 1, (people, 1)) - difficulty))).astype(
-        int
-    )
-
-
-def fitted(table: np.ndarray, model: str) -> ItemResponseFit:
-    person, item = np.divmod(np.arange(table.size), table.shape[1])
-    return fit_item_response(
-        person, item, table.ravel().astype(float), respondents=table.shape[0], items=table.shape[1], model=model,
-        shrink=False, nodes=25, tolerance=1e-7, iterations=5000,
-    )  # fmt: skip
-
-
-#: girth stops up to 0.008 before the maximum of the likelihood, which ours reaches within 1e-6.
-@every("seed, people, items", [(7, 400, 8), (1, 300, 12), (2, 800, 6), (3, 250, 20)])
-def test_rasch_estimates_are_those_of_girth(seed: int, people: int, items: int) -> None:
-    table = people_and_items(seed, people, items)
-    theirs, ours = onepl_mml(table.T, options={"quadrature_n": 61}), fitted(table, "rasch")
-    assert ours.spread == pytest.approx(theirs["Discrimination"], abs=0.003)
-    assert ours.difficulty / ours.spread == pytest.approx(theirs["Difficulty"], abs=0.01)
-
-
-@every("seed, people, items", [(7, 400, 8), (1, 300, 12), (2, 800, 10)])
-def test_two_parameter_estimates_are_those_of_girth(seed: int, people: int, items: int) -> None:
-    table = people_and_items(seed, people, items)
-    theirs, ours = twopl_mml(table.T, options={"quadrature_n": 61}), fitted(table, "2pl")
-    assert ours.discrimination * ours.spread == pytest.approx(theirs["Discrimination"], abs=0.01)
-    assert ours.difficulty / ours.spread == pytest.approx(theirs["Difficulty"], abs=0.01)

@@ -605,8 +605,7 @@ class PanelRecord(Record):
 class BaselineRecord(Record):
     """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
 
-    The comparisons with `models` and the `scale` are those of `merilo compare` and `merilo scale`; they and the
-    `assistance` are given only with models.
+    The comparisons with `models` are those of `merilo compare`; they and the `assistance` are given only with models.
     """
 
     dataset: str | None = None
@@ -643,7 +642,6 @@ class BaselineRecord(Record):
     arms: Arms | None = None
     provenance: Object | None = None
     models: Object | None = None
-    scale: Object | None = None
     assistance: tuple[AssistanceRecord, ...] = ()
     signals: SignalsRecord | None = None
 

@@ -35,7 +35,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "test a model that judges texts in place of people, and correct its scores",
     ),
     "leaderboard": ("merilo.cli.leaderboard", "write a site that ranks people and models"),
-    "scale": ("merilo.cli.scale", "put people, models and items on one scale (item response)"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
     "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
     "experts": ("merilo.cli.experts", "expert tests: sample questions, plan, compare experts with others"),

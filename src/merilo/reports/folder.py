@@ -63,7 +63,6 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
         quality,
         found.comparisons,
         disagreements=found.disagreements,
-        scale=found.scale,
         echoes=found.assistance,
     )
     (folder / "report.html").write_text(report, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a report says about models: comparisons, verdicts, disagreement, and people and models on one scale."""
+"""What a report says about models: comparisons, verdicts and disagreement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from merilo.baselines.ability_scale import AbilityScale, ability_scale
 from merilo.baselines.assistance import Assistance, assistance
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
 from merilo.baselines.model_answers import Samples, by_criterion, read_model
@@ -17,7 +16,6 @@ from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import AssistanceRecord, LevelRecord
 from merilo.errors import DataError, UsageError
 from merilo.records import Span
-from merilo.reports.ability_scale import scale_summary
 from merilo.reports.comparison import ComparedModel, Comparison, compared
 from merilo.reports.item_browser import ModelAnswers, model_answers
 from merilo.settings import ComparisonSettings
@@ -33,7 +31,6 @@ class ModelSections:
         comparisons: the comparison of each model with the annotators.
         answered: the answers of models, item by item.
         disagreements: the distributions of people's and each model's labels.
-        scale: people and models on one scale; `None` without models, or if it cannot be fitted.
         assistance: how many answers of people echo each model for which this can be estimated.
     """
 
@@ -41,7 +38,6 @@ class ModelSections:
     comparisons: list[ModelComparison]
     answered: list[ModelAnswers]
     disagreements: tuple[ModelDisagreement, ...] = ()
-    scale: AbilityScale | None = None
     assistance: tuple[Assistance, ...] = ()
 
 
@@ -53,7 +49,7 @@ def with_models(
     common_items: bool,
     margin: Margin | None = None,
 ) -> ModelSections:
-    """Compare models with the annotators, and add the comparisons, disagreement and scale to the summary.
+    """Compare models with the annotators, and add the comparisons and disagreement to the summary.
 
     Args:
         baseline: the baseline.
@@ -78,26 +74,16 @@ def with_models(
     listed = tuple(replace(one, opposites=None) for one in found)
     comparison = Comparison(crowd, crowd.metric, settings, listed)
     told: dict[str, Json] = {key: value for key, value in comparison.to_dict().items() if key != "baseline"}
-    scale, reason = None, None
-    try:
-        scale = ability_scale(crowd, samples)
-        placed: dict[str, Json] = {
-            name: value for name, value in scale_summary(scale).items() if name != "baseline"
-        }
-    except (DataError, UsageError) as error:
-        reason = error.message
     echoes = [_assistance(crowd, one) for one in samples]
     return ModelSections(
         {
             **content,
             "models": told,
-            "scale": placed if scale else {"reason": reason},
             "assistance": [record.to_json() for record, _ in echoes],
         },
         [one.tests for one in found],
         model_answers(crowd, samples, by=settings.by),
         tuple(one.disagreement for one in found),
-        scale,
         tuple(found for _, found in echoes if found),
     )
 

@@ -10,7 +10,6 @@ from typing import Final
 import polars as pl
 from markupsafe import Markup
 
-from merilo.baselines.ability_scale import AbilityScale
 from merilo.baselines.assistance import Assistance
 from merilo.baselines.audit import doubtful_golds, number_of_wrong_golds
 from merilo.baselines.consensus_table import shown_fields
@@ -30,7 +29,6 @@ from merilo.people.disagreement import MEASURES
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
-from merilo.reports.ability_scale import misfits, scale_drawing, separating
 from merilo.reports.arm_tables import arm_notes, arm_tables
 from merilo.reports.baseline_facts import (
     COEFFICIENTS,
@@ -53,7 +51,7 @@ from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
 from merilo.studies.plan_types import FROZEN_FILE, INSTRUCTION_FILES
-from merilo.text import LANGUAGES, Given, Text, joined
+from merilo.text import Given, Text, joined
 
 #: The maximum number of rows of a table on the page; the files in the same folder hold all rows.
 MOST_ROWS: Final = 12
@@ -89,7 +87,6 @@ def page(
     attachments: Mapping[str, bytes] | None = None,
     experts: Mapping[str, Json] | None = None,
     disagreements: Sequence[ModelDisagreement] = (),
-    scale: AbilityScale | None = None,
     echoes: Sequence[Assistance] = (),
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
@@ -103,7 +100,6 @@ def page(
         attachments: the files of the plan by name, such as the instruction.
         experts: the JSON of `merilo experts baseline`, if experts answered too.
         disagreements: the distributions of people's and models' labels.
-        scale: people and models on one scale.
         echoes: how many answers of people echo each model.
 
     Returns:
@@ -173,16 +169,10 @@ def page(
             heaviest=_heaviest(baseline),
             disagreements=[one for one in disagreements if one.found],
             measure_names=MEASURES,
-            scale=scale,
             echoes=echoes,
             signals=signal_sentences(record.signals) if record.signals else (),
             signalled=[] if record.signals is None else _with_signals(record.signals),
             conditions=baseline_facts(record, plan).conditions,
-            scale_charts={language: scale_drawing(scale, language) for language in LANGUAGES}
-            if scale
-            else None,
-            separating=separating,
-            misfits=misfits,
             standing_chart=_standing_chart(baseline, comparisons),
             panel=record.panel,
             panel_name=panel_name,

@@ -32,7 +32,7 @@ class Recomputed:
         quality: the quality of its annotators.
         record: all results of the baseline.
         content: the baseline as JSON, exactly as it is written to files.
-        models: the comparisons with models, their disagreement with people and their places on the scale.
+        models: the comparisons with models and their disagreement with people.
     """
 
     raw: RawStudy
@@ -69,7 +69,6 @@ class Recomputed:
             attachments=attachments,
             experts=experts,
             disagreements=self.models.disagreements,
-            scale=self.models.scale,
             echoes=self.models.assistance,
         )
 
@@ -112,9 +111,7 @@ def recompute(raw: RawStudy) -> Recomputed:
     )
     content = as_written(models.content)
     parts = BaselineRecord.of_json(content)
-    with_all = record.model_copy(
-        update={name: getattr(parts, name) for name in ("models", "scale", "assistance")}
-    )
+    with_all = record.model_copy(update={name: getattr(parts, name) for name in ("models", "assistance")})
     return Recomputed(raw, made, quality, with_all, content, models)
 
 

@@ -39,11 +39,11 @@ _FORMAT: Final = 2
 _FORMAT_WITH_PRIOR: Final = 1
 
 #: The figures that a folder of that format has by other methods: experts beside people, the whole dataset, the number
-#: of wrong golds, intervals of agreement, and abilities.
+#: of wrong golds, and intervals of agreement.
 _BY_OTHER_METHODS: Final = re.compile(
     rf"{re.escape(EXPERTS_FILE)}, comparison\.|.*(^|\.)(whole_dataset\.metrics\.\w+|metrics\.\w+\.dataset)\."
     r"|dataset_quality\.(expected_wrong_golds|wrong_golds_range)"
-    r"|.*(^|\.)agreement\.(\w+_ci95\.|method$)|scale\."
+    r"|.*(^|\.)agreement\.(\w+_ci95\.|method$)"
 )
 
 #: Under which choices a verdict of a comparison with a model holds, which a folder of that format does not have.
