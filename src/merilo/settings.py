@@ -869,56 +869,6 @@ class ComparisonSettings(CheckedSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeSettings(CheckedSettings):
-    """How a judge is tested, and which scores it corrects; `help_of` tells what each one means."""
-
-    epsilon: Annotated[
-        Annotated[float, Strict(), Field(ge=0, lt=1, allow_inf_nan=False)],
-        Help(
-            "How much less often than an annotator the judge may be the closer one to the other annotators: 0.1 for a "
-            "crowd, 0.15 for trained annotators, 0.2 for experts.",
-            COMPARISON,
-        ),
-    ] = 0.1
-    points: Annotated[
-        tuple[Text, ...],
-        Help(
-            "The points of a label, such as good=1; may be given several times. Default: labels that are numbers are "
-            "their points, and of other labels the shares are computed.",
-            COMPARISON,
-            "LABEL=POINTS",
-        ),
-    ] = ()
-    by: Annotated[
-        tuple[Text, ...],
-        Help(
-            "A score for each value of this field of the texts, such as their system, and each value with its share of "
-            "all texts; may be given several times.",
-            COMPARISON,
-            "FIELD",
-        ),
-    ] = ()
-    pair: Annotated[
-        tuple[Text, ...],
-        Help(
-            "Of pairs of texts: the field with the system of the first text; given again, of the second. Each system "
-            "gets the points of its pairs, turned round where it is the second.",
-            COMPARISON,
-            "FIELD",
-        ),
-    ] = ()
-    cluster: Annotated[
-        str | None,
-        Help(
-            "A field of the texts, such as the question: texts with the same value are not independent. Default: the "
-            "baseline's.",
-            COMPARISON,
-            "FIELD",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerSettings(CheckedSettings):
     """What is assumed and wanted of a study in planning; `help_of` tells what each one means."""
 

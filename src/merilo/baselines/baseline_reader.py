@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -18,19 +17,18 @@ from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import BASELINE_FILE, CostRecord, cost_record, read_record
-from merilo.datasets.declaration import Answer, Dataset
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.scoring import has_gold
 from merilo.people.collection_design import asked_by_design
 from merilo.people.decision import adaptive_votes_needed, votes_needed
-from merilo.people.gold import is_id, read_gold
+from merilo.people.gold import read_gold
 from merilo.people.gold_file import text_of
 from merilo.people.votes import Votes, encode
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
-from merilo.strict_json import Json
 from merilo.wording import listed
 
 #: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.
@@ -39,8 +37,6 @@ ITEMS_FILE: Final = "items.jsonl"
 #: The column of responses that marks the answers that adaptive overlap asks for whatever the others answered.
 BY_DESIGN: Final = "by_design"
 
-#: The column of the ids of texts, where they are joined to a baseline.
-_TEXT: Final = "id of the text"
 
 #: The columns read from each table of the folder.
 _COLUMNS: Final = {
@@ -219,79 +215,6 @@ def read_stored_baseline(
         declaration,
         settings,
     )
-
-
-def read_judged_texts(folder: Path, texts: Sequence[Item], *, cluster: str | None = None) -> StoredBaseline:
-    """Read the annotators of a baseline who judged some of the texts; the judgements need no gold answers.
-
-    Args:
-        folder: the folder of the baseline.
-        texts: all texts with their ids. They are found in the baseline by id, else by the fields that both have.
-        cluster: the field of the texts' clusters; by default, that of the baseline.
-
-    Returns:
-        The annotators with all texts as items, in their order, also those that nobody judged. In place of gold answers
-        are the consensus labels, or the first label.
-
-    Raises:
-        UsageError: there is no field `cluster`.
-        InputError: the folder is not a baseline folder.
-        DataError: the baseline has none of the texts, a text is in it twice, or all texts belong to one cluster.
-    """
-    record = read_record(folder)
-    tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
-    settings, declaration = record.settings(folder / BASELINE_FILE)
-    consensus = tables["consensus"]
-    asked = consensus.select("item", *(name for name in consensus.columns if name not in COLUMNS))
-    place = _places_of_texts(consensus, asked, texts, folder)
-    other = count(int(consensus["item"].cast(pl.Int64).max() or 0) + 1)  # type: ignore[arg-type]
-    numbers = [place[name] if (name := str(text.id)) in place else next(other) for text in texts]
-    items = {number: replace(text, id=number) for number, text in zip(numbers, texts, strict=True)}
-    rows = pl.DataFrame({"item": numbers, "id": [str(text.id) for text in texts]})
-    labels = consensus.select(pl.col("item").cast(pl.Int64), pl.col("label").cast(pl.String))
-    first = labels["label"].drop_nulls().sort()
-    judged = rows.join(labels, on="item", how="left", maintain_order="left").with_columns(
-        pl.col("label").fill_null(first[0] if len(first) else "").alias("gold")
-    )
-    named = record.clusters.field if record.clusters else None
-    return _crowd(
-        _Tables(
-            str(folder),
-            judged,
-            tables["responses"].with_columns(pl.col("item").cast(pl.Int64)),
-            tables["annotators"],
-            record.status,
-            record.reasons,
-            record.cost,
-            find_clusters(cluster, named, numbers, [fields_of(items)]),
-        ),
-        items,
-        declaration,
-        settings,
-    )
-
-
-def _places_of_texts(
-    consensus: pl.DataFrame, asked: pl.DataFrame, texts: Sequence[Item], folder: Path
-) -> dict[str, int]:
-    """Map the ids of texts to the numbers of the baseline's items."""
-    ids = consensus.select("item", pl.col("id").cast(pl.String))
-    shown = next((name for name in asked.columns if name != "item" and is_id(name)), None)
-    if ids["id"].null_count() and shown is not None:
-        ids = asked.select("item", pl.col(shown).cast(pl.String).alias("id"))
-    if not ids["id"].null_count():
-        known = {str(text.id) for text in texts}
-        found = {name: int(number) for number, name in ids.iter_rows() if name in known}
-    else:
-        rows: list[dict[str, Json]] = []
-        for text in texts:
-            inputs = text.inputs if isinstance(text.inputs, Mapping) else {"inputs": text.inputs}
-            rows.append({**inputs, "id": str(text.id), _TEXT: str(text.id)})
-        joined = read_gold(rows, asked, column=_TEXT, form=Answer(kind="text"))
-        found = {name: int(number) for number, name in joined.answers.select("item", "gold").iter_rows()}
-    if not found:
-        raise DataError("the baseline has none of the judge's texts", file=folder)
-    return found
 
 
 def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> StoredBaseline:

@@ -30,10 +30,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
     "run": ("merilo.cli.run", "ask a model the items of datasets, and score its answers"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
-    "judge": (
-        "merilo.cli.judge",
-        "test a model that judges texts in place of people, and correct its scores",
-    ),
     "leaderboard": ("merilo.cli.leaderboard", "write a site that ranks people and models"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
     "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
