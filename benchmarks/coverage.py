@@ -48,7 +48,6 @@ from audit_calibration import calibration_table, range_table
 from bad_crowds import table as bad_crowds
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
-from laboratories import table as laboratories
 from mixed_crowds import agreement_table, judged, rank_table
 from numpy.typing import NDArray
 from panel_curve import table as panel_curve
@@ -471,7 +470,6 @@ TABLES: dict[str, Callable[[int, int, bool], bool]] = {
     "bad": lambda n, seed, _: bad_crowds(n, seed),
     "clusters": lambda n, seed, _: clusters(n, seed),
     "parts": lambda n, seed, _: parts(n, seed),
-    "laboratories": lambda n, seed, _: laboratories(n, seed),
     "panel": lambda n, seed, _: panel_curve(n, seed),
     "differences": lambda n, seed, _: differences(n, seed),
     "dataset": lambda n, seed, _: whole_dataset(n, seed),

@@ -26,7 +26,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "study": ("merilo.cli.study", "design a study, send it to a platform, and read the answers"),
     "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),
-    "merge": ("merilo.cli.merge", "make one baseline of the answers of several laboratories"),
     "power": ("merilo.cli.power", "plan a study: how many items, annotators and control items"),
     "run": ("merilo.cli.run", "ask a model the items of datasets, and score its answers"),
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
