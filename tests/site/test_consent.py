@@ -137,7 +137,7 @@ def test_dropouts_refusals_and_what_people_said_reach_the_report_as_counts(
         assert "below the minimum of the plan, $3" in page
     assert (
         merilo(
-            "study", "collect", study.path, "--out", tmp_path / "a.csv", "--people", tmp_path / "p.csv"
+            "study", "collect", study.path, "--out", tmp_path / "a.csv", "--counts", tmp_path / "p.csv"
         ).status
         == 0
     )

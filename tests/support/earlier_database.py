@@ -6,7 +6,6 @@ from sqlalchemy import Connection
 ADDED = {
     "0009": ((), (("response", "signals"), ("person", "declared"))),
     "0008": (("background",), ()),
-    "0007": (("bonus", "panel"), (("person", "session"), ("person", "panel"))),
     "0006": (("session", "author"), ()),
 }
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from merilo.cli import study_panels, study_site
+from merilo.cli import study_site
 from merilo.cli.options import (
     AnonymiseOption,
     ArmOption,
@@ -359,6 +359,3 @@ def _warn_unfrozen(folder: StudyFolder) -> None:
 
 # The commands of the annotation site: serve, invite, collect, backup.
 app.registered_commands += study_site.app.registered_commands
-app.add_typer(study_panels.label_studio, name="label-studio")
-app.add_typer(study_panels.mturk, name="mturk")
-app.add_typer(study_panels.prolific, name="prolific")

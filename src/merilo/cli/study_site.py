@@ -284,6 +284,13 @@ def collect(
     out: Annotated[Path, typer.Option(help="The new table (CSV) for 'merilo study import'.")],
     people: Annotated[
         Path | None,
+        typer.Option(
+            help="The new table (CSV) of the people of platforms: id there, code, stage, answers, seconds, control "
+            "items, pay, bonus."
+        ),
+    ] = None,
+    counts: Annotated[
+        Path | None,
         typer.Option(help="The new table (CSV) of counts of people, also for 'merilo study import'."),
     ] = None,
     arm: ArmOption = None,
@@ -292,16 +299,18 @@ def collect(
     json_to: JsonOption = None,
 ) -> int:  # fmt: skip
     """Write the answers of the site as a table for 'merilo study import', with pseudonyms. The site may be running."""
-    from merilo.site.serving import collect_people, collect_site  # noqa: PLC0415 - the help needs no database
+    from merilo.site.serving import collect_counts, collect_people, collect_site  # noqa: PLC0415 - needs a database
 
     check_places([study], json_to)
-    for path in (out, people):
+    for path in (out, people, counts):
         if path is not None:
             refuse_existing(path, force=force)
     made = collect_site(study, arm=arm, database=database)
     write_text(out, made.table, OWNER)
     if people is not None:
         write_text(people, collect_people(study, arm=arm, database=database), OWNER)
+    if counts is not None:
+        write_text(counts, collect_counts(study, arm=arm, database=database), OWNER)
     for reason, why in (
         ("excluded", Text("of excluded people")),
         ("stopped", Text("of stopped people whom the baseline's rule would keep")),

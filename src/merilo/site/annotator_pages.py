@@ -35,7 +35,6 @@ from merilo.site.people_access import (
     Admission,
     admit_from_platform,
     admit_invited,
-    panel_visit,
     platform_id,
 )
 from merilo.site.served_study import ServedStudy
@@ -545,7 +544,6 @@ class _Visit:
                     *handed,
                     language,
                     now=now,
-                    visit=panel_visit(parameters),
                     new=not wait,
                     newcomers=site.newcomers,
                 )

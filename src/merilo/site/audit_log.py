@@ -42,10 +42,6 @@ Deed: TypeAlias = Literal[
     "comments_exported",
     "counts_exported",
     "estimate_shown",
-    "panel_made",
-    "panel_published",
-    "approved",
-    "bonuses_paid",
 ]
 
 _DEEDS: Final[Mapping[str, Text]] = {
@@ -68,10 +64,6 @@ _DEEDS: Final[Mapping[str, Text]] = {
     "comments_exported": Text("Comments downloaded"),
     "counts_exported": Text("Counts of people downloaded"),
     "estimate_shown": Text("Estimate shown"),
-    "panel_made": Text("Study made on Prolific"),
-    "panel_published": Text("Study published on Prolific"),
-    "approved": Text("Submissions approved on Prolific"),
-    "bonuses_paid": Text("Bonuses paid on Prolific"),
 }
 
 #: The counts of an event in words; those of invitations are names.
@@ -84,8 +76,6 @@ _FACTS: Final[Mapping[str, Text]] = {
         "answers that count again: {again}; not counted, because the items were given to others: {over}"
     ),
     "erased": Text("answers: {answers}"),
-    "approved": Text("people: {n}"),
-    "bonuses_paid": Text("people: {n}"),
 }
 
 #: Events of one page of the log.

@@ -24,7 +24,6 @@ from merilo.site.people_access import new_invitation
 from merilo.site.schema import (
     ANSWERED,
     BACKGROUND,
-    BONUS,
     ERASED,
     EVENT,
     INVITATION,
@@ -221,15 +220,11 @@ class AuthorActions:
             theirs = or_(theirs, and_(self._invitations, INVITATION.c.name == name))
         self.connection.execute(delete(INVITATION).where(theirs))
         self._erase_from_log(name, person.id)
-        paid = and_(BONUS.c.study == self.study.rules.study, BONUS.c.session == person.session)
-        self.connection.execute(update(BONUS).where(paid).values(session=ERASED))
         self._change(
             person.id,
             pseudonym=f"{ERASED}-{secrets.token_hex(5)}",
             source=ERASED,
             external=None,
-            session=None,
-            panel=None,
             stage=ERASED,
             reason=None,
             before=None,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from merilo.site.people_access import PROLIFIC, completion_code
-from merilo.site.schema import PANEL, PERSON
+from merilo.site.schema import PERSON
 from merilo.site.served_study import ServedStudy
-from merilo.studies.plan_types import PanelCodes
 
 #: Where a person's browser hands in a completion code.
 RETURN_ADDRESS: Final = "https://app.prolific.com/submissions/complete?cc={code}"
@@ -38,25 +35,6 @@ class Completion(NamedTuple):
     address: str | None
 
 
-def study_codes(connection: Connection, study: ServedStudy) -> PanelCodes | None:
-    """Return the codes of a study on Prolific: those of the plan, or those made with the study there."""
-    made = connection.scalar(select(PANEL.c.codes).where(PANEL.c.study == study.rules.study))
-    return study.arm.prolific or (PanelCodes(**json.loads(made)) if made else None)
-
-
-def new_codes() -> PanelCodes:
-    """Return random codes."""
-    return PanelCodes(**{one.name: completion_code() for one in fields(PanelCodes)})
-
-
-def keep_panel(
-    connection: Connection, study: ServedStudy, external: str, codes: PanelCodes, now: int
-) -> None:
-    """Record that a study is on Prolific, under an id and with codes."""
-    row = {"external": external, "codes": json.dumps(asdict(codes)), "created": now}
-    connection.execute(insert(PANEL).values(study=study.rules.study, **row))
-
-
 def hand_out_completion(
     connection: Connection, study: ServedStudy, person: int, source: str
 ) -> Completion | None:
@@ -73,7 +51,7 @@ def hand_out_completion(
     here = PERSON.c.id == person
     # Not as the request found it: the last task may have stopped the person.
     stage, before = connection.execute(select(PERSON.c.stage, PERSON.c.completion).where(here)).one()
-    if source == PROLIFIC and (codes := study_codes(connection, study)) is not None:
+    if source == PROLIFIC and (codes := study.arm.prolific) is not None:
         code: str = getattr(codes, _CODE_AT.get(stage, "complete"))
         if stage == "excluded" and before is not None:  # they may hand in later what they were given
             code = before

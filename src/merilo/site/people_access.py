@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -42,9 +42,6 @@ PLATFORM_IDS: Final[Mapping[str, str]] = {
     "workerId": "mturk",
     "worker_id": "platform",
 }
-
-#: Parameters of an address that name a visit on a panel -> columns of the table `person`.
-_VISIT: Final[Mapping[str, str]] = {"SESSION_ID": "session", "STUDY_ID": "panel"}
 
 #: The longest id that a platform may hand over.
 LONGEST_ID: Final = 200
@@ -194,7 +191,6 @@ def admit_from_platform(
     language: Language,
     *,
     now: int,
-    visit: Mapping[str, str] | None = None,
     new: bool = True,
     newcomers: NewPeople = _DRAWN,
 ) -> Admission | None:
@@ -207,7 +203,6 @@ def admit_from_platform(
         external: the person's id there.
         language: the language of the browser.
         now: the time, in milliseconds since 1970.
-        visit: the visit on a panel, as `panel_visit` reads it.
         new: whether somebody may come in for the first time.
         newcomers: draws the pseudonym and the seed of a new person.
 
@@ -224,8 +219,6 @@ def admit_from_platform(
     if found is None and not new:
         return None
     person = found or _new_person(connection, study, source, external, language, newcomers=newcomers, now=now)
-    if visit:
-        connection.execute(update(PERSON).where(PERSON.c.id == person).values(**visit))
     return Admission(study.rules.study, person, new=found is None)
 
 
@@ -244,23 +237,10 @@ def platform_id(parameters: Mapping[str, str]) -> tuple[str, str] | None:
     """
     if parameters.get("assignmentId") == PREVIEW:
         return None
-    return next(((PLATFORM_IDS[name], value) for name, value in _ids(parameters, PLATFORM_IDS)), None)
-
-
-def panel_visit(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Read the ids of a visit from a panel that the address hands over: columns of the table `person`.
-
-    Example:
-        >>> panel_visit({"PROLIFIC_PID": "5f3a", "STUDY_ID": "61d0", "SESSION_ID": "62c1"})
-        {'session': '62c1', 'panel': '61d0'}
-    """
-    return {_VISIT[name]: value for name, value in _ids(parameters, _VISIT)}
-
-
-def _ids(parameters: Mapping[str, str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
+    for name, platform in PLATFORM_IDS.items():
         if value := parameters.get(name, "").replace("\0", "").strip():
-            yield name, value[:LONGEST_ID]
+            return platform, value[:LONGEST_ID]
+    return None
 
 
 def completion_code() -> str:

@@ -80,8 +80,6 @@ PERSON: Final = Table(
         "source", String(16), nullable=False
     ),  # how they came in: link, code, expert, or the platform's name
     Column("external", Text),  # their id there; null after they are erased
-    Column("session", Text),  # the id of their latest visit from a panel, which the panel pays
-    Column("panel", Text),  # the id of the study there that sent them
     Column("stage", String(12), nullable=False),
     Column("reason", Text),  # why they were stopped or excluded
     Column("before", String(12)),  # the stage before they were excluded, to which they return
@@ -138,29 +136,6 @@ RESPONSE: Final = Table(
         postgresql_where=text("state = 'open'"),
     ),
     Index("ix_response_task", "task", "study"),  # not by study: SQLite would take it for open tasks too
-)
-
-#: The study on a panel such as Prolific that sends people to a group of annotators.
-PANEL: Final = Table(
-    "panel",
-    METADATA,
-    Column("study", ForeignKey("study.id"), primary_key=True, autoincrement=False),
-    Column("external", String(64), nullable=False),  # its id there
-    Column("codes", Text, nullable=False),  # the completion codes as JSON
-    Column("created", BigInteger, nullable=False),
-)
-
-#: Bonuses that a panel was asked to pay; written before it is asked, so that none is paid twice.
-BONUS: Final = Table(
-    "bonus",
-    METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("study", ForeignKey("study.id"), nullable=False),
-    Column("session", Text, nullable=False),  # the visit that is paid
-    Column("cents", Integer, nullable=False),
-    Column("payment", String(64), nullable=False),  # the id of the payment there, which has several bonuses
-    Column("asked", BigInteger, nullable=False),
-    Index("ix_bonus_study", "study"),
 )
 
 #: What people say of themselves before they begin, apart from their answers to tasks.

@@ -41,6 +41,7 @@ from merilo.site.database import (
     snapshot,
     writing,
 )
+from merilo.site.paid_people import paid_people
 from merilo.site.people_counts import count_people, people_table
 from merilo.site.served_study import ServedStudy, load_study, register
 from merilo.studies.study_export import arm_of
@@ -336,6 +337,21 @@ def collect_site(study: Path, *, arm: str | None = None, database: str | None = 
 
 
 def collect_people(study: Path, *, arm: str | None = None, database: str | None = None) -> str:
+    """Collect what each person of a platform did and is owed, as a table for the platform's upload form.
+
+    Args:
+        study: the study's folder.
+        arm: the group of annotators. Default: `people`, or the only group.
+        database: the database's address. Default: `site.db` in the study's folder.
+
+    Raises:
+        UsageError: the plan has no such group.
+    """
+    with opened_arm(study, arm, database) as (engine, served), snapshot(engine) as connection:
+        return paid_people(connection, served)
+
+
+def collect_counts(study: Path, *, arm: str | None = None, database: str | None = None) -> str:
     """Collect the counts of a group's people as the table that `merilo study import` reads.
 
     Args:

@@ -21,13 +21,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import polars as pl
 from pydantic import Field
 
-from merilo.atomic_write import OWNER, unguarded_text, write_bytes, write_text
+from merilo.atomic_write import unguarded_text, write_bytes, write_text
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, OutputError
 from merilo.files import opened
@@ -266,19 +265,6 @@ def _counts_in(folder: StudyFolder, path: Path, arms: Mapping[str, str]) -> tupl
         raise DataError(
             error.marked, file=shown(path), row=error.place.row, field=error.place.field
         ) from error
-
-
-def import_text(folder: StudyFolder, text: str, name: str) -> ImportedStudy:
-    """Import what a platform's API answered, as the file of that name that the platform exports.
-
-    Raises:
-        InputError: the text is not an export of the platform.
-        DataError: it belongs to another study.
-    """
-    with TemporaryDirectory() as room:
-        path = Path(room) / name
-        write_text(path, text, OWNER)
-        return import_files(folder, [path])
 
 
 @contextmanager

@@ -150,7 +150,7 @@ class Arm:
         PanelCodes | None,
         Help(
             "Completion codes on Prolific, {complete: ..., no_consent: ..., screened_out: ..., stopped: ...}; null: "
-            "'merilo study prolific create' makes them."
+            "every person gets a code of their own."
         ),
     ] = None
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby
-from string import Template
 from typing import Any, Final, Literal, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -420,13 +419,6 @@ def mturk_files(outgoing: Outgoing) -> dict[str, str]:
         files[f"tasks{mark}.csv"] = _mturk_table(outgoing, [page for page in whole if len(page) == size])
         files[f"layout{mark}.html"] = _mturk_layout(outgoing, size)
     return files
-
-
-def mturk_pages(outgoing: Outgoing) -> list[tuple[list[StudyTask], str]]:
-    """Return the tasks of each page, and the page as HTML: the layout with its cells filled in."""
-    whole = pages(outgoing.mixed, outgoing.page)
-    layouts = {size: Template(_mturk_layout(outgoing, size)) for size in {*map(len, whole)}}
-    return [(page, layouts[len(page)].substitute(_mturk_cells(outgoing, page))) for page in whole]
 
 
 def _mturk_layout(outgoing: Outgoing, size: int) -> str:

@@ -1,0 +1,203 @@
+"""People of platforms: they come with their ids, go back with the code of their fate, and stand in the table of pay."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from command import merilo
+from site_in_process import from_elsewhere, hidden, opened_site, visiting
+from sqlalchemy import select
+from study_people import study_of
+
+from merilo.datasets import dataset
+from merilo.datasets.ready_items import examples
+from merilo.items import Item
+from merilo.site.schema import PERSON
+from merilo.studies.study_folder import StudyFolder, freeze_plan, open_study
+from merilo.studies.study_tasks import study_tasks
+
+CODES = {"complete": "DONE0001", "no_consent": "NOCO0002", "screened_out": "SCRE0003", "stopped": "STOP0004"}
+WRONG = {"0": "1", "1": "0"}
+
+
+@pytest.fixture
+def panel(tmp_path: Path) -> Callable[..., StudyFolder]:
+    """A frozen study with a training, whose people get 6 items; its plan has the codes of Prolific or none."""
+
+    def made(*, codes: bool = True, **pay: object) -> StudyFolder:
+        splits = examples(dataset("bps"))
+        shots = splits["shots"].items
+        study = study_of(
+            tmp_path / "study",
+            [renamed(one, n) for n, one in enumerate(splits["test"].items * 2)][:12],
+            [renamed(one, 1000 + n) for n, one in enumerate(shots * 2)],
+            training=shots,
+            overlap=2,
+        )
+        plan = study.path / "study.yaml"
+        more = "    items_per_person: 6\n"
+        if codes:
+            more += f"    prolific: {{{', '.join(f'{name}: {code}' for name, code in CODES.items())}}}\n"
+        pay = {"per_page": 0.05, "screening": 0.3, "currency": "USD", **pay}
+        text = re.sub("pay: .*", f"pay: {json.dumps(pay)}", plan.read_text("utf-8"))
+        plan.write_text(text.replace("    pay:", f"{more}    pay:"), encoding="utf-8")
+        weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
+        (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
+        study = open_study(study.path)
+        freeze_plan(study, day="2026-01-12", force=True)
+        return study
+
+    return made
+
+
+def renamed(item: Item, number: int) -> Item:
+    """The item under another id."""
+    return replace(item, id=number, meta={**item.meta, "id": number})
+
+
+def arrived(client: httpx.Client, path: str, person: str, name: str = "PROLIFIC_PID") -> str:
+    """The first page of somebody whom a platform sends."""
+    return client.get(path, params={name: person, "STUDY_ID": "st1", "SESSION_ID": "s1"}).text
+
+
+def sent(client: httpx.Client, path: str, page: str, **form: str) -> str:
+    """The page after a form."""
+    return client.post(path, data={"token": hidden(page, "token"), **form}).text
+
+
+def trained(client: httpx.Client, path: str, page: str, answers: dict[str, str]) -> str:
+    """Agree, read the instruction, answer the training; the page that follows."""
+    page = sent(client, f"{path}consent", page)
+    page = sent(client, f"{path}instruction", page)
+    while f'action="{path}training"' in page:
+        task = hidden(page, "task")
+        sent(client, f"{path}training", page, task=task, answer=answers[task])
+        page = client.get(path).text
+    return page
+
+
+def worked(client: httpx.Client, path: str, page: str, answers: dict[str, str], most: int = 100) -> str:
+    """Answer until there is no task, or so many; the page that follows."""
+    while 'name="task"' in page and most:
+        most -= 1
+        task = hidden(page, "task")
+        page = sent(client, f"{path}task", page, task=task, answer=answers.get(task, "1"))
+    return page
+
+
+@pytest.mark.parametrize("fate", CODES)
+def test_the_last_page_leads_back_with_the_code_of_the_fate(fate: str, panel, database: str) -> None:
+    folder = panel()
+    tasks = study_tasks(folder)
+    known = {task.id: str(task.known) for task in (*tasks.controls, *tasks.training)}
+    wrong = {task: WRONG[answer] for task, answer in known.items()}
+    with opened_site(folder, database=database) as site, visiting(site) as client:
+        (study,) = site.by_key.values()
+        study.__dict__["rules"] = replace(study.rules, stop_after=1)
+        arrived(client, study.path, "w1")
+        page = arrived(client, study.path, "w1")
+        if fate == "no_consent":
+            page = sent(client, f"{study.path}decline", page)
+            assert "Всё же участвовать" in page
+        else:
+            page = trained(client, study.path, page, wrong if fate == "screened_out" else known)
+            page = worked(client, study.path, page, wrong if fate == "stopped" else known)
+        assert f'href="https://app.prolific.com/submissions/complete?cc={CODES[fate]}"' in page
+        assert not [code for code in CODES.values() if code != CODES[fate] and code in page]
+        with site.engine.connect() as connection:
+            row = connection.execute(select(PERSON)).one()
+        assert (row.external, row.completion) == ("w1", CODES[fate])
+
+
+def collected_people(folder: StudyFolder, out: Path, *words: object) -> dict[str, dict[str, str]]:
+    """The rows of the table of people by their ids."""
+    answers = out.with_name("answers.csv")
+    done = merilo("study", "collect", folder.path, "--out", answers, "--people", out, "--force", *words)
+    assert done.status == 0, done.err
+    return {row["id"]: row for row in csv.DictReader(io.StringIO(out.read_text("utf-8")))}
+
+
+def test_the_table_of_people_says_what_each_did_and_is_owed(
+    panel, both_databases: None, tmp_path: Path
+) -> None:
+    folder, people = panel(), tmp_path / "people.csv"
+    tasks = study_tasks(folder)
+    known = {task.id: str(task.known) for task in (*tasks.controls, *tasks.training)}
+    wrong = {task: WRONG[answer] for task, answer in known.items()}
+    with opened_site(folder) as site, visiting(site) as visitor:
+        (study,) = site.by_key.values()
+        study.__dict__["rules"] = replace(study.rules, stop_after=1)
+        path = study.path
+
+        def comes(person: str, name: str = "PROLIFIC_PID") -> tuple[httpx.Client, str]:
+            client = from_elsewhere(visitor, "127.0.0.1")
+            return client, arrived(client, path, person, name)
+
+        client, page = comes("declines")
+        sent(client, f"{path}decline", page)
+        client, page = comes("fails")
+        trained(client, path, page, wrong)
+        client, page = comes("guesses")
+        worked(client, path, trained(client, path, page, known), wrong)
+        client, page = comes("leaves")
+        worked(client, path, trained(client, path, page, known), known, 2)
+        client, page = comes("finishes")
+        worked(client, path, trained(client, path, page, known), known)
+        client, page = comes("=HYPERLINK(A1)", "worker_id")
+        worked(client, path, trained(client, path, page, known), known)
+    link = merilo("study", "invite", folder.path)
+    assert link.status == 0, link.err
+
+    rows = collected_people(folder, people)
+    assert (
+        ",".join(rows["fails"]) == "platform,id,code,stage,answers,seconds,controls,controls_right,pay,bonus"
+    )
+    assert [*rows] == ["declines", "fails", "guesses", "leaves", "finishes", "'=HYPERLINK(A1)"]
+    told = {
+        name: (row["platform"], row["code"], row["stage"], row["pay"], row["bonus"])
+        for name, row in rows.items()
+    }
+    work = f"{0.05 * int(rows['guesses']['answers']):.2f}"
+    assert told["declines"] == ("prolific", CODES["no_consent"], "declined", "0.00", "0.00")
+    assert told["fails"] == ("prolific", CODES["screened_out"], "refused", "0.00", "0.30")
+    assert told["guesses"] == ("prolific", CODES["stopped"], "stopped", "0.00", work)
+    assert told["leaves"] == ("prolific", "", "working", "0.00", "0.00")
+    assert told["finishes"] == ("prolific", CODES["complete"], "finished", "0.40", "0.00")
+    own = rows["'=HYPERLINK(A1)"]
+    assert (own["platform"], own["pay"], own["bonus"]) == ("platform", "0.40", "0.00")
+    assert re.fullmatch("[2-9A-Z]{10}", own["code"])
+    assert (rows["guesses"]["controls"], rows["guesses"]["controls_right"]) == ("1", "0")
+    assert (rows["finishes"]["answers"], rows["finishes"]["controls"]) == (
+        "8",
+        rows["finishes"]["controls_right"],
+    )
+    assert rows["leaves"]["answers"] == "2"
+    assert all(row["seconds"].isdigit() for row in rows.values())
+
+    assert merilo("study", "exclude", folder.path, "finishes", "--reason", "returned").status == 0
+    assert merilo("study", "erase", folder.path, "leaves", "--yes").status == 0
+    later = collected_people(folder, people)
+    assert rows.keys() - later.keys() == {"leaves"}
+    assert (later["finishes"]["stage"], later["finishes"]["pay"]) == ("excluded", "0.00")
+
+
+def test_without_pay_and_codes_in_the_plan_the_table_leaves_the_pay_empty(panel, tmp_path: Path) -> None:
+    folder, people = panel(codes=False, per_page=None), tmp_path / "people.csv"
+    known = {
+        task.id: str(task.known) for task in (*study_tasks(folder).controls, *study_tasks(folder).training)
+    }
+    with opened_site(folder) as site, visiting(site) as client:
+        (study,) = site.by_key.values()
+        page = worked(
+            client, study.path, trained(client, study.path, arrived(client, study.path, "w1"), known), known
+        )
+    assert "app.prolific.com" not in page
+    row = collected_people(folder, people)["w1"]
+    assert row["code"] in page
+    assert (row["pay"], row["bonus"]) == ("", "")
