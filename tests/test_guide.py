@@ -337,7 +337,7 @@ _ITEMS = "datasets/validation/test_validation.py::test_items_of_a_known_dataset_
 _USE = "datasets/validation/test_validation.py::test_the_rules_of_the_exam"
 _POINTS = "metrics/test_exam.py::test_"
 _PASS = "metrics/test_pass_at_k.py::test_"
-_PAIRS = "baselines/recipes/test_recipes.py::test_the_published_files_keep_the_published_number_of_pairs"
+_PAIRS = "baselines/test_real_pools.py::test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones"
 _BAG = "people/test_expert_protocol.py::test_"
 
 # fmt: off

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from benchmark_shapes import SHAPES, write
 from command import merilo
@@ -511,25 +512,23 @@ def test_pairs_of_rudetox_are_judged_in_three_projects_and_the_accepted_ones_are
         assert made["items"]["total"] == len(pairs)
         assert made["annotators"]["excluded"] == 1
 
-    folders = {project: studies / project for project in ("meaning", "fluent", "inoffensive")}
-    words = [word for project, folder in folders.items() for word in ("--files", f"{project}={folder}")]
-    ran = merilo("recipe", "run", "rudetox", *words, "--out", tmp_path / "kept", "--json", "-")
-    assert ran.status == 0, ran.err
-    assert f"J of the {len(KEPT)} kept pairs needs the three classifiers of ruDetox" in ran.err
-    with (tmp_path / "kept" / "items.csv").open(encoding="utf-8-sig", newline="") as opened:
-        kept = {row["toxic_comment"] for row in csv.DictReader(opened) if row["kept"] == "true"}
-    assert kept == {pairs[number]["inputs"] for number in KEPT}
+    fields = {"meaning": ["toxic_comment", "neutral_comment"], "fluent": ["neutral_comment"], "inoffensive": ["neutral_comment"]}  # fmt: skip
+    accepted = {}
+    for project, shown in fields.items():
+        done("study", "baseline", studies / project, "--out", studies / project / "baseline")
+        consensus = pl.read_parquet(studies / project / "baseline" / "consensus.parquet")
+        accepted[project] = consensus.filter(pl.col("label") == "1").select(shown)
+    kept = accepted["meaning"]
+    for project in ("fluent", "inoffensive"):
+        kept = kept.join(accepted[project], on="neutral_comment", how="semi")
+    assert set(kept["toxic_comment"]) == {pairs[number]["inputs"] for number in KEPT}
 
-    scored = package.run_recipe("rudetox", folders, rudetox_models=Rater())
-    rated = [len(pairs[number]["outputs"]) for number in KEPT]
+    answers = {number: pairs[number]["outputs"] for number in KEPT}
+    scored = package.score(answers, dataset="rudetox", data=data, rudetox_models=Rater())
+    rated = [len(text) for text in answers.values()]
     expected = sum((n % 7 / 7) * (n % 5 / 5) * (n % 3 / 3) for n in rated) / len(rated)
-    assert scored.scores["j"].value == pytest.approx(expected)
-    assert scored.scores["j"].n == len(KEPT)
-
-    swapped = [word for project, other in (("meaning", "meaning"), ("fluent", "inoffensive"), ("inoffensive", "fluent")) for word in ("--files", f"{project}={folders[other]}")]  # fmt: skip
-    refused = merilo("recipe", "run", "rudetox", *swapped)
-    assert refused.status == 2
-    assert "asks question 'inoffensive', not 'fluent'" in refused.complaint
+    assert scored.metrics["j"].value == pytest.approx(expected)
+    assert scored.metrics["j"].n == len(KEPT)
 
 
 def test_experts_who_were_invited_are_published_beside_people(tmp_path: Path) -> None:

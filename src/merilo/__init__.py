@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from merilo.reports.hb.building import report as report
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
-    from merilo.reports.recipes import run_recipe as run_recipe
     from merilo.runs.answer_scores import score as score
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
@@ -64,7 +63,6 @@ _HOMES = {
     "merilo.people.power": ("power",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),
-    "merilo.reports.recipes": ("run_recipe",),
     "merilo.runs.run_scores": ("score_run",),
     "merilo.reports.hb.building": ("report",),
     "merilo.reports.hb.raw_study": ("read_raw",),

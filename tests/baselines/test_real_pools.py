@@ -1,10 +1,14 @@
 """Expected numbers for the benchmark's published annotation pools."""
 
+import csv
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from command import merilo, merilo_once
+
+import merilo as package
 
 #: pool -> people with control answers, excluded, items, overlap after exclusion, majorities
 PUBLISHED = {
@@ -98,8 +102,6 @@ def test_skill_breaks_ties_of_lcs(pools: Path) -> None:
 
 
 def test_people_who_saw_the_dialogue_of_rutie(pools: Path, tmp_path: Path) -> None:
-    import polars as pl
-
     outcome = merilo(
         "baseline", *(pools / "rutie").glob("*.tsv"), "--dataset", "rutie", "--out", tmp_path / "out"
     )
@@ -119,9 +121,6 @@ def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
     pools: Path, tmp_path: Path
 ) -> None:
     """RWSD's gold says Да and Нет under other column names; the pool says true and false."""
-    import csv
-    import json
-
     first = min((pools / "rwsd").glob("*.tsv"))
     with first.open(encoding="utf-8", newline="") as stream:
         rows = [r for r in csv.DictReader(stream, delimiter="\t") if not r["GOLDEN:result"]]
@@ -162,3 +161,52 @@ def test_the_single_person_of_lcs_is_one_number_in_baseline_and_compare(pools: P
     assert round(outcome.json["single_person"]["mean"], 3) == 0.46
     assert compared["n"] == 100
     assert compared["comparisons"]["single"]["people"] == outcome.json["single_person"]["mean"]
+
+
+#: Project -> its file, what annotators saw, the answer that accepts, people, excluded, majorities
+JUDGED = {
+    "meaning": ("assignments_from_pool_41793355__21-10-2023.tsv", 2, "true", 172, 37, 789),
+    "fluent": ("assignments_from_pool_41793535__21-10-2023.tsv", 1, "fluent", 372, 201, 561),
+    "inoffensive": ("assignments_from_pool_41793133__17-10-2023.tsv", 1, "false", 341, 158, 698),
+}
+
+
+def test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones(pools: Path) -> None:
+    folder = pools / "rudetox"
+    if not folder.is_dir():
+        pytest.skip(f"the pools of ruDetox are not here ({folder})")
+    pairs: set[tuple[str, str]] = set()
+    accepted = {}
+    for project, (file, sentences, accepts, people, excluded, majorities) in JUDGED.items():
+        fields = ["toxic_comment", "neutral_comment"][-sentences:]
+        found = package.baseline(package.read_responses(folder / file, item=fields), resolve="none")
+        annotators = found.to_dict()["annotators"]
+        assert (annotators["with_controls"], annotators["excluded"]) == (people, excluded)
+        assert (found.consensus.height, found.consensus["label"].count()) == (800, majorities)
+        accepted[project] = set(found.consensus.filter(pl.col("label") == accepts).select(fields).iter_rows())
+        if sentences == 2:
+            pairs = set(found.consensus.select(fields).iter_rows())
+    kept = [pair for pair in accepted["meaning"] if pair[1:] in accepted["fluent"] & accepted["inoffensive"]]
+    assert len(kept) == 404
+    with (folder / "dataset.csv").open(encoding="utf-8", newline="") as lines:
+        published = {
+            (" ".join(row["inputs"].split()), " ".join(row["outputs"].split()))
+            for row in csv.DictReader(lines)
+        }
+    assert pairs == published
+
+
+def test_gold_answers_of_the_dialogue_meet_every_turn(pools: Path, tmp_path: Path) -> None:
+    pool = pools / "rutie" / "pool1.tsv"
+    known = merilo("baseline", pool, "--dataset", "rutie", "--out", tmp_path / "people")
+    assert known.status == 0, known.err
+    items = [json.loads(line) for line in (tmp_path / "people" / "items.jsonl").read_text().splitlines()]
+    labels = dict(
+        pl.read_parquet(tmp_path / "people" / "consensus.parquet").select("item", "label").iter_rows()
+    )
+    for number, item in enumerate(items, start=1):
+        item["outputs"] = labels[number] if number > 43 else str(3 - int(labels[number]))
+    (tmp_path / "rutie.json").write_text(json.dumps({"data": {"test": [items]}}))
+    scored = merilo("baseline", pool, "--dataset", "rutie", "--gold", tmp_path / "rutie.json", "--json", "-")
+    acc = scored.json["metrics"]["acc"]
+    assert (acc["value"], acc["n"]) == (0.9, 430)

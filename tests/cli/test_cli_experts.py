@@ -318,8 +318,8 @@ def test_answers_outside_the_labels_are_listed_with_their_counts(
 @pytest.mark.parametrize(
     ("dataset", "instead"),
     [
-        ("ruethics", "merilo recipe run ruethics"),
-        ("rudetox", "rudetox"),
+        ("ruethics", "merilo baseline"),
+        ("rudetox", "merilo score"),
         ("ruhumaneval", "merilo code score"),
     ],
 )

@@ -149,11 +149,3 @@ def test_a_real_pool_end_to_end(pool: str, pools: Path, tmp_path: Path) -> None:
     for path in (tmp_path / "hb").rglob("*"):
         if path.is_file():
             assert str(pools).encode() not in path.read_bytes(), path.name
-
-
-def test_the_recipe_of_rudetox_is_refused_and_it_is_said_why(tmp_path: Path) -> None:
-    (tmp_path / "recipe").mkdir()
-    (tmp_path / "recipe" / "recipe.json").write_text("{}")
-    outcome = merilo("report", tmp_path / "recipe", "--out", tmp_path / "hb")
-    assert outcome.status == 2
-    assert "results of other commands, such as recipe and code score, are not reported" in outcome.complaint

@@ -45,7 +45,6 @@ def test_every_command_is_there_and_explains_itself(name: str) -> None:
         ("power --half-width 0.05", ["План исследования", "Для средней полуширины 0,05", "угадывающего"]),
         ("datasets list", ["Датасет", "Оценка человека", "любых людей"]),
         ("datasets show lcs", ["поля вопроса", "Опубликованные оценки человека", "кого спрашивать"]),
-        ("recipe list", ["вопросы: "]),
         ("experts plan", ["часов на эксперта", "Предположения: 30 вопросов в час"]),
         (
             "run --model gold --datasets lcs --out run",

@@ -1,1 +1,1 @@
-"""Baselines: computed from responses, with groups, warnings, comparison with models, and recipes."""
+"""Baselines: computed from responses, with groups, warnings, and comparison with models."""

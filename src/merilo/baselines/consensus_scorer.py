@@ -301,7 +301,7 @@ def without_scorer(dataset: Dataset, gold: Gold | None) -> dict[str, str]:
     """Return the metrics that cannot be computed despite gold, as a mapping from metric to reason."""
     if gold is None or gold.withheld:
         return {}
-    reason = f"needs the sentences and three questions about them: use merilo recipe run {dataset.name}"
+    reason = "needs three questions about each pair of sentences: see docs/rudetox.md"
     return dict.fromkeys(dataset.metrics, reason)
 
 

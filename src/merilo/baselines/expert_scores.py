@@ -306,11 +306,11 @@ def _scored_items(
 def _require_labels(declared: Dataset) -> None:
     """Raise an error for datasets whose answers are not one label or text per item."""
     instead = {
-        "criteria": f"merilo recipe run {declared.name}",
+        "criteria": "merilo baseline",
         "program": "merilo code score",
     }.get(declared.answer.kind)
     if set(declared.metrics) & set(RATED):
-        instead = "merilo recipe run rudetox"
+        instead = "merilo score"
     if instead:
         raise UsageError(
             f"answers to {declared.name} are not one label per item: score the experts' answers with '{instead}'"

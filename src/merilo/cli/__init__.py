@@ -31,7 +31,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "compare": ("merilo.cli.compare", "compare people with models on the same items"),
     "leaderboard": ("merilo.cli.leaderboard", "write a site that ranks people and models"),
     "audit": ("merilo.cli.audit", "list the items whose gold answer is probably wrong"),
-    "recipe": ("merilo.cli.recipe", "combine the answers to several questions about each item"),
     "experts": ("merilo.cli.experts", "expert tests: sample questions, plan, compare experts with others"),
     "code": ("merilo.cli.code", "run generated programs in a sandbox and score them"),
     "score": ("merilo.cli.score", "score the answers of people or models to a dataset"),

@@ -64,7 +64,6 @@ def create(
     """
     from merilo.cli.study_table import show_created  # noqa: PLC0415 - NumPy is not needed for --help
     from merilo.studies.creation import create_studies  # noqa: PLC0415
-    from merilo.studies.study_source import JUDGED  # noqa: PLC0415
 
     check_places([data, settings.controls, settings.training], json_to, out, force=force)
     with working(Text("Making the study")):
@@ -78,12 +77,11 @@ def create(
         for study in made.values():
             show_created(study)
         if "" not in made:
-            asked = " ".join(f"--files {project}={out / project}" for project in made)
             show(
                 Text(
-                    "People judge {n:# study|# studies}. When all have their answers: {command}",
+                    "People judge pairs in {n:# study|# studies}. When all have their answers, docs/rudetox.md selects "
+                    "the pairs that all accept.",
                     n=len(made),
-                    command=f"merilo recipe run {JUDGED} {asked}",
                 )
             )
 

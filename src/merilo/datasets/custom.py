@@ -26,15 +26,6 @@ class PlainLoader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-class TextLoader(PlainLoader):
-    """Leaves every plain value as it is written: `yes`, `1.0` and `false` are texts; an empty value is null."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own attribute
-        first: [(tag, pattern) for tag, pattern in resolvers if tag == "tag:yaml.org,2002:null"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
 @cache
 def _adapter() -> TypeAdapter[Dataset]:
     return TypeAdapter(Dataset)
@@ -113,12 +104,11 @@ def faults_of(error: ValidationError) -> str:
     )
 
 
-def read_yaml(path: Path, *, loader: type[PlainLoader] = PlainLoader) -> object:
+def read_yaml(path: Path) -> object:
     """Read untrusted YAML: plain values only, no aliases, no tags.
 
     Args:
         path: the file.
-        loader: how plain values are read: `PlainLoader`, or `TextLoader`, which leaves each as it is written.
 
     Raises:
         InputError: the file cannot be read, is too large, or is not such YAML.
@@ -128,7 +118,7 @@ def read_yaml(path: Path, *, loader: type[PlainLoader] = PlainLoader) -> object:
             raise InputError("is not a file", file=path)
         if path.stat().st_size > _LARGEST_FILE:
             raise InputError(f"is larger than {_LARGEST_FILE} bytes", file=path)
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a SafeLoader
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=PlainLoader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", file=path) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

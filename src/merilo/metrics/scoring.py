@@ -5,7 +5,6 @@ Scores do not depend on who answered.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -362,7 +361,7 @@ def groups(dataset: Dataset, items: Sequence[Item]) -> dict[str, list[int]]:
     Items that lack the field of the groups are in no group; if their answer has criteria, they are in one group.
     """
     rows: dict[str, list[int]] = defaultdict(list)
-    fields = [one for one in re.findall(r"\{\w+\}", dataset.extra or "") if one != CRITERION]
+    fields = [f"{{{name}}}" for name in dataset.fields_of_groups]
     for row, item in enumerate(items):
         name = dataset.group(item) or CRITERION
         if not any(field in name for field in fields):

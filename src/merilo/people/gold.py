@@ -206,7 +206,10 @@ def read_gold(
     if kind not in {"text", "program"} and not whole_dictionary:
         texts = [text for text in rows[_GOLD].unique().sort() if not (separator and separator in text)]
         rows = rows.with_columns(pl.col(_GOLD).replace(unify(texts, list(labels))))
-    joined = _Join(file, rows, items, {gold, *passed}).run()
+    scored_by = (
+        [f"meta.{name}" for name in dataset.fields_of_groups] if dataset and kind == "criteria" else []
+    )
+    joined = _Join(file, rows, items, {gold, *passed}, scored_by).run()
     pairs = joined.items.filter(pl.col(_GOLD).is_not_null())
     warnings = [*joined.warnings, *_empty_words(pairs, labels, file)]
     if passed:
@@ -389,8 +392,15 @@ class _Join:
     joined by these fields. Fields with different names are matched by their values, and a warning names them.
     """
 
-    def __init__(self, file: GoldFile, rows: pl.DataFrame, items: pl.DataFrame, answers: set[str]) -> None:
-        self.file, self.rows, self.items, self.answers = file, rows, items, answers
+    def __init__(
+        self,
+        file: GoldFile,
+        rows: pl.DataFrame,
+        items: pl.DataFrame,
+        answers: set[str],
+        scored_by: Collection[str] = (),
+    ) -> None:
+        self.file, self.rows, self.items, self.answers, self.scored_by = file, rows, items, answers, scored_by
         fields = input_fields(items)
         known = [name for name in file.columns if name not in answers and not name.startswith("outputs.")]
         self.id = file.id_column if file.id_column in known else None
@@ -595,7 +605,15 @@ class _Join:
             "row": doubled["row"].sort()[1],
             "n": doubled.height - counts.height,
         }
-        if different := [name for name in others if (counts[name] > 1).any()]:
+        different = [name for name in others if (counts[name] > 1).any()]
+        if unknown := [name for name in different if name in self.scored_by]:
+            raise DataError(
+                f"has the same {listed(key.fields)} as other rows and another {listed(unknown)}, on which the metric "
+                f"depends: add a column '{unknown[0].removeprefix('meta.')}' to the answers",
+                file=path,
+                row=values["row"],
+            )
+        if different:
             return Text(
                 "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows}); "
                 "the first is taken, and "

@@ -407,7 +407,7 @@ def metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[s
         return [
             f"'merilo study baseline' will compute no {metric}, which takes three questions about "
             "each rewritten sentence: "
-            "whether the meaning is kept, whether it is fluent, whether it is toxic (merilo recipe show rudetox)"
+            "whether the meaning is kept, whether it is fluent, whether it is toxic (docs/rudetox.md)"
         ]
     solved = [item for item in items if has_gold(item)]
     if not solved:

@@ -2,7 +2,7 @@
 
 People do not rewrite the sentences of ruDetox. In three projects they say of every pair of a toxic sentence
 and its neutral version whether the two mean the same, whether the second is written well, and whether it
-offends nobody; the recipe `rudetox` keeps the pairs that all three accept. 1 accepts in every project.
+offends nobody; the pairs that all three accept are kept. 1 accepts in every project.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def comparable(items: Sequence[Item]) -> list[str]:
 
 #: The dataset whose pairs people judge.
 JUDGED: Final = "rudetox"
-#: The projects, named as the questions of the recipe.
+#: The projects.
 PROJECTS: Final = ("meaning", "fluent", "inoffensive")
 
 TOXIC: Final = "toxic_comment"

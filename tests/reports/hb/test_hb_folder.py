@@ -255,9 +255,8 @@ def test_another_folder_is_no_folder_of_a_report(base: Path, tmp_path: Path) -> 
     with pytest.raises(InputError, match="there is no such folder"):
         merilo.report(tmp_path / "nowhere", tmp_path / "hb")
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "recipe.json").write_text("{}")
     with pytest.raises(
-        InputError, match=r"baseline\.json is missing \(results of other commands, such as recipe"
+        InputError, match=r"baseline\.json is missing \(results of other commands, such as code"
     ):
         merilo.report(tmp_path / "other", tmp_path / "hb")
     assert not (tmp_path / "hb").exists()

@@ -146,8 +146,8 @@ def _baseline_folder(folder: Path, *, studied: bool) -> Path:
             file=folder,
         )
     raise InputError(
-        "is not the folder of a baseline: baseline.json is missing (results of other commands, such as recipe "
-        "and code score, are not reported)",
+        "is not the folder of a baseline: baseline.json is missing (results of other commands, such as code score, "
+        "are not reported)",
         file=folder,
     )
 
