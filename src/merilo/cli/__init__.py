@@ -123,7 +123,7 @@ def _run(name: str, words: list[str]) -> int:
         sys.stdout.write(_help())
         return 0
     if name == "--version":
-        sys.stdout.write(f"merilo {__version__} (what is stable: docs/stable.md)\n")
+        sys.stdout.write(f"merilo {__version__}\n")
         return 0
     if name not in COMMANDS:
         from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped command
