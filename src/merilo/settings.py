@@ -441,7 +441,7 @@ class RunSettings(CheckedSettings):
     structured: Annotated[
         Flag,
         Help(
-            "Demand answers as JSON of a fixed form, where the backend can: chat servers and Inspect.", PROMPT
+            "Demand answers as JSON of a fixed form, where the backend can: chat servers.", PROMPT
         ),
     ] = False
     system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None

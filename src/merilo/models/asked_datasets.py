@@ -365,7 +365,7 @@ def _asked(
         way = argument("mode", "generate", given="generate")
         raise UsageError(f"this backend has no log-likelihoods: ask {declared.title} with {way}")
     if settings.structured and not abilities.structured:
-        able = "a chat server of OpenAI's kind or a provider of Inspect"
+        able = "a chat server of OpenAI's kind"
         raise UsageError(
             f"this backend cannot demand JSON of a fixed form; {able} can", field=argument("structured")
         )

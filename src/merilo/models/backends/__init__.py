@@ -9,7 +9,6 @@ from merilo.errors import UsageError, argument
 from merilo.models.asking import ModelBackend
 from merilo.models.backends.chats import AnthropicChat, ChatCompletions
 from merilo.models.backends.continuations import Completions
-from merilo.models.backends.inspect_providers import PREFIX, open_inspect
 from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
 from merilo.models.backends.model_arguments import nearest
 from merilo.models.backends.self_check import self_check
@@ -31,7 +30,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def backend_names() -> tuple[str, ...]:
-    """Return the names of all backends, aliases included; `inspect/PROVIDER/MODEL` is not among them."""
+    """Return the names of all backends, aliases included."""
     return tuple(sorted({*_NAMES, *ALIASES}))
 
 
@@ -48,7 +47,7 @@ def open_backend(
     Use it in one event loop only: its connections belong to the loop of its first request.
 
     Args:
-        name: a name of `backend_names`, or `inspect/PROVIDER/MODEL`.
+        name: a name of `backend_names`.
         args: its arguments, as in lm-eval's `--model_args`; see `model_arguments.parse_model_arguments`.
         limits: the limits of requests and tokens a minute; only servers have them.
         device: where local weights are put, such as "cpu" or "cuda:0"; only backends with local weights take it.
@@ -57,20 +56,18 @@ def open_backend(
     Raises:
         UsageError: no backend of this name, or it does not take such an argument; the message offers the nearest names.
         MissingPartError: an extra that it needs is not installed.
-        BackendError: a key is missing where a provider of Inspect needs it, or local weights cannot be loaded.
+        BackendError: local weights cannot be loaded.
     """
     known = ALIASES.get(name, name)
-    if known not in _NAMES and not name.startswith(PREFIX):
+    if known not in _NAMES:
         # `merilo run` takes built-in respondents by the same option.
-        ends = nearest(name, [*backend_names(), "inspect/PROVIDER/MODEL", *BUILTIN_RESPONDENTS])
+        ends = nearest(name, [*backend_names(), *BUILTIN_RESPONDENTS])
         raise UsageError(f"there is no backend {name!r}; {ends}", field=argument("model"))
     if device is not None and known not in LOCAL_BACKENDS:
         raise UsageError(f"{name} has no local weights to put on a device", field=argument("device"))
     if limits != RateLimits() and known in LOCAL_BACKENDS:
         limited = "requests_per_minute" if limits.requests_per_minute is not None else "tokens_per_minute"
         raise UsageError(f"{name} has no limits a minute: it runs on this machine", field=argument(limited))
-    if name.startswith(PREFIX):
-        return open_inspect(known, args, limits)
     if known in LOCAL_BACKENDS:
         return open_local_model(known, args, device)
     if known in _CHATS:
