@@ -440,9 +440,7 @@ class RunSettings(CheckedSettings):
     shots_as_turns: Annotated[Flag, Help("Give solved items as turns of the conversation.", PROMPT)] = False
     structured: Annotated[
         Flag,
-        Help(
-            "Demand answers as JSON of a fixed form, where the backend can: chat servers.", PROMPT
-        ),
+        Help("Demand answers as JSON of a fixed form, where the backend can: chat servers.", PROMPT),
     ] = False
     system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None
     as_people: Annotated[
@@ -511,10 +509,6 @@ class RunSettings(CheckedSettings):
             OUTPUT,
         ),
     ] = None
-    contamination: Annotated[
-        Flag,
-        Help("Also ask for the continuation of each item's text, and report verbatim overlap.", OUTPUT),
-    ] = False
 
     def __post_init__(self) -> None:
         super(RunSettings, self).__post_init__()

@@ -1,4 +1,4 @@
-"""Runs of programs, pictures, studies and the contamination check."""
+"""Runs of programs, pictures and studies."""
 
 import json
 from dataclasses import replace
@@ -186,38 +186,6 @@ def test_a_study_whose_prompts_were_changed_by_hand_is_refused(tmp_path: Path) -
         InputError, match=f"the prompt of item {rows[2]['meta']['id']} is not what its instruction"
     ):
         merilo.run(LocalBackend(), study=study.path, out=tmp_path / "run")
-
-
-def test_the_contamination_check_finds_items_that_the_model_knows_by_heart(tmp_path: Path) -> None:
-    texts = {str(item.id): item for item in examples(dataset("multiq"))["test"]}
-    known = next(iter(texts))
-
-    def answer(request: Request) -> str | ModelReply:
-        if not request.dataset.endswith(".contamination"):
-            return "ответ"
-        return (
-            str(dict(texts[str(request.item)].inputs)["support_text"])
-            + str(dict(texts[str(request.item)].inputs)["text"])
-            if str(request.item) == known
-            else "не помню"
-        )
-
-    backend = LocalBackend(answer)
-    result = merilo.run(backend, "multiq", out=tmp_path, contamination=True)
-    found = result.datasets["multiq"].contamination
-    assert [one.item for one in found.repeated] == [known]
-    assert found.repeated[0].share == 1.0
-    assert found.to_dict()["longest_run"] == found.repeated[0].words
-    again = LocalBackend(answer)
-    merilo.run(again, "multiq", out=tmp_path, contamination=True)
-    assert again.asked == []
-
-
-def test_a_run_without_the_check_asks_no_continuations(tmp_path: Path) -> None:
-    backend = LocalBackend(lambda one: "ответ")
-    result = merilo.run(backend, "multiq", out=tmp_path)
-    assert {one.dataset for one in backend.asked} == {"multiq"}
-    assert result.datasets["multiq"].contamination is None
 
 
 def test_a_long_run_keeps_no_request_in_memory(tmp_path: Path) -> None:

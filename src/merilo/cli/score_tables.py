@@ -83,8 +83,6 @@ def show_run(result: RunResult) -> None:
             show(_unreadable(one), wrap=True)
         if one.scores is not None:
             show(*_not_computed(one.declared.title, one.scores), wrap=True)
-        if one.contamination is not None:
-            show(_contamination(one), wrap=True)
 
 
 def _unreadable(one: DatasetRun) -> Text:
@@ -157,24 +155,6 @@ def _not_computed(title: str, scores: Scores) -> Iterator[Text]:
         yield Text(
             "{dataset}: not computed: {metrics} ({reason})", dataset=title, metrics=names, reason=reason
         )
-
-
-def _contamination(one: DatasetRun) -> Text:
-    found = one.contamination
-    if found is None or not found.overlaps:
-        return Text(
-            "{dataset}: no text is long enough for the contamination check", dataset=one.declared.title
-        )
-    return Text(
-        "{dataset}: contamination check on {n:# item|# items}: {share:.1%} of the hidden words repeated on average, "
-        "longest run {longest:# word|# words}, {repeated:# item|# items} with at least half repeated{names}",
-        dataset=one.declared.title,
-        n=len(found.overlaps),
-        share=found.mean_share,
-        longest=max(overlap.run for overlap in found.overlaps),
-        repeated=len(found.repeated),
-        names="".join(f"{', ' if place else ': '}{one.item}" for place, one in enumerate(found.repeated[:5])),
-    )
 
 
 def show_plan(plan: RunPlan, wanted: Sequence[str]) -> None:

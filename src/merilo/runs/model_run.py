@@ -20,7 +20,6 @@ from merilo.models.asked_datasets import (
     BUNDLED_NAME,
     AskedDataset,
     ItemSource,
-    Known,
     asked_datasets,
     item_sources,
 )
@@ -29,7 +28,6 @@ from merilo.models.backends import open_model
 from merilo.models.backends.chats import ChatBackend
 from merilo.models.batches import BatchResults, batch_backend, custom_id, write_batch
 from merilo.models.builtin_respondents import RespondentMaterial
-from merilo.models.contamination import SUFFIX, contamination_of, contamination_requests
 from merilo.models.prompter import shots_of
 from merilo.models.run_answers import write_answers
 from merilo.models.run_folder import (
@@ -42,7 +40,7 @@ from merilo.models.run_folder import (
     read_record,
     run_in,
 )
-from merilo.models.run_log import RunLog, log_path, read_log
+from merilo.models.run_log import RunLog
 from merilo.models.runner import (
     UNLIMITED_TOKENS,
     Price,
@@ -428,11 +426,6 @@ def _ask(
         done = len(known)
         answered, left = answered + done, left + max(0, one.count - done)
         sources.append(one.requests(known))
-    if prepared.options.settings.contamination:
-        for one in prepared.asked:
-            requests = _continuations(prepared, one, log.earlier(one.declared.name + SUFFIX))
-            left += len(requests)
-            sources.append(iter(requests))
     for cut in log.cut:
         say(f"{cut}; its request is asked again")
     if left:
@@ -466,12 +459,6 @@ def _ask(
         return ask_all(backend, everything, log, budget, max_failures=max_failures, watch=tell, run=loop)
 
 
-def _continuations(prepared: _Prepared, one: AskedDataset, known: Known) -> list[Request]:
-    """Return the requests of the contamination check of a dataset."""
-    chat = prepared.backend.abilities.chat
-    return list(contamination_requests(one.declared, one.split.items, known, chat=chat))
-
-
 def _batches(prepared: _Prepared) -> ChatBackend:
     """Return the backend of a run that a batch can hold.
 
@@ -497,10 +484,6 @@ def _batch_results(prepared: _Prepared, say: Callable[[str], None]) -> BatchResu
         for one in prepared.asked
         for request in cast("Iterator[Request]", one.requests({}))
     }
-    if prepared.options.settings.contamination:
-        whole |= {
-            custom_id(request) for one in prepared.asked for request in _continuations(prepared, one, {})
-        }
     if strange := sorted(results.ids - whole):
         told = f"{len(strange)} of {len(results.ids)} results are of requests that this run does not ask"
         told += f" ({listed(strange, 3)})"
@@ -523,17 +506,12 @@ def _result(
     notes: list[str] = []
     for one in prepared.asked:
         name = one.declared.name
-        contamination = None
-        if prepared.options.settings.contamination:
-            table = read_log(log_path(folder.path, name + SUFFIX), ("item", "sample", "text"))
-            texts = dict(zip(table["item"], table["text"], strict=True))
-            contamination = contamination_of(one.split.items, texts)
-        scored = scored_dataset(folder, name, one.source, rater=rater, contamination=contamination)
+        scored = scored_dataset(folder, name, one.source, rater=rater)
         write_answers(folder.path, scored.answers)
         if one.declared.answer.kind == "program" and scored.answers.answers:
             note = run_programs(folder, one.source, watch)
             notes += [note] if note else []
-            scored = scored_dataset(folder, name, one.source, rater=rater, contamination=contamination)
+            scored = scored_dataset(folder, name, one.source, rater=rater)
         if one.refused:
             notes.append(
                 f"{one.declared.title}: {len(one.refused)} of {len(one.source.split)} items have "

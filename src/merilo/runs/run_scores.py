@@ -21,7 +21,6 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, clusters_for, has_gold
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
-from merilo.models.contamination import Contamination
 from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answers_of
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path
@@ -99,7 +98,6 @@ class DatasetRun:
         scores: the metrics; `None` if they cannot be computed.
         reason: why there are no metrics.
         refused: items that the backend could not be asked, because it takes no such media.
-        contamination: the contamination check, if it was made.
         otherwise: the metrics that differ by more than a point if answers are found the other way in the replies.
     """
 
@@ -109,7 +107,6 @@ class DatasetRun:
     scores: Scores | None = None
     reason: str = ""
     refused: int = 0
-    contamination: Contamination | None = None
     otherwise: Mapping[str, Score] = field(default_factory=dict)
 
     @property
@@ -139,7 +136,7 @@ class DatasetRun:
     def to_dict(self) -> dict[str, Json]:
         """Return the run on this dataset as JSON."""
         prompt, completion, thought = self.answers.tokens
-        content: dict[str, Json] = {
+        return {
             "title": self.declared.title,
             "items": len(self.record.hashes),
             "samples": self.record.samples,
@@ -162,9 +159,6 @@ class DatasetRun:
             "tokens": {"prompt": prompt, "completion": completion, "thought": thought},
             "usd": self.answers.usd,
         }
-        if self.contamination is not None:
-            content["contamination"] = self.contamination.to_dict()
-        return content
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -282,7 +276,6 @@ def scored_dataset(
     *,
     rater: Rater | None = None,
     seed: int = 0,
-    contamination: Contamination | None = None,
 ) -> DatasetRun:
     """Score the answers of a run to one dataset.
 
@@ -297,9 +290,7 @@ def scored_dataset(
     answers = read_answers_of(
         folder.path, source.declared, items, record.samples, folder.record.settings.manner
     )
-    found = DatasetRun(
-        source.declared, record, answers, refused=_refused(source, record), contamination=contamination
-    )
+    found = DatasetRun(source.declared, record, answers, refused=_refused(source, record))
     rated = set(source.declared.metrics) <= set(RATED)
     if not rated and not any(map(has_gold, items)):
         return replace(found, reason="the test is closed: its items have no gold answers")
