@@ -89,22 +89,6 @@ def ask(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    write_batch: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the requests into a file that the vendor's batch API takes, and ask nothing.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    read_batch: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read the results of a batch instead of asking; may be given several times.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
     explain_id: ExplainOption = None,
     rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
@@ -131,7 +115,7 @@ def ask(
     from merilo.runs.model_run import RunOptions, plan_run, run_model  # noqa: PLC0415
     from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
 
-    check_places([data, study, *(read_batch or ())], json_to)
+    check_places([data, study], json_to)
     if settings.stop:
         settings = replace(settings, stop=tuple(map(_unescaped, settings.stop)))
     options = RunOptions(
@@ -141,8 +125,6 @@ def ask(
         data=data,
         study=study,
         settings=settings,
-        write_batch=write_batch,
-        read_batch=tuple(read_batch or ()),
         command="merilo run",
     )
     if dry_run:
@@ -160,14 +142,9 @@ def ask(
         watch_programs=partial(watch_programs, None),
         say=say,
     )
-    if write_batch is not None:
-        deliver(json_to, result.to_dict, lambda: None)
-        return 0
     deliver_run(result, [explain_item(out, name, data=data) for name in explain_id or ()], json_to)
     if result.stopped:
         say(Text("stopped: {why}; a higher limit resumes the run", why=result.stopped))
-    elif read_batch and not result.is_complete:
-        say(Text("some requests have no result; --write-batch FILE writes them into another batch"))
     elif not result.is_complete:
         say(Text("some requests have no answer; the same command asks them again: {folder}", folder=out))
     return 0 if result.is_complete else 1

@@ -17,13 +17,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from merilo.errors import BackendError, OutputError, UsageError, argument
+from merilo.errors import BackendError, OutputError, argument
 from merilo.models.answer_extraction import split_thought
 from merilo.models.asking import ModelBackend, ModelReply, Request
 
@@ -177,24 +177,6 @@ class RunBudget:
         self._reserved += sum(estimates)
         self.running += len(requests)
         return estimates
-
-    def allowed(self, requests: Iterable[Request]) -> Iterator[Request]:
-        """Yield the requests of a batch, which is sent as a whole, as far as their number is allowed.
-
-        Raises:
-            UsageError: they may cost more than is left.
-        """
-        usd = self.usd
-        for count, request in enumerate(requests, start=self.requests + 1):
-            if self._max_requests is not None and count > self._max_requests:
-                return
-            usd += self.estimate(request)
-            if self._max_usd is not None and usd > self._max_usd:
-                raise UsageError(
-                    f"the requests may cost more: {count} of them may cost ${usd:.4f}",
-                    field=argument("max_usd", given=self._max_usd),
-                )
-            yield request
 
     def settle(self, request: Request, reply: ModelReply, estimate: float) -> float | None:
         """Replace a reservation by the true cost.

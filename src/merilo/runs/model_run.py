@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from merilo.atomic_write import refuse_existing
-from merilo.errors import InputError, MissingPartError, UsageError, argument
+from merilo.errors import MissingPartError
 from merilo.files import sha256
 from merilo.metrics.detox import Rater, rater_of
 from merilo.models.asked_datasets import (
@@ -25,8 +24,6 @@ from merilo.models.asked_datasets import (
 )
 from merilo.models.asking import ModelBackend, Request
 from merilo.models.backends import open_model
-from merilo.models.backends.chats import ChatBackend
-from merilo.models.batches import BatchResults, batch_backend, custom_id, write_batch
 from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.prompter import shots_of
 from merilo.models.run_answers import write_answers
@@ -71,8 +68,6 @@ class RunOptions:
         data: a folder of items, or one file.
         study: the folder of a study.
         settings: the settings of the run.
-        write_batch: where the requests are written instead of being asked.
-        read_batch: the results of batches, which are read instead of asking.
         command: the command, for the record.
     """
 
@@ -82,15 +77,7 @@ class RunOptions:
     data: Path | None = None
     study: Path | None = None
     settings: RunSettings = field(default_factory=RunSettings)
-    write_batch: Path | None = None
-    read_batch: Sequence[Path] = ()
     command: str = "merilo.run"
-
-    def __post_init__(self) -> None:
-        if self.write_batch is not None and self.read_batch:
-            raise UsageError(f"{argument('write_batch')} and {argument('read_batch')} exclude each other")
-        if self.write_batch is not None:
-            refuse_existing(self.write_batch, force=False)
 
     @property
     def price(self) -> Price | None:
@@ -219,8 +206,6 @@ def run(
     study: str | Path | None = None,
     rudetox_models: str | Path | Rater | None = None,
     rudetox_curves: str | Path | None = None,
-    write_batch: str | Path | None = None,
-    read_batch: str | Path | Sequence[str | Path] = (),
     force: bool = False,
     settings: RunSettings | None = None,
     **chosen: object,
@@ -240,8 +225,6 @@ def run(
         study: the folder of a study: its items are asked exactly as people saw them.
         rudetox_models: the classifiers of the metric J, as for `merilo.score`.
         rudetox_curves: the file of J's calibration curves.
-        write_batch: write the requests into this file, which a vendor's batch API takes, and ask nothing.
-        read_batch: the results of batches, which are read instead of asking.
         force: delete the run in the folder and start again.
         settings: the settings of the run.
         **chosen: single settings by name, such as `shots=0`; `merilo.RunSettings` declares them, `merilo run
@@ -265,8 +248,6 @@ def run(
         data=None if data is None else Path(data),
         study=None if study is None else Path(study),
         settings=RunSettings.of(chosen, settings),
-        write_batch=None if write_batch is None else Path(write_batch),
-        read_batch=tuple(map(Path, [read_batch] if isinstance(read_batch, str | Path) else read_batch)),
     )
     return run_model(options, Path(out), rater=rater_of(rudetox_models, rudetox_curves), force=force)
 
@@ -370,10 +351,7 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
             datasets={one.declared.name: one.record() for one in asked},
             commands=(_command(options),),
         )
-        prepared = _Prepared(options, backend, asked, record)
-        if options.write_batch or options.read_batch:
-            _batches(prepared)  # refused before the run's folder is made
-        yield prepared
+        yield _Prepared(options, backend, asked, record)
     finally:
         loop(backend.close())
 
@@ -390,8 +368,6 @@ def _command(options: RunOptions) -> dict[str, Json]:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "merilo": __version__,
         "model_args": {**hidden_args(options.model_args)},
-        **({"write_batch": str(options.write_batch)} if options.write_batch else {}),
-        **({"read_batch": list(map(str, options.read_batch))} if options.read_batch else {}),
     }
 
 
@@ -439,58 +415,10 @@ def _ask(
         requests=spent,
         thought_tokens=prepared.backend.abilities.thought_tokens,
     )
-    everything: Requests = chain.from_iterable(sources)
-    single = cast("Iterator[Request]", everything)  # `_batches` refuses dialogues
-    backend, max_failures = prepared.backend, limits.max_failures
-    if options.write_batch is not None:
-        count = write_batch(options.write_batch, _batches(prepared), single, budget)
-        sent = f"{options.write_batch} holds {count} requests for the vendor's batch API; read its results by the same"
-        say(
-            f"{sent} command with {argument('read_batch', 'FILE')}"
-            if count
-            else "no request is left for a batch"
-        )
-        return Progress()
-    if options.read_batch:
-        # What is paid already is read whatever the limits are.
-        backend, max_failures, budget = _batch_results(prepared, say), 0, RunBudget(options.price, usd=usd)
-        everything = backend.held(single)
+    everything = chain.from_iterable(sources)
+    failures = limits.max_failures
     with watch(left, answered) as tell:
-        return ask_all(backend, everything, log, budget, max_failures=max_failures, watch=tell, run=loop)
-
-
-def _batches(prepared: _Prepared) -> ChatBackend:
-    """Return the backend of a run that a batch can hold.
-
-    Raises:
-        UsageError: the backend has no batches, or a dataset is asked turn by turn.
-    """
-    if turns := [one.declared.title for one in prepared.asked if one.is_dialogue]:
-        told = "each turn holds the answers before it, which a batch cannot know: leave out"
-        raise UsageError(f"{told} {listed(turns)}", field=argument("datasets"))
-    return batch_backend(prepared.backend)
-
-
-def _batch_results(prepared: _Prepared, say: Callable[[str], None]) -> BatchResults:
-    """Read the results of batches.
-
-    Raises:
-        InputError: none of them belongs to a request of the run.
-    """
-    files = prepared.options.read_batch
-    results = BatchResults(files, _batches(prepared))
-    whole = {
-        custom_id(request)
-        for one in prepared.asked
-        for request in cast("Iterator[Request]", one.requests({}))
-    }
-    if strange := sorted(results.ids - whole):
-        told = f"{len(strange)} of {len(results.ids)} results are of requests that this run does not ask"
-        told += f" ({listed(strange, 3)})"
-        if len(strange) == len(results.ids):
-            raise InputError(f"{told}: the prompts, the items or the settings are others", file=files[0])
-        say(f"{told}; they are left out")
-    return results
+        return ask_all(prepared.backend, everything, log, budget, max_failures=failures, watch=tell, run=loop)
 
 
 def _result(

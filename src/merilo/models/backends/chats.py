@@ -21,10 +21,9 @@ from merilo.models.backends.servers import (
     RateLimits,
     ServerBackend,
     TryAgain,
-    error_of,
     server_address,
 )
-from merilo.strict_json import Json, Row, at, dict_at, dicts_at, text_at
+from merilo.strict_json import Json, Row, at, dicts_at, text_at
 from merilo.wording import shown
 
 
@@ -139,41 +138,6 @@ class ChatBackend(ServerBackend):
             return ModelReply(finish="failed", error=str(error), attempts=0)
         return await self._reply(body, lambda found: self._read(found, request), estimated_tokens(request))
 
-    def batch_file(self, requests: Mapping[str, Request]) -> str:
-        """Return the file that the vendor's batch API takes.
-
-        Args:
-            requests: id -> request.
-
-        Raises:
-            DataError: a request shows a picture that cannot be read.
-        """
-        rows = (self._batch_row(name, request) for name, request in requests.items())
-        return self._batch_file([json.dumps(row, ensure_ascii=False) for row in rows])
-
-    @abstractmethod
-    def _batch_row(self, name: str, request: Request) -> Row:
-        """Return a request of a batch."""
-
-    @abstractmethod
-    def _batch_file(self, rows: Sequence[str]) -> str:
-        """Return the file with these requests."""
-
-    def batch_reply(self, row: Row, request: Request) -> ModelReply:
-        """Read a request's result in the output of a batch.
-
-        Raises:
-            BackendError: what ends a run, such as an unknown model.
-        """
-        try:
-            return self._result(row, request)
-        except TryAgain as failure:
-            return ModelReply(finish="failed", error=failure.reason)
-
-    @abstractmethod
-    def _result(self, row: Row, request: Request) -> ModelReply:
-        """Read a result of a batch; raises `TryAgain` if it is an error that may pass."""
-
     @abstractmethod
     def _body(self, request: Request) -> dict[str, Json]:
         """Return what is sent."""
@@ -250,22 +214,6 @@ class ChatCompletions(ChatBackend):
                 f"the item shows {part}, and {self.name} takes no pictures (images=true if the model does)"
             )
         return {"type": "image_url", "image_url": {"url": read_picture(part, self._media_folder).data_url}}
-
-    def _batch_row(self, name: str, request: Request) -> Row:
-        url = "/v1/chat/completions"
-        return {"custom_id": name, "method": "POST", "url": url, "body": self._body(request)}
-
-    def _batch_file(self, rows: Sequence[str]) -> str:
-        return "".join(f"{row}\n" for row in rows)
-
-    def _result(self, row: Row, request: Request) -> ModelReply:
-        body, status = dict_at(row, "response", "body"), at(row, "response", "status_code")
-        if not row.get("error") and status in {200, None}:
-            return self._read(body, request)
-        message, code = error_of(dict_at(row, "error") or body)
-        if not isinstance(status, int) or status == 200:
-            raise TryAgain(message)  # never answered: the batch expired or was stopped
-        return self._attempts.judge(status, message, code, {})
 
     def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
         stop = request.stop[MOST_STOPS:] if self._stops else request.stop
@@ -414,23 +362,6 @@ class AnthropicChat(ChatBackend):
         picture = read_picture(part, self._media_folder)
         source: Json = {"type": "base64", "media_type": picture.kind, "data": picture.base64}
         return {"type": "image", "source": source}
-
-    def _batch_row(self, name: str, request: Request) -> Row:
-        return {"custom_id": name, "params": self._body(request)}
-
-    def _batch_file(self, rows: Sequence[str]) -> str:
-        joined = ",\n".join(rows)
-        return f'{{"requests": [\n{joined}\n]}}\n'
-
-    def _result(self, row: Row, request: Request) -> ModelReply:
-        result = dict_at(row, "result")
-        kind = text_at(result, "type")
-        if kind == "succeeded":
-            return self._read(dict_at(result, "message"), request)
-        if kind != "errored":
-            raise TryAgain(kind or "no result")  # `expired` or `canceled`
-        message, code = error_of(dict_at(result, "error"))
-        return self._attempts.judge(400 if "invalid_request" in code else 500, message, code, {})
 
     def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
         # The API refuses stop strings of white space alone; answers are cut at them here.
