@@ -402,38 +402,3 @@ def test_of_equal_loglikelihoods_the_harness_takes_the_first() -> None:
     for values, answer in (((-1.0, -1.0), "0"), ((-2.0, -1.0), "1")):
         reply = ModelReply(loglikelihoods=values)
         assert extract_as_harness(dataset("bps"), item, request, reply).answer == answer
-
-
-@every("name", ["rummlu", "use", "simplear", "parus", "ruhatespeech"])
-def test_an_exported_task_gives_lm_eval_the_same_texts(name: str, tmp_path: Path, offline: None) -> None:
-    pytest.importorskip("lm_eval")
-    from command import merilo
-    from harness_files import run_lm_eval
-
-    folder, dice = tmp_path / name, random.Random(7)
-    folder.mkdir()
-    tests, train = made_docs(name, 12, dice), made_docs(name, 30, dice, 13)
-    pool = tests if name == "ruhatespeech" else train
-    splits = {"test": tests} if pool is tests else {"test": tests, "train": train}
-    (folder / f"{name}.json").write_text(json.dumps({"data": splits}), encoding="utf-8")
-    words = ("--data", folder / f"{name}.json", "--out", folder / "task")
-    assert merilo("datasets", "export", name, "--format", "lm-eval", *words).status == 0
-    shown: list[str] = []
-
-    def answer(prompt: str, more: object) -> object:
-        shown.append(prompt)
-        return [0.0] if more else "1"
-
-    run_lm_eval(folder / "task", [f"merilo_{name}"], folder / "out", answer)
-    choices = len(dataset(name).answer.labels) or 1
-    wanted = [text for text in expected(name, tests, pool, BARE[name][0]) for _ in range(choices)]
-    assert sorted(shown) == sorted(wanted)
-    task = yaml.load(
-        (folder / "task" / f"merilo_{name}.yaml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader
-    )
-    if choices == 1:
-        stop = ["\n", "."] if name == "use" else ["\n"]
-        assert (task["generation_kwargs"]["until"], task["generation_kwargs"]["max_gen_toks"]) == (
-            stop,
-            "256",
-        )

@@ -1,9 +1,7 @@
-"""Logs of other harnesses in the shapes that the harnesses write, and runs of the harnesses themselves."""
+"""Logs of other harnesses in the shapes that the harnesses write."""
 
-import contextlib
-import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,45 +110,3 @@ def helm_log(path: Path, states: Sequence[Mapping[str, Any]]) -> Path:
         json.dumps({"adapter_spec": spec, "request_states": states}, ensure_ascii=False), encoding="utf-8"
     )
     return path
-
-
-def run_lm_eval(
-    tasks: Path, names: Sequence[str], out: Path, answer: Callable[[str, Sequence[str]], Any]
-) -> dict[str, Any]:
-    """Run lm-eval itself on tasks of a folder and write its samples, as its command does.
-
-    Args:
-        tasks: the folder of `--include_path`.
-        names: the tasks.
-        out: the folder of `--output_path`.
-        answer: for a prompt and continuations, their log-likelihoods; for a prompt alone, the text.
-
-    Returns:
-        lm-eval's results by task.
-    """
-    from lm_eval import simple_evaluate
-    from lm_eval.api.model import LM
-    from lm_eval.loggers import EvaluationTracker
-    from lm_eval.tasks import TaskManager
-
-    class Scripted(LM):
-        def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
-            return [(answer(one.args[0], [one.args[1]])[0], False) for one in requests]
-
-        def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
-            raise NotImplementedError
-
-        def generate_until(self, requests: Sequence[Any]) -> list[str]:
-            return [answer(one.args[0], []) for one in requests]
-
-    tracker = EvaluationTracker(output_path=str(out))
-    manager = TaskManager(include_path=str(tasks), include_defaults=False)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        results = simple_evaluate(
-            Scripted(), tasks=[*names], task_manager=manager, evaluation_tracker=tracker, bootstrap_iters=0
-        )
-    samples = results.pop("samples")
-    tracker.save_results_aggregated(results=results, samples=samples)
-    for name, rows in samples.items():
-        tracker.save_results_samples(task_name=name, samples=rows)
-    return results["results"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from dataclasses import asdict
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from merilo.atomic_write import refuse_existing, write_text
+from merilo.atomic_write import refuse_existing
 from merilo.cli.options import ForceOption, JsonOption, takes_settings
 from merilo.cli.output import check_places, deliver, say, show
 from merilo.datasets import CATALOGUE, dataset
@@ -19,8 +18,7 @@ from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.guessing import Wishes
 from merilo.datasets.own_items import option_name
 from merilo.items import Split, write_splits
-from merilo.models.task_export import ExportFormat
-from merilo.settings import INPUT, OUTPUT, RunSettings
+from merilo.settings import INPUT, OUTPUT
 from merilo.strict_json import Json
 from merilo.text import Text
 
@@ -281,82 +279,6 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
         (Text("items with the same {field}", field=declared.cluster) if declared.cluster else none),
     )
     yield Text("language", context="row"), made.guess.language
-
-
-@app.command()
-@takes_settings("prompts", "shots", "shots_like", "seed", of=RunSettings)
-def export(
-    name: Annotated[str, typer.Argument(help="A dataset's name, or the path of a YAML declaration.")],
-    *,
-    form: Annotated[
-        ExportFormat,
-        typer.Option(
-            "--format",
-            help="The harness that runs the task; hub: eval.yaml for the benchmark's own repository on the Hugging "
-            "Face hub.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The new folder of the task.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(help="The items, with solved items for shots. Default: the items included in Merilo."),
-    ] = None,
-    settings: RunSettings,
-    chat: Annotated[
-        bool,
-        typer.Option(
-            "--chat",
-            help="For chat models: answers are generated. Inspect's tasks are always for them.",
-        ),
-    ] = False,
-    force: ForceOption = False,
-) -> int:
-    """Write a task that lm-eval or Inspect runs with the prompts, solved items and metrics of 'merilo run'.
-
-    Dialogues (ruTiE), programs and the metric J cannot be expressed; exit status 2.
-    """
-    from merilo.models.task_export.task_folder import (  # noqa: PLC0415 - the other commands render no prompts
-        export_task,
-        needs_merilo,
-    )
-
-    if form == "hub":
-        return _export_to_hub(dataset(name), out, force=force)
-    refuse_existing(out, force=force)
-    material, command = export_task(
-        name, form=form, out=out, data=data, settings=settings, chat=chat, force=force
-    )
-    say(
-        Text(
-            "{folder} holds the task {name} with {n:# item|# items}; "
-            "{needed:True=Merilo must be installed where it runs|it needs no Merilo where it runs}",
-            folder=out,
-            name=material.name,
-            n=len(material.items),
-            needed=needs_merilo(material, form),
-        )
-    )
-    if not material.metrics:
-        say(Text("the items have no gold answers, so the task only tells which answers can be read"))
-    sys.stdout.write(f"{command}\n")
-    return 0
-
-
-def _export_to_hub(declared: Dataset, out: Path, *, force: bool) -> int:
-    from merilo.models.task_export.hub_benchmark import HUB_FILE, hub_benchmark  # noqa: PLC0415 - rarely used
-
-    content, place = hub_benchmark(declared), out / HUB_FILE
-    refuse_existing(place, force=force)
-    write_text(place, content)
-    say(
-        Text(
-            "{file} declares the benchmark on the Hugging Face hub: upload it to the root of the repository whose "
-            "split '{split}' has the questions",
-            file=place,
-            split=declared.splits[0] if declared.splits else "test",
-        )
-    )
-    return 0
 
 
 def _file(out: Path, declared: Dataset) -> Path:
