@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 from merilo.cli.options import ForceOption, JsonOption
 from merilo.cli.output import check_places, deliver, emit_json, say, show, working
-from merilo.reports import ForeignFormat
 from merilo.text import Language, Text
 
 if TYPE_CHECKING:
@@ -150,43 +149,29 @@ def export(
         typer.Argument(help="A baseline, a published folder or a run of merilo run.", show_default=False),
     ],
     *,
-    form: Annotated[
-        ForeignFormat,
-        typer.Option(
-            "--format",
-            help="Logs of inspect or lm-eval, records for every-eval-ever or (of a run) the hub's eval-results, or a "
-            "table of all answers.",
-        ),
-    ],
     out: Annotated[Path, typer.Option(help="The new folder.")],
     data: Annotated[
         Path | None, typer.Option(help="The folder of a run's items, if they are no longer where they were.")
     ] = None,
-    organisation: Annotated[
-        str, typer.Option(help="Who provides the results, for every-eval-ever.", show_default=False)
-    ] = "",
+    organisation: Annotated[str, typer.Option(help="Who provides the results.", show_default=False)] = "",
     repo: Annotated[
         str | None,
-        typer.Option(metavar="OWNER/NAME", help="The dataset's repository on the hub, for eval-results."),
+        typer.Option(
+            metavar="OWNER/NAME",
+            help="The dataset's repository on the hub: of people, also write the human value for its eval.yaml.",
+        ),
     ] = None,
     force: ForceOption = False,
-    json_to: JsonOption = None,
 ) -> int:
-    """Write the answers and metrics of people or of a model in the format of another tool.
-
-    Gold answers that the dataset declares closed are left out.
-    """
+    """Write the metrics of people or of a model as records of Every Eval Ever."""
     from merilo.atomic_write import new_folder, refuse_existing, write_files  # noqa: PLC0415 - slow
-    from merilo.reports.foreign_records import foreign_files  # noqa: PLC0415
-    from merilo.reports.respondents import read_respondents  # noqa: PLC0415
+    from merilo.reports.evaluation_records import evaluation_records  # noqa: PLC0415
 
-    check_places([source], json_to)
     refuse_existing(out, force=force, needed=[source])
-    files = foreign_files(read_respondents(source, data), form, source=organisation, repo=repo)
+    files = evaluation_records(source, data, organisation=organisation, repo=repo)
     with new_folder(out, force=force) as new:
         write_files(new, files)
-    told = Text("{n:# file is|# files are} in {folder}", n=len(files), folder=out)
-    deliver(json_to, lambda: {"folder": str(out), "files": [*sorted(files)]}, partial(show, told))
+    show(Text("{n:# file is|# files are} in {folder}", n=len(files), folder=out))
     return 0
 
 
