@@ -24,14 +24,12 @@ from merilo.baselines.model_verdicts import (
     FEWEST_ANNOTATORS,
     Compared,
     ComparisonVerdict,
-    Holds,
     Margin,
     Outcome,
     verdicts,
 )
-from merilo.baselines.panel import PANEL_METRICS, Ceiling
+from merilo.baselines.panel import PANEL_METRICS
 from merilo.baselines.panel_place import PanelPlace, panel_place
-from merilo.baselines.quality import PROCEDURES
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.classification import f1_macro, mcc
@@ -48,7 +46,7 @@ from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import NO_ANNOTATORS, CrossedDifference, crossed_difference
 from merilo.statistics.intervals import Interval, cluster_codes, mean_interval
 from merilo.statistics.paired_tests import Difference, compare_scores
-from merilo.text import Text, joined
+from merilo.text import Text
 from merilo.wording import counted_noun, listed
 
 #: What is compared with the model's answers; `first` are the answers of the first model.
@@ -77,7 +75,6 @@ class Match:
         corrected: `p` after Holm's correction over all models with this kind of comparison, or over all
             comparisons of several datasets.
         verdict: what may be said about the difference.
-        holds: under which other choices the verdict is the same; `None` if it is not told or this was not tried.
         beside: the name of the first model; empty if people are compared.
     """
 
@@ -87,7 +84,6 @@ class Match:
     crossed: CrossedDifference | None
     corrected: float = 1.0
     verdict: ComparisonVerdict | None = None
-    holds: Holds | None = None
     beside: str = ""
 
     def compared(self, margin: Margin | None, annotators: int) -> Compared:
@@ -137,7 +133,6 @@ class ModelComparison:
         no_labels: the answers that are none of the dataset's labels; `None` if all are.
         first: the comparison with the first model; `None` for the first model itself.
         place: its place beside the panel of people; `None` if the metric has no panel, or too few people answered.
-        ceiling: the reachable maximum by the audit of the gold answers; `None` if it is not bounded.
     """
 
     model: str
@@ -155,7 +150,6 @@ class ModelComparison:
     no_labels: NoLabels | None = None
     first: Match | None = None
     place: PanelPlace | None = None
-    ceiling: Ceiling | None = None
 
     @property
     def every(self) -> tuple[Match, ...]:
@@ -694,73 +688,6 @@ def _model_sentence(match: Match, verdict: ComparisonVerdict, model: str) -> Tex
 def _items_needed(verdict: ComparisonVerdict) -> Text | str:
     needed = verdict.needed
     return Text("; it would take about {items} items", items=needed.items) if needed else ""
-
-
-def holds_sentence(holds: Holds) -> Text:
-    """Say in one line under which other choices a verdict is the same."""
-    parts: list[Text] = []
-    if holds.thresholds:
-        other = [one for one, same in holds.thresholds.items() if not same]
-        parts.append(
-            Text(
-                "for {n} of {all} thresholds from {low:.1f} to {high:.1f} (not {other})",
-                n=len(holds.thresholds) - len(other),
-                all=len(holds.thresholds),
-                low=min(holds.thresholds),
-                high=max(holds.thresholds),
-                other=joined((Text("{threshold:.1f}", threshold=one) for one in other), ", "),
-            )
-            if other
-            else Text(
-                "for all thresholds from {low:.1f} to {high:.1f}",
-                low=min(holds.thresholds),
-                high=max(holds.thresholds),
-            )
-        )
-    if holds.procedures:
-        others = [PROCEDURES[name] for name, same in holds.procedures.items() if not same]
-        parts.append(
-            Text(
-                "in {n} of {all:# procedure|# procedures} (not {others})",
-                n=len(holds.procedures) - len(others),
-                all=len(holds.procedures),
-                others=others,
-            )
-            if others
-            else Text("in {n:# procedure|all # procedures}", n=len(holds.procedures))
-        )
-    if holds.without_suspects is not None:
-        parts.append(
-            Text(
-                "{holds:True=|False=not }without the {n:# suspect gold answer|# suspect gold answers}",
-                holds=holds.without_suspects,
-                n=holds.suspects,
-            )
-        )
-    if holds.changed_by:
-        parts.append(
-            Text(
-                "without each of {n} of {all:# annotator|# annotators} (not without {names})",
-                n=holds.annotators - len(holds.changed_by),
-                all=holds.annotators,
-                names=listed([*holds.changed_by], 3),
-            )
-        )
-    elif holds.annotators:
-        parts.append(Text("without any one of the {n:# annotator|# annotators}", n=holds.annotators))
-    told = Text("The verdict holds {parts}.", parts=joined(parts, ", "))
-    if holds.surviving is None:
-        return told
-    interval = holds.surviving.interval()
-    return Text(
-        "{told} On the {n:# item|# items} whose gold answer survives the audit, the difference is {difference} "
-        "[{low}, {high}].",
-        told=told,
-        n=holds.surviving.n,
-        difference=signed(holds.surviving.value),
-        low=signed(interval.low),
-        high=signed(interval.high),
-    )
 
 
 def _told_sentence(scores: Text, verdict: ComparisonVerdict, when: Text | str, *, crossed: bool) -> Text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -66,39 +66,6 @@ class ComparisonVerdict:
     few_annotators: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Holds:
-    """Under which other choices a verdict is the same.
-
-    Attributes:
-        thresholds: mapping from threshold of accuracy on control items to whether the verdict is the same; empty
-            without control items.
-        procedures: the same for procedures that decide items; empty if no consensus is compared.
-        suspects: how many gold answers of the compared items are suspect.
-        without_suspects: whether the verdict is the same without these items; `None` if there are none, or if the
-            audit was not made.
-        annotators: how many annotators were left out, one at a time; 0 if this was not tried.
-        changed_by: the annotators without whom the verdict is another.
-        surviving: the difference on the items whose gold answers are not suspect; `None` if none is suspect, or if the
-            metric is not a mean over items.
-    """
-
-    thresholds: Mapping[float, bool]
-    procedures: Mapping[str, bool]
-    suspects: int = 0
-    without_suspects: bool | None = None
-    annotators: int = 0
-    changed_by: tuple[str, ...] = ()
-    surviving: CrossedDifference | None = None
-
-    @property
-    def tried(self) -> bool:
-        """Whether another choice was tried."""
-        return bool(
-            self.thresholds or self.procedures or self.annotators or self.without_suspects is not None
-        )
-
-
 class Compared(NamedTuple):
     """A comparison with a model, of which a verdict is told.
 
@@ -119,9 +86,7 @@ class Compared(NamedTuple):
     annotators: int
 
 
-def verdicts(
-    found: Sequence[Compared], *, fewest: int = FEWEST_ANNOTATORS
-) -> list[tuple[float, ComparisonVerdict]]:
+def verdicts(found: Sequence[Compared]) -> list[tuple[float, ComparisonVerdict]]:
     """Correct the p-values of comparisons together, and give the verdicts.
 
     Equivalence is tested by two one-sided tests at 5 %, each over items and annotators. Its verdict comes
@@ -131,7 +96,6 @@ def verdicts(
 
     Args:
         found: the comparisons.
-        fewest: with fewer annotators, no verdict is told.
 
     Returns:
         The p-value after Holm's correction, and the verdict, of each comparison.
@@ -147,22 +111,22 @@ def verdicts(
     for place, one in enumerate(found):
         if one.crossed is None or one.margin is None:
             continue
-        small = _too_small(one.crossed, fewest)
+        small = _too_small(one.crossed)
         if small and one.margin.planned is None:
             raise DataError(f"{argument('margin')} needs {small}")
         if not small:
             tested[place] = one.crossed, one.margin
     within = holm([crossed.p_within(margin.value) for crossed, margin in tested.values()])
     above = holm([crossed.p_above(-margin.value) for crossed, margin in tested.values()])
-    told = [(p, _without_margin(one, p, fewest)) for p, one in zip(corrected, found, strict=True)]
+    told = [(p, _without_margin(one, p)) for p, one in zip(corrected, found, strict=True)]
     for (place, (crossed, margin)), equivalent, not_worse in zip(tested.items(), within, above, strict=True):
         told[place] = corrected[place], _verdict(crossed, margin, corrected[place], equivalent, not_worse)
     return told
 
 
-def _without_margin(one: Compared, p: float, fewest: int) -> ComparisonVerdict:
+def _without_margin(one: Compared, p: float) -> ComparisonVerdict:
     annotators = one.crossed.annotators if one.crossed else one.annotators
-    if 0 < annotators < fewest:
+    if 0 < annotators < FEWEST_ANNOTATORS:
         return ComparisonVerdict("untold", None, few_annotators=annotators)
     significant = _by_difference(p, one.value)
     return ComparisonVerdict(significant or "untold", None, significant=significant)
@@ -192,13 +156,13 @@ def _by_difference(p: float, value: float) -> Literal["above", "below"] | None:
     return "above" if value > 0 else "below"
 
 
-def _too_small(one: CrossedDifference, fewest_annotators: int) -> str | None:
+def _too_small(one: CrossedDifference) -> str | None:
     """Name what a test of equivalence needs and the study lacks."""
     few = [
         f"at least {fewest} {what} (the study has {there})"
         for there, fewest, what in (
             (one.clusters or one.n, FEWEST_ITEMS, "clusters of items" if one.clusters else "items"),
-            (one.annotators or fewest_annotators, fewest_annotators, "annotators"),
+            (one.annotators or FEWEST_ANNOTATORS, FEWEST_ANNOTATORS, "annotators"),
         )
         if there < fewest
     ]

@@ -79,19 +79,6 @@ class Ceiling:
         return 1 - self.wrong.low / self.golds
 
 
-def ceiling_sentence(ceiling: Ceiling) -> Text:
-    """Return the reachable maximum in one sentence."""
-    return Text(
-        "Reachable maximum: {low:.3f} to {high:.3f}, because by the audit {fewest} to {most} of "
-        "{n:# gold answer|# gold answers} are wrong.",
-        low=ceiling.low,
-        high=ceiling.high,
-        fewest=ceiling.wrong.low,
-        most=ceiling.wrong.high,
-        n=ceiling.golds,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The people of a baseline as single persons, groups and chosen ones.

@@ -13,9 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, signed, verdict_sentence
+from merilo.baselines.model_comparison import Match, ModelComparison, signed, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
-from merilo.baselines.panel import ceiling_sentence
 from merilo.cli.output import interval, number, show, show_table
 from merilo.people.disagreement import MEASURES, Disagreement
 from merilo.records import Span
@@ -63,26 +62,16 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
             _show_conditions(result)
         return
     told = [
-        [
-            joined([f"{key}:", sentence] if len(found.results) > 1 and not at else [sentence])
-            for at, sentence in enumerate(_verdict(match, one.tests.model))
-        ]
+        joined([f"{key}:", verdict] if len(found.results) > 1 else [verdict])
         for key, result in found.results.items()
         for one in result.models
         for match in one.tests.marked
-        if match.verdict
+        if match.verdict and (verdict := verdict_sentence(match, one.tests.model))
     ]
     if len(told) > _MOST_SENTENCES:
         show(Text("Verdicts in words, tests and label distributions: --details."))
     else:
-        show(*(sentence for verdict in told for sentence in verdict), wrap=True)
-
-
-def _verdict(match: Match, model: str) -> Iterator[Text]:
-    """Yield the verdict of a comparison, and under which other choices it holds."""
-    yield verdict_sentence(match, model)
-    if match.holds:
-        yield holds_sentence(match.holds)
+        show(*told, wrap=True)
 
 
 def overview(table: ComparisonTable) -> str:
@@ -272,20 +261,12 @@ def show_tests(comparisons: Sequence[ModelComparison], metric: str) -> None:
         show(Text("{beside}: p by {test}; p 2 by {exact}", beside=name, test=test, exact=exact), wrap=True)
     show(Text("+, −: items on which the model is better, and worse."))
     show(
-        *(
-            line
-            for one in comparisons
-            for match in one.every
-            if match.verdict
-            for line in _verdict(match, one.model)
-        ),
+        *(verdict_sentence(match, one.model) for one in comparisons for match in one.every if match.verdict),
         wrap=True,
     )
     for one in comparisons:
         if one.place:
             show(one.place.sentence(one.model), wrap=True)
-        if one.ceiling and one.ceiling.low < 1:
-            show(ceiling_sentence(one.ceiling), wrap=True)
         if one.rank:
             share, sure = one.rank
             show(

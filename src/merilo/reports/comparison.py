@@ -15,7 +15,7 @@ from merilo.baselines.baseline_reader import (
     stored_baseline_of,
 )
 from merilo.baselines.model_answers import Samples, answers_to, by_criterion, dataset_key, samples_of
-from merilo.baselines.model_comparison import Match, ModelComparison, holds_sentence, verdict_sentence
+from merilo.baselines.model_comparison import Match, ModelComparison, verdict_sentence
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_disagreement import (
     ModelDisagreement,
@@ -23,11 +23,10 @@ from merilo.baselines.model_disagreement import (
     model_disagreement,
     opposite_outcomes,
 )
-from merilo.baselines.model_verdicts import Compared, Holds, Margin
+from merilo.baselines.model_verdicts import Compared, Margin
 from merilo.baselines.panel_place import PanelPlace
 from merilo.baselines.record import BASELINE_FILE, cluster_record
 from merilo.baselines.time_and_price import TimeAndPrice, time_and_price
-from merilo.baselines.verdict_scrutiny import scrutinised
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import undeclared, with_metric
@@ -223,16 +222,6 @@ class Comparison:
         )
         return replace(self, models=tuple(models), pairs=pairs)
 
-    def scrutinised(self, others: Sequence[Compared] | None = None) -> Comparison:
-        """Return the result with the choices under which each verdict holds; see `verdict_scrutiny.scrutinised`."""
-        people = self.baseline
-        if self.metric != people.metric_name:
-            people = replace(people, declaration=with_metric(people.declaration, self.metric))
-        samples, tests = [one.samples for one in self.models], [one.tests for one in self.models]
-        found = scrutinised(people, samples, tests, self.margin, seed=self.settings.seed, others=others)
-        models = (replace(one, tests=made) for one, made in zip(self.models, found, strict=True))
-        return replace(self, models=tuple(models))
-
     @property
     def comparisons(self) -> dict[str, ModelComparison]:
         """Return a mapping from model to its comparison."""
@@ -309,8 +298,6 @@ class Comparison:
                 difference, interval = match.difference, match.interval
                 if match.verdict:
                     lines.append(verdict_sentence(match, name).en)
-                if match.holds:
-                    lines.append(holds_sentence(match.holds).en)
                 lines.append(
                     f"{name}, {match.kind}: {match.beside or 'people'} {difference.first:.3f}, model "
                     f"{difference.second:.3f}, difference {difference.value:+.3f} "
@@ -381,7 +368,7 @@ def compare(
         models_beside(people, models, force=settings.force, replies=settings.replies),
         settings,
         margin,
-    ).scrutinised()
+    )
 
 
 #: Why one model cannot be compared.
@@ -762,9 +749,6 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
             "people": comparison.people,
         },
         "panel": _place_json(comparison.place) if comparison.place else None,
-        "ceiling": [rounded(comparison.ceiling.low), rounded(comparison.ceiling.high)]
-        if comparison.ceiling
-        else None,
         "log": comparison.log.to_json() if comparison.log else None,
         "warnings": [one.en for one in sentences(comparison)],
         "disagreement": _disagreement_json(one.disagreement),
@@ -796,7 +780,7 @@ _OF_MODELS: Final = {
     "p_for_these_annotators": "p_exact",
     "test_for_these_annotators": "test_exact",
 }
-_ABOUT_PEOPLE: Final = frozenset({"like_beside_like", "ci95", "interval", "design_effect", "holds"})
+_ABOUT_PEOPLE: Final = frozenset({"like_beside_like", "ci95", "interval", "design_effect"})
 
 
 def _first_json(match: Match, model: str) -> dict[str, Json]:
@@ -846,7 +830,7 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
     verdict, crossed = match.verdict, match.crossed
     if verdict is None:
         return {
-            "verdict": None, "significant": None, "verdict_sentence": None, "holds": None, "equivalence": None,
+            "verdict": None, "significant": None, "verdict_sentence": None, "equivalence": None,
         }  # fmt: skip
     equivalence: dict[str, Json] | None = None
     if crossed and verdict.margin:
@@ -870,7 +854,6 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
         "verdict": verdict.outcome,
         "significant": verdict.significant,
         "verdict_sentence": {"en": sentence.en, "ru": sentence.ru},
-        "holds": _holds_json(match.holds) if match.holds else None,
         "equivalence": equivalence,
     }
 
@@ -894,20 +877,6 @@ def _place_json(place: PanelPlace) -> dict[str, Json]:
         "not_rejected": [*place.like],
         "majorities": [{"k": size, **crossed_json(one)} for size, one in rows],
         "mark": {"en": mark.en, "ru": mark.ru},
-    }
-
-
-def _holds_json(holds: Holds) -> dict[str, Json]:
-    sentence = holds_sentence(holds)
-    return {
-        "thresholds": {f"{threshold:g}": same for threshold, same in holds.thresholds.items()},
-        "procedures": {**holds.procedures},
-        "suspect_golds": holds.suspects,
-        "without_suspect_golds": holds.without_suspects,
-        "annotators_left_out": holds.annotators,
-        "changed_without": [*holds.changed_by],
-        "surviving_golds": crossed_json(holds.surviving) if holds.surviving else None,
-        "sentence": {"en": sentence.en, "ru": sentence.ru},
     }
 
 

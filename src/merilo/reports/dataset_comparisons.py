@@ -12,7 +12,7 @@ import numpy as np
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
 from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, dataset_key
 from merilo.baselines.model_comparison import compare as compare_models
-from merilo.baselines.model_comparison import holds_sentence, verdict_sentence
+from merilo.baselines.model_comparison import verdict_sentence
 from merilo.baselines.model_disagreement import Side
 from merilo.baselines.model_verdicts import Margin, verdicts
 from merilo.baselines.record import MetricRecord, read_record
@@ -228,10 +228,10 @@ def corrected_together(results: Mapping[str, Comparison]) -> dict[str, Compariso
     over the models.
     """
     if len(results) < 2:
-        return {key: one.scrutinised() for key, one in results.items()}
-    told = {key: one.told() for key, one in results.items()}
-    judged = iter(verdicts([one for found in told.values() for one in found]))
-    family = sum(map(len, told.values()))
+        return {**results}
+    told = [compared for one in results.values() for compared in one.told()]
+    judged = iter(verdicts(told))
+    family = len(told)
     of_models = {
         (key, at): match for key, one in results.items() for at, match in enumerate(one.firsts()) if match
     }
@@ -245,8 +245,7 @@ def corrected_together(results: Mapping[str, Comparison]) -> dict[str, Compariso
         one = result.with_firsts([firsts.get((key, at)) for at in range(len(result.models))], len(firsts))
         pairs = [(match, *next(judged)) for match in one.matches()]
         matches = (replace(match, corrected=p, verdict=verdict) for match, p, verdict in pairs)
-        others = [other for name, found in told.items() if name != key for other in found]
-        made[key] = replace(one.with_matches(matches), family=family).scrutinised(others)
+        made[key] = replace(one.with_matches(matches), family=family)
     return made
 
 
@@ -458,7 +457,6 @@ def comparison_page(found: DatasetComparisons) -> str:
             ],
             results=[(key, titles[key], one) for key, one in found.results.items()],
             verdict_sentence=verdict_sentence,
-            holds_sentence=holds_sentence,
             timed={key: _timed(one) for key, one in found.results.items()},
             within_chart=within_chart,
             within_rows=within_rows,

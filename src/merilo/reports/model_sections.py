@@ -70,7 +70,7 @@ def with_models(
     found: list[ComparedModel] = []
     for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
         named = [replace(one, model=f"{one.model}, {name}") if name else one for one in own]
-        found += compared(people, named, settings, margin).scrutinised().models
+        found += compared(people, named, settings, margin).models
     listed = tuple(replace(one, opposites=None) for one in found)
     comparison = Comparison(crowd, crowd.metric, settings, listed)
     told: dict[str, Json] = {key: value for key, value in comparison.to_dict().items() if key != "baseline"}

@@ -15,7 +15,7 @@ from merilo.baselines.audit import doubtful_golds, number_of_wrong_golds
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.estimates import Estimate, why_items_alone
-from merilo.baselines.model_comparison import ModelComparison, holds_sentence, verdict_sentence
+from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
@@ -164,7 +164,6 @@ def page(
             verdicts=VERDICTS,
             comparisons=comparisons,
             verdict_sentence=verdict_sentence,
-            holds_sentence=holds_sentence,
             whole=baseline.whole,
             heaviest=_heaviest(baseline),
             disagreements=[one for one in disagreements if one.found],

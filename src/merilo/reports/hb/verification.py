@@ -46,9 +46,6 @@ _BY_OTHER_METHODS: Final = re.compile(
     r"|.*(^|\.)agreement\.(\w+_ci95\.|method$)"
 )
 
-#: Under which choices a verdict of a comparison with a model holds, which a folder of that format does not have.
-_SCRUTINY: Final = ".holds"
-
 #: Parts of the record that folders of earlier versions do not have.
 _LATER: Final = frozenset({"panel"})
 
@@ -192,7 +189,7 @@ def _of_earlier_version(figures: Sequence[Figure]) -> tuple[list[Figure], list[s
         if one.name not in gone
         and one.name != "sensitivity.left_out"
         and not one.name.startswith("warnings.")
-        and not (one.published == ABSENT and (_names_auto(one.name) or _SCRUTINY in one.name))
+        and not (one.published == ABSENT and _names_auto(one.name))
     ]
     sentences = [
         f"{len(some)} values of {of} are taken as an earlier version gave them: this version does not have the {what}"
