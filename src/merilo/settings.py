@@ -841,15 +841,6 @@ class ComparisonSettings(CheckedSettings):
             INPUT,
         ),
     ] = 10
-    by: Annotated[
-        tuple[Text, ...],
-        Help(
-            "Compare the distributions of labels for each value of this field too; may be given "
-            "several times.",
-            COMPARISON,
-            "FIELD",
-        ),
-    ] = ()
     cluster: Annotated[
         str | None,
         Help(

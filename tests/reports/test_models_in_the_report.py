@@ -1,4 +1,4 @@
-"""Models in the report of a baseline: the verdict by a margin, and disagreement."""
+"""Models in the report of a baseline: the verdict by a margin."""
 
 import json
 from pathlib import Path
@@ -61,27 +61,6 @@ def test_a_margin_without_a_model_is_wrong_usage(tmp_path: Path) -> None:
     outcome = merilo(*options[:place], *options[place + 2 :], "--margin", 0.1)
     assert outcome.status == 2
     assert "--margin is for a comparison with models: give --model FILE" in outcome.complaint
-
-
-def test_the_report_shows_disagreement_in_both_languages(tmp_path: Path) -> None:
-    made = merilo(*given(tmp_path), "--by", "text", "--out", tmp_path / "out", "--json", "-")
-    content = made.json
-    (found,) = content["models"]["models"]
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "Disagreement: distributions of labels" in page
-    assert "Разногласия: распределения меток" in page
-    assert f"{found['disagreement']['agreement']['value']:.3f}" in page
-    for name in found["disagreement"]["ambiguous"][:3]:
-        assert f"<code>{name}</code>" in page
-    assert found["disagreement"]["ambiguous"]
-
-
-def test_one_answer_an_item_has_no_distribution_and_the_reason_is_given(tmp_path: Path) -> None:
-    made = merilo(*given(tmp_path, samples=1), "--out", tmp_path / "out", "--json", "-")
-    (found,) = made.json["models"]["models"]
-    assert found["disagreement"] is None
-    assert "at least 2" in found["disagreement_reason"]
-    assert "distributions of labels" not in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.thorough

@@ -95,7 +95,7 @@ def people_and_models_compared(
         bool,
         typer.Option(
             "--details",
-            help="Print the tests and the distributions of labels of each model too.",
+            help="Print the tests of each model and how people and models were asked too.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -212,13 +212,6 @@ def _remarks(result: DatasetComparisons, *, every: bool) -> Iterator[object]:
     for key, compared in result.results.items():
         for model in compared.models:
             name = f"{key}, {model.tests.model}" if len(result.results) > 1 else model.tests.model
-            if result.settings.by and model.disagreement.found is None:
-                yield Text(
-                    "{model}: no distributions of labels by {fields}: {why}",
-                    model=name,
-                    fields=[*result.settings.by],
-                    why=model.disagreement.reason,
-                )
             file = Path(model.samples.file)
             told = run_outcomes(file if file.is_dir() else file.parent, compared.baseline.declaration.name)
             if told:

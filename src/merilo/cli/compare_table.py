@@ -6,7 +6,6 @@ import io
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from typing import Final, TypeAlias
 
 from rich.console import Console
@@ -14,9 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from merilo.baselines.model_comparison import Match, ModelComparison, signed, verdict_sentence
-from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.cli.output import interval, number, show, show_table
-from merilo.people.disagreement import MEASURES, Disagreement
 from merilo.records import Span
 from merilo.reports.comparison import Comparison
 from merilo.reports.comparison_table import (
@@ -31,7 +28,6 @@ from merilo.reports.estimates import OVER_ITEMS_ALONE
 from merilo.reports.time_and_price import TimedModel, duration, share_text, timed_sentences, within_rows
 from merilo.statistics.intervals import Interval
 from merilo.text import Text, joined
-from merilo.wording import listed
 
 _BESIDE: Final = {
     "consensus": Text("consensus", context="beside"),
@@ -50,7 +46,7 @@ _MOST_SENTENCES: Final = 6
 
 
 def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
-    """Print the table over all datasets and a few verdict sentences; tests and distributions of labels are details."""
+    """Print the table over all datasets and a few verdict sentences; tests and conditions are details."""
     sys.stdout.write(overview(found.table))
     if details:
         for key, result in found.results.items():
@@ -58,7 +54,6 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
                 show("", f"== {key} ==")
             show_tests([one.tests for one in result.models], result.metric)
             _show_time_and_price(result)
-            _show_disagreement([one.disagreement for one in result.models])
             _show_conditions(result)
         return
     told = [
@@ -69,7 +64,7 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
         if match.verdict and (verdict := verdict_sentence(match, one.tests.model))
     ]
     if len(told) > _MOST_SENTENCES:
-        show(Text("Verdicts in words, tests and label distributions: --details."))
+        show(Text("Verdicts in words and tests: --details."))
     else:
         show(*told, wrap=True)
 
@@ -303,47 +298,3 @@ def _show_conditions(result: Comparison) -> None:
     heads = ["", Text("people", context="column"), *asked.models]
     show_table(rows, heads, title=Text("Conditions"), left=range(len(heads)))
     show(*(asked.sentence(name) for name in asked.models), wrap=True)
-
-
-def _show_disagreement(models: Sequence[ModelDisagreement]) -> None:
-    """Print a table for each model that has one, and groups below it."""
-    for one in models:
-        if one.found is None:
-            continue
-        show_table(
-            _distributions(one.found),
-            ["", Text("model", context="column"), "95 %", Text("people", context="column")],
-            title=Text("Distribution of labels, people and {model}", model=one.model),
-        )
-        for name, groups in one.groups.items():
-            heads = [
-                *("", Text("items", context="column"), Text("agreement", context="column")),
-                *(Text("ceiling"), Text("distance")),
-            ]
-            rows = [
-                (
-                    value,
-                    found.items,
-                    number(found.agreement.value, ".3f"),
-                    number(found.agreement.ceiling or 0, ".3f"),
-                    number(found.distance.value, "+.3f"),
-                )
-                for value, found in groups.items()
-            ]
-            show_table(rows, heads, title=Text("By {field}", field=name))
-        if one.even:
-            show(
-                Text(
-                    "people split evenly on {n:# item|# items}, which are ambiguous: {names}",
-                    n=len(one.even),
-                    names=listed([name[:40] for name in one.even], 5),
-                )
-            )
-
-
-def _distributions(found: Disagreement) -> Iterator[tuple[object, ...]]:
-    for name, one in found.measures().items():
-        if isfinite(one.value):
-            ceiling = "-" if one.ceiling is None else number(one.ceiling, ".3f")
-            yield MEASURES[name], number(one.value, ".3f"), interval(one.interval).strip() or "-", ceiling
-    yield Text("items", context="row"), found.items, "", ""

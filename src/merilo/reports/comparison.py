@@ -17,13 +17,8 @@ from merilo.baselines.baseline_reader import (
 from merilo.baselines.model_answers import Samples, answers_to, by_criterion, dataset_key, samples_of
 from merilo.baselines.model_comparison import Match, ModelComparison, verdict_sentence
 from merilo.baselines.model_comparison import compare as compare_models
-from merilo.baselines.model_disagreement import (
-    ModelDisagreement,
-    OppositeOutcomes,
-    model_disagreement,
-    opposite_outcomes,
-)
 from merilo.baselines.model_verdicts import Compared, Margin
+from merilo.baselines.opposite_outcomes import OppositeOutcomes, opposite_outcomes
 from merilo.baselines.panel_place import PanelPlace
 from merilo.baselines.record import BASELINE_FILE, cluster_record
 from merilo.baselines.time_and_price import TimeAndPrice, time_and_price
@@ -34,7 +29,6 @@ from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.models.run_folder import is_run, read_run, refuse_other_items
 from merilo.models.run_log import log_path, read_log
-from merilo.people.disagreement import Disagreement, Measure
 from merilo.people.reading import Frame, is_frame, polars_of, records_of
 from merilo.records import rounded
 from merilo.reports.conditions import AskedConditions, conditions, frozen_beside
@@ -144,7 +138,6 @@ class ComparedModel:
     Attributes:
         samples: the model's answers.
         tests: the comparisons with people and with the first model, and their verdicts.
-        disagreement: the distributions of people's and the model's labels.
         opposites: the items on which one side is right and the other wrong; `None` in the report of a baseline, which
             shows them item by item, and for the model with which the others are compared.
         spent: what its answers to these items cost, and how long they took; `None` if it is not known.
@@ -153,7 +146,6 @@ class ComparedModel:
 
     samples: Samples
     tests: ModelComparison
-    disagreement: ModelDisagreement
     opposites: OppositeOutcomes | None
     spent: Expense | None = None
     timed: TimeAndPrice | None = None
@@ -333,7 +325,7 @@ def compare(
             baseline nor a run.
         settings: how they are compared; by default, the defaults of `ComparisonSettings`.
         chosen: single settings by name, such as `margin=0.02`: `metric`, `margin`, `force`, `min_answers`,
-            `by`, `cluster`, `seed`.
+            `cluster`, `seed`.
 
     Raises:
         UsageError: there is no field `cluster`, no model is given, the metric does not fit the answers, or
@@ -569,10 +561,10 @@ def compared(
         first: the model with which the others are compared; by default, the first one.
 
     Raises:
-        UsageError: the metric does not fit the answers, or there is no field of `by`.
+        UsageError: the metric does not fit the answers.
         DataError: the items differ and `force` is not given, or the study is too small for a test of equivalence.
     """
-    metric, by = settings.metric, settings.by
+    metric = settings.metric
     parts = by_criterion(people, samples)
     if metric in parts:
         people, samples = parts[metric]
@@ -596,8 +588,7 @@ def compared(
         ComparedModel(
             one,
             test,
-            model_disagreement(people, one, by=by, seed=settings.seed),
-            opposite_outcomes(scored, one, rival, by=by) if people.annotators or test.first else None,
+            opposite_outcomes(scored, one, rival) if people.annotators or test.first else None,
             model_spent(one, dataset_key(people)),
             time_and_price(scored, one, dataset_key(people)),
         )
@@ -751,8 +742,6 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
         "panel": _place_json(comparison.place) if comparison.place else None,
         "log": comparison.log.to_json() if comparison.log else None,
         "warnings": [one.en for one in sentences(comparison)],
-        "disagreement": _disagreement_json(one.disagreement),
-        "disagreement_reason": one.disagreement.reason or None,
     }
     if opposites:
         content["opposite_outcomes"] = {
@@ -877,38 +866,4 @@ def _place_json(place: PanelPlace) -> dict[str, Json]:
         "not_rejected": [*place.like],
         "majorities": [{"k": size, **crossed_json(one)} for size, one in rows],
         "mark": {"en": mark.en, "ru": mark.ru},
-    }
-
-
-def _disagreement_json(one: ModelDisagreement) -> dict[str, Json] | None:
-    if one.found is None:
-        return None
-    return {
-        **_distributions_json(one.found),
-        "ambiguous": [*one.even],
-        "by": {
-            name: {value: _distributions_json(found) for value, found in groups.items()}
-            for name, groups in one.groups.items()
-        },
-    }
-
-
-def _distributions_json(found: Disagreement) -> dict[str, Json]:
-    return {
-        "items": found.items,
-        "people_per_item": rounded(found.people),
-        "samples_per_item": rounded(found.samples),
-        **{name: _measure_json(one) for name, one in found.measures().items()},
-        "calibration": [
-            {"items": one.items, "model_spread": rounded(one.model), "people_spread": rounded(one.people)}
-            for one in found.calibration
-        ],
-    }
-
-
-def _measure_json(one: Measure) -> dict[str, Json]:
-    return {
-        "value": rounded(one.value),
-        "ci95": interval_json(one.interval),
-        "ceiling": None if one.ceiling is None else rounded(one.ceiling),
     }

@@ -13,8 +13,8 @@ from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baselin
 from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, dataset_key
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_comparison import verdict_sentence
-from merilo.baselines.model_disagreement import Side
 from merilo.baselines.model_verdicts import Margin, verdicts
+from merilo.baselines.opposite_outcomes import Side
 from merilo.baselines.record import MetricRecord, read_record
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
@@ -171,7 +171,7 @@ def compare_datasets(
         models: runs, logs, files of answers, or folders of these.
         dataset: as for `compare`, without a baseline.
         data: as for `compare`, if there is at most one baseline.
-        settings: as for `compare`; the metric and the fields must fit every dataset.
+        settings: as for `compare`; the metric and the cluster must fit every dataset.
         chosen: single settings by name, as for `compare`.
 
     Raises:

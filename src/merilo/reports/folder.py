@@ -62,7 +62,6 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
         BaselineRecord.of_json(found.content),
         quality,
         found.comparisons,
-        disagreements=found.disagreements,
         echoes=found.assistance,
     )
     (folder / "report.html").write_text(report, encoding="utf-8")

@@ -26,7 +26,7 @@ from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_items import metas
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
-from merilo.baselines.model_disagreement import OppositeOutcomes, Side, in_order, opposite_outcomes
+from merilo.baselines.opposite_outcomes import OppositeOutcomes, Side, in_order, opposite_outcomes
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
 from merilo.reports.charts import page_environment

@@ -1,4 +1,4 @@
-"""What a report says about models: comparisons, verdicts and disagreement."""
+"""What a report says about models: comparisons and verdicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from merilo.baselines.assistance import Assistance, assistance
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
 from merilo.baselines.model_answers import Samples, by_criterion, read_model
 from merilo.baselines.model_comparison import ModelComparison
-from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import AssistanceRecord, LevelRecord
@@ -30,14 +29,12 @@ class ModelSections:
         content: the summary of the baseline with the models.
         comparisons: the comparison of each model with the annotators.
         answered: the answers of models, item by item.
-        disagreements: the distributions of people's and each model's labels.
         assistance: how many answers of people echo each model for which this can be estimated.
     """
 
     content: dict[str, Json]
     comparisons: list[ModelComparison]
     answered: list[ModelAnswers]
-    disagreements: tuple[ModelDisagreement, ...] = ()
     assistance: tuple[Assistance, ...] = ()
 
 
@@ -49,7 +46,7 @@ def with_models(
     common_items: bool,
     margin: Margin | None = None,
 ) -> ModelSections:
-    """Compare models with the annotators, and add the comparisons and disagreement to the summary.
+    """Compare models with the annotators, and add the comparisons to the summary.
 
     Args:
         baseline: the baseline.
@@ -66,7 +63,7 @@ def with_models(
         return ModelSections(content, [], [])
     crowd = stored_baseline_of(baseline)
     samples = [read_model(path, crowd) for path in models]
-    settings = ComparisonSettings(force=common_items, by=_fields(crowd, baseline.settings.by))
+    settings = ComparisonSettings(force=common_items)
     found: list[ComparedModel] = []
     for name, (people, own) in (by_criterion(crowd, samples) or {"": (crowd, samples)}).items():
         named = [replace(one, model=f"{one.model}, {name}") if name else one for one in own]
@@ -82,8 +79,7 @@ def with_models(
             "assistance": [record.to_json() for record, _ in echoes],
         },
         [one.tests for one in found],
-        model_answers(crowd, samples, by=settings.by),
-        tuple(one.disagreement for one in found),
+        model_answers(crowd, samples, by=_fields(crowd, baseline.settings.by)),
         tuple(found for _, found in echoes if found),
     )
 

@@ -16,7 +16,6 @@ from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.estimates import Estimate, why_items_alone
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
-from merilo.baselines.model_disagreement import ModelDisagreement
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.record import BaselineRecord
@@ -25,7 +24,6 @@ from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
 from merilo.participation import FEWEST
 from merilo.people.audit.findings import VERDICTS
-from merilo.people.disagreement import MEASURES
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.reports import charts
@@ -86,7 +84,6 @@ def page(
     plan: Mapping[str, Json] | None = None,
     attachments: Mapping[str, bytes] | None = None,
     experts: Mapping[str, Json] | None = None,
-    disagreements: Sequence[ModelDisagreement] = (),
     echoes: Sequence[Assistance] = (),
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
@@ -99,7 +96,6 @@ def page(
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name, such as the instruction.
         experts: the JSON of `merilo experts baseline`, if experts answered too.
-        disagreements: the distributions of people's and models' labels.
         echoes: how many answers of people echo each model.
 
     Returns:
@@ -166,8 +162,6 @@ def page(
             verdict_sentence=verdict_sentence,
             whole=baseline.whole,
             heaviest=_heaviest(baseline),
-            disagreements=[one for one in disagreements if one.found],
-            measure_names=MEASURES,
             echoes=echoes,
             signals=signal_sentences(record.signals) if record.signals else (),
             signalled=[] if record.signals is None else _with_signals(record.signals),

@@ -14,7 +14,6 @@ from merilo.people.agreement import (
     jackknife_intervals,
     krippendorff_alpha,
 )
-from merilo.people.disagreement import disagreement
 from merilo.people.uncertainty.annotator_accuracy import (
     answer_difference,
     components,
@@ -201,24 +200,11 @@ def test_agreement_of_ranks_leaves_out_whole_texts_too() -> None:
     assert "8 clusters of items" in interval.method
 
 
-def test_people_s_distributions_leave_out_whole_texts() -> None:
-    votes, _ = study(np.random.default_rng(5), text=2.5)
-    samples = [[0, 0, 1, 0, 2, 0, 0]] * votes.items
-    shared, alone = disagreement(votes, samples), disagreement(replace(votes, cluster=None), samples)
-    assert shared.agreement.value == alone.agreement.value
-    assert shared.agreement.interval is not None
-    assert alone.agreement.interval is not None
-    assert "30 clusters of items" in shared.agreement.interval.method
-    assert shared.agreement.interval.low < alone.agreement.interval.low
-
-
 def test_a_single_cluster_has_no_interval() -> None:
     votes, right = study(np.random.default_rng(0))
     one = replace(votes, cluster=np.zeros(votes.items, dtype=np.int32))
     with pytest.raises(DataError, match="at least two clusters"):
         two_way(one, right)
-    with pytest.raises(DataError, match="at least two clusters"):
-        disagreement(one, [[0, 1]] * votes.items)
     assert jackknife_intervals(one) == {}
 
 

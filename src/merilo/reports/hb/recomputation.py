@@ -32,7 +32,7 @@ class Recomputed:
         quality: the quality of its annotators.
         record: all results of the baseline.
         content: the baseline as JSON, exactly as it is written to files.
-        models: the comparisons with models and their disagreement with people.
+        models: the comparisons with models.
     """
 
     raw: RawStudy
@@ -68,7 +68,6 @@ class Recomputed:
             plan=plan,
             attachments=attachments,
             experts=experts,
-            disagreements=self.models.disagreements,
             echoes=self.models.assistance,
         )
 

@@ -1,4 +1,4 @@
-"""Where people and a model differ: items on which one side alone is right, and the distributions of their labels."""
+"""The items on which people are right and a model is wrong, and the reverse."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
 from merilo.datasets.declaration import undeclared
-from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.worth import OF_LABELS, TASK, NamedPart, points
-from merilo.people.disagreement import LEAST, Disagreement, disagreement
 from merilo.statistics import FloatArray
-from merilo.wording import choices
 
 Side: TypeAlias = Literal["people", "model"]
 
@@ -28,12 +25,8 @@ _GROUP_FIELD: Final = re.compile(r"\{(\w+)\}")
 #: The field of groups, if the dataset has no metric by group.
 _USUAL_FIELD: Final = "domain"
 
-#: A field with more values than these identifies items and does not define groups: shown without being named,
-#: and named.
-_MOST_SHOWN, _MOST_NAMED = 60, 1000
-
-#: Kinds of answers that are labels: of a declared dataset, and of other tables.
-_CLOSED: Final = frozenset({"choice", "label"})
+#: A field with more values than this identifies items and does not define groups.
+_MOST_GROUPS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +109,7 @@ def opposite_outcomes(
         for place in places
         if group_field and (value := _fields_of(crowd.items[place]).get(group_field)) is not None
     }
-    if len(set(group_of.values())) > _MOST_SHOWN:
+    if len(set(group_of.values())) > _MOST_GROUPS:
         group_of = {}
     return OppositeOutcomes(
         model.model,
@@ -180,89 +173,6 @@ def _counted(
 def in_order(value: str) -> tuple[bool, float, str]:
     """Sort whole numbers by value, before texts."""
     return (not value.isdecimal(), float(value) if value.isdecimal() else 0.0, value)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelDisagreement:
-    """One model's distribution of labels against people's.
-
-    Attributes:
-        model: the model's name.
-        found: the measures on all items; `None` if they cannot be computed.
-        reason: why they cannot be computed; empty if they can.
-        even: the ids of items on which people split evenly, the most even first.
-        groups: mapping from field to value to the measures on these items; groups that are too small are left out.
-    """
-
-    model: str
-    found: Disagreement | None
-    reason: str = ""
-    even: tuple[str, ...] = ()
-    groups: Mapping[str, Mapping[str, Disagreement]] = field(default_factory=dict)
-
-
-def model_disagreement(
-    crowd: StoredBaseline, model: Samples, *, by: Sequence[str] = (), seed: int = 0
-) -> ModelDisagreement:
-    """Compare people's label distributions with a model's, if the labels are closed and the model has samples enough.
-
-    Args:
-        crowd: the people of the baseline.
-        model: the model's answers.
-        by: fields of the items whose values define groups.
-        seed: random seed of the splits for the ceilings.
-
-    Raises:
-        UsageError: no item has a field of `by`, or it has more than a thousand values.
-    """
-    values = {name: _values(crowd, name) for name in by}
-    if not crowd.annotators:
-        return ModelDisagreement(model.model, None, "there are no people")
-    if crowd.declaration.answer.kind not in _CLOSED:
-        return ModelDisagreement(model.model, None, "answers are free, not labels of a closed set")
-    if max((len(given) for given in model.answers.values()), default=0) < LEAST:
-        return ModelDisagreement(
-            model.model, None, f"the model gave one answer an item: a distribution needs at least {LEAST}"
-        )
-    try:
-        found = _on(crowd, model, seed)
-    except DataError as error:
-        return ModelDisagreement(model.model, None, error.message)
-    groups: dict[str, dict[str, Disagreement]] = {}
-    for name, per_item in values.items():
-        groups[name] = {}
-        for value in sorted({one for one in per_item if one is not None}):
-            chosen = [place for place, one in enumerate(per_item) if one == value]
-            try:
-                groups[name][value] = _on(crowd.on(chosen), model, seed)
-            except DataError:
-                continue
-    even = tuple(crowd.names[place] for place in found.even)
-    return ModelDisagreement(model.model, found, "", even, groups)
-
-
-def _on(crowd: StoredBaseline, model: Samples, seed: int) -> Disagreement:
-    codes = {label: code for code, label in enumerate(crowd.labels)}
-    samples = [
-        [codes.setdefault(answer, len(codes)) for answer in model.answers.get(name, ())]
-        for name in crowd.names
-    ]
-    return disagreement(crowd.votes, samples, seed=seed)
-
-
-def _values(crowd: StoredBaseline, name: str) -> list[str | None]:
-    """Return each item's value of a field of its meta or inputs."""
-    fields = [_fields_of(item) for item in crowd.items]
-    found = [one.get(name) for one in fields]
-    if all(value is None for value in found):
-        known = sorted({key for one in fields for key in one})
-        raise UsageError(f"{argument('by')}: there is no field '{name}' ({choices(name, known)})")
-    if len(set(found)) > _MOST_NAMED:
-        raise UsageError(
-            f"{argument('by', name, given=name)}: the field has {len(set(found))} different "
-            f"values, too many for groups (at most {_MOST_NAMED})"
-        )
-    return found
 
 
 def _fields_of(item: Item) -> dict[str, str]:
