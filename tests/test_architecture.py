@@ -15,7 +15,6 @@ TESTS = Path(__file__).parent
 #: A part may import the parts of lower levels, and its own.
 LEVELS = {
     "cli": 10,
-    "boards": 9,
     "reports": 8,
     "site": 8.5,
     "submissions": 8,

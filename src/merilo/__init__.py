@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from merilo.baselines.audit import audit as audit
     from merilo.baselines.expert_baseline import expert_baseline as expert_baseline
-    from merilo.boards.board import leaderboard as leaderboard
     from merilo.datasets import dataset as dataset
     from merilo.errors import BackendError as BackendError
     from merilo.errors import DataError as DataError
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from merilo.reports.hb.building import report as report
     from merilo.reports.hb.raw_study import read_raw as read_raw
     from merilo.reports.hb.verification import verify as verify
+    from merilo.reports.leaderboard import leaderboard as leaderboard
     from merilo.runs.answer_scores import score as score
     from merilo.runs.model_run import run as run
     from merilo.runs.program_scores import score_programs as score_programs
@@ -59,7 +59,7 @@ _HOMES = {
     "merilo.reports.dataset_comparisons": ("compare_datasets",),
     "merilo.baselines.expert_baseline": ("expert_baseline",),
     "merilo.runs.model_run": ("run",),
-    "merilo.boards.board": ("leaderboard",),
+    "merilo.reports.leaderboard": ("leaderboard",),
     "merilo.people.power": ("power",),
     "merilo.runs.program_scores": ("score_programs",),
     "merilo.people.reading": ("read_responses",),

@@ -757,7 +757,7 @@ def _outcome_name(verdict: ComparisonVerdict, difference: float) -> Text:
 def signed(value: float, digits: int = 3) -> Text:
     """Return a number with its sign; a minus is as long as a plus."""
     size = Text(f"{{size:.{digits}f}}", size=abs(value))
-    return Text("−{size}", size=size) if value < 0 else Text("+{size}", size=size)
+    return Text("−{size}", size=size) if round(value, digits) < 0 else Text("+{size}", size=size)
 
 
 def _needed(verdict: ComparisonVerdict) -> Text | str:

@@ -231,8 +231,7 @@ class _Demo:
             )
         _run("compare", *baselines, log, *runs, "--format", "html", "--out", self.out / "comparison.html")
         board = self.out / "leaderboard"
-        _run("leaderboard", self.out / "runs", "--baselines", self.out, "--out", board)
-        shutil.rmtree(self.out / ".leaderboard-cache", ignore_errors=True)
+        _run("leaderboard", log, *runs, "--baselines", self.out, "--out", board)
 
 
 def _run(*words: object, may_be_rejected: bool = False) -> int:

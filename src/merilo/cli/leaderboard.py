@@ -1,114 +1,69 @@
-"""`merilo leaderboard`: a static site of people and models."""
+"""`merilo leaderboard`: people and models on all datasets, as one page."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from merilo.cli.options import ForceOption, JsonOption
-from merilo.cli.output import check_places, deliver, say, show, working
-from merilo.settings import INPUT, OUTPUT
+from merilo.cli.options import takes_settings
+from merilo.cli.output import say, show, working
+from merilo.settings import INPUT, ComparisonSettings
 from merilo.text import Text
-
-if TYPE_CHECKING:
-    from merilo.boards.board import Leaderboard
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
+@takes_settings("force", of=ComparisonSettings)
 def board_of_people_and_models(
     runs: Annotated[
-        list[Path] | None,
+        list[Path],
         typer.Argument(
-            metavar="[RUN]...",
-            help="Runs of 'merilo run', logs of other harnesses, or folders of these. Without runs, baselines and "
-            "submissions: the published human values.",
+            metavar="RUN...",
+            help="Models as for 'merilo compare': runs, files of answers (id, answer, sample), or logs of another "
+            "harness.",
             show_default=False,
         ),
-    ] = None,
+    ],
     *,
-    out: Annotated[Path, typer.Option(help="The folder of the site; an earlier site in it is replaced.")],
     baselines: Annotated[
-        list[Path] | None,
+        Path,
         typer.Option(
             metavar="DIR",
-            help="A folder in which human baselines are looked for; may be given several times.",
+            help="The folder whose subfolders are human baselines (folders of 'merilo baseline --out').",
             rich_help_panel=INPUT,
         ),
-    ] = None,
-    submissions: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="A folder of submission archives (.zip).", rich_help_panel=INPUT),
-    ] = None,
-    gold: Annotated[
-        Path | None,
+    ],
+    out: Annotated[
+        Path,
         typer.Option(
             metavar="DIR",
-            help="The tests with their gold answers, as NAME.json or NAME/test.json: for submissions, logs of other "
-            "harnesses, and runs of closed tests.",
-            rich_help_panel=INPUT,
+            help="The folder of index.html and leaderboard.json; an earlier leaderboard in it is replaced.",
         ),
-    ] = None,
-    options: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A TOML file with title, language, names, hidden rows, the total's datasets and groups.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where scored results are kept for the next time; it tells which items were answered rightly, so do "
-            "not publish it. Default: a hidden folder beside --out.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    force: ForceOption = False,
-    json_to: JsonOption = None,
+    ],
+    settings: ComparisonSettings,
 ) -> int:
-    """Write a leaderboard: people and models as rows, with ranges of ranks, as a site that needs no server.
+    """Write one page of people and models on all datasets, sorted by the total score.
 
-    Exit status 1: an archive of --submissions or a log has faults; the site explains each, and has all other rows.
+    Exit status 1: models answered other items than a baseline, and --force was not given.
     """
-    from merilo.boards.board import leaderboard  # noqa: PLC0415 - slow
+    from merilo.reports.comparison import baseline_warnings  # noqa: PLC0415 - slow
+    from merilo.reports.leaderboard import PAGE, leaderboard  # noqa: PLC0415
 
-    given = [*(runs or []), *(baselines or []), *(one for one in (submissions, gold, options) if one)]
-    stored = cache or out.parent / f".{out.resolve().name}-cache"
-    check_places(given, json_to)
-    with working(Text("Scoring and ranking")):
-        board = leaderboard(
-            runs or (),
-            baselines=baselines or (),
-            submissions=submissions,
-            gold=gold,
-            options=options,
-            cache=stored,
-        )
-        page = board.save(out, force=force, needed=given)
-    for one in board.faulty:
-        say(
-            Text(
-                "{file}: {what}", file=one.name, what=one.reason or Text("has faults; the site explains them")
-            )
-        )
-    deliver(json_to, board.to_dict, partial(_show, board, page))
-    return 1 if board.faulty else 0
-
-
-def _show(board: Leaderboard, page: Path) -> None:
+    with working(Text("Comparing people with models")):
+        found = leaderboard(runs, baselines=baselines, out=out, settings=settings)
+    of_people = [text for one in found.results.values() for text in baseline_warnings(one.baseline)]
+    for text in [*of_people, *found.limits(every=False)]:
+        say(text)
+    table = found.table
     show(
         Text(
-            "{models:# model|# models}, {studies:# study|# studies} of people, {datasets:# dataset|# datasets}: {file}",
-            models=len(board.models),
-            studies=len(board.people),
-            datasets=len(board.datasets),
-            file=page,
+            "{models:# model|# models} on {datasets:# dataset|# datasets}: {file}",
+            models=len(table.models),
+            datasets=len(table.columns),
+            file=out / PAGE,
         )
     )
+    return 0

@@ -354,7 +354,8 @@ _BESIDE: Final = {
     "majority": Text("majority of people", context="beside"),
 }
 
-_MARK_NAMES: Final[dict[Outcome, Text]] = {
+#: What the marks mean.
+MARK_NAMES: Final[dict[Outcome, Text]] = {
     "human_level": Text("equivalent within the margin"),
     "untold": Text("above or below cannot be told by this study"),
     "not_worse": Text("not worse by the margin"),
@@ -442,7 +443,7 @@ def notes(table: ComparisonTable) -> list[Text]:
     if first := next((match.beside for cell in cells for match in cell.marked if match.beside), ""):
         found.append(Text("Differences and marks: beside {first}, over items.", first=first))
     marks = [
-        Text("{mark} {name}", mark=mark, name=_MARK_NAMES[name])
+        Text("{mark} {name}", mark=mark, name=MARK_NAMES[name])
         for name, mark in MARKS.items()
         if name in used
     ]

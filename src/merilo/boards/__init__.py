@@ -1,1 +1,0 @@
-"""The leaderboard: people and models on many datasets, as a static site that is rebuilt from stored scores."""
