@@ -179,6 +179,11 @@ def answer_seconds() -> pl.Expr:
     return pl.col("page_seconds") / pl.len().over("file", page_of(), "respondent")
 
 
+def answer_cost() -> pl.Expr:
+    """Return an expression for the cost of a response: the reward of its page, shared equally among its responses."""
+    return pl.col("page_reward") / pl.len().over("file", page_of(), "respondent")
+
+
 def lost_pages(gone: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
     """Return the paid pages of which every row is left out, so that their cost is still counted.
 

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from command import merilo as run
+from model_backends import LocalBackend
 from simulated_pool import simulated_pool
 
 import merilo
@@ -37,6 +38,34 @@ def test_a_baseline_of_files_is_saved_as_the_command_saves_it_to_the_byte(
     made.save(tmp_path / "library")
     assert content(tmp_path / "library") == content(tmp_path / "command")
     assert made.provenance.command.startswith("merilo baseline ")
+
+
+def test_the_table_of_answers_holds_people_and_models_with_points_seconds_and_cost(
+    study: Path, tmp_path: Path
+) -> None:
+    export, gold, rule = study / "export.tsv", study / "test.json", next(study.glob("rule-*.jsonl"))
+    run_of = tmp_path / "run"
+    backend = LocalBackend(lambda request: "3" if int(str(request.item)) % 2 else "?")
+    merilo.run(backend, "lcs", data=gold, shots=0, out=run_of)
+    log = run_of / "log" / "lcs.jsonl"
+    priced = [{**json.loads(line), "cost": 0.25} for line in log.read_text().splitlines()]
+    log.write_text("".join(json.dumps(one) + "\n" for one in priced))
+    made = merilo.baseline(export, dataset="lcs", gold=str(gold), models=[rule, run_of], min_votes=3)
+    answers = made.answers
+    people = answers.filter(kind="person")
+    assert people.drop("kind").equals(
+        merilo.baseline(export, dataset="lcs", gold=str(gold)).answers.drop("kind")
+    )
+    assert people["cost"].sum() == pytest.approx(made.to_dict()["cost"]["total"])
+    assert people["seconds"].sum() / 3600 == pytest.approx(made.to_dict()["cost"]["hours"], abs=1e-6)
+    models = answers.filter(kind="model").group_by("respondent", maintain_order=True)
+    for (name, given), one in zip(models, made.to_dict()["models"]["models"], strict=True):
+        assert (name[0], given.height) == (one["model"], made.consensus.height)
+        assert given["points"].mean() == pytest.approx(one["comparisons"]["single"]["model"], abs=1e-6)
+        logged = name[0] != rule.stem
+        assert given["cost"].to_list() == [0.25 if logged else None] * given.height
+        assert (given["seconds"].null_count() == 0) == logged
+        assert given["answer"].null_count() == (given.height // 2 if logged else 0)
 
 
 def test_the_dictionary_is_the_json_of_the_command(study: Path) -> None:

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from merilo.baselines.baseline_reader import responses_with_fate
+from merilo.baselines.baseline_reader import responses_with_fate, stored_baseline_of
+from merilo.baselines.model_answers import read_model, run_file
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets.rendering import render
-from merilo.responses import answer_seconds
+from merilo.models.run_folder import is_run
+from merilo.models.run_log import log_path, read_log
+from merilo.responses import answer_cost, answer_seconds
 
 #: item        the number of the item
 #: id          its id in the dataset, or its number
 #: prompt      the question: the rendered prompt, or the fields that annotators saw
-#: respondent  who answered
+#: respondent  who answered: an annotator, or a model
+#: kind        person or model
 #: sample      which of the respondent's answers to this item, from 1
-#: answer      the answer
-#: became      used, control or excluded_annotator
+#: answer      the answer; null of a model's reply without one, which earns no points
+#: became      used, control or excluded_annotator; null of a model
 #: gold        the gold answer, of a control item the known one; null if it is not known or withheld
 #: points      the share of the item's points that the answer earns, 0 to 1; null without gold
 #: consensus   the consensus of the item
 #: started, submitted   when
-#: seconds     for the answer, a page's time in equal parts
+#: seconds     for the answer: a page's time in equal parts; of a run of merilo run, the time of the request
+#: cost        of the answer: a page's reward in equal parts, in the study's currency; of a run, US dollars
 ANSWER_COLUMNS: Final = (
-    "item", "id", "prompt", "respondent", "sample", "answer", "became", "gold", "points", "consensus", "started",
-    "submitted", "seconds",
+    "item", "id", "prompt", "respondent", "kind", "sample", "answer", "became", "gold", "points", "consensus",
+    "started", "submitted", "seconds", "cost",
 )  # fmt: skip
 
 
-def answer_table(baseline: Baseline) -> pl.DataFrame:
-    """Return every answer, columns as in `ANSWER_COLUMNS`."""
-    table = responses_with_fate(baseline).with_columns(answer_seconds().alias("seconds"))
+def answer_table(baseline: Baseline, models: Sequence[Path] = ()) -> pl.DataFrame:
+    """Return every answer, columns as in `ANSWER_COLUMNS`; the answers of models follow those of people.
+
+    Args:
+        baseline: the baseline.
+        models: files of models' answers, or folders of runs; their answers to items with gold are in the table.
+
+    Raises:
+        UsageError: a run has no answers to the baseline's dataset.
+        InputError: a file cannot be read, or a run asked other items.
+    """
+    table = responses_with_fate(baseline).with_columns(
+        answer_seconds().alias("seconds"), answer_cost().alias("cost"), pl.lit("person").alias("kind")
+    )
+    if models:
+        table = pl.concat([table, _of_models(baseline, models)], how="diagonal")
     table = table.join(_questions(baseline), on="item", how="left", maintain_order="left")
     decided = baseline.consensus.select("item", pl.col("label").alias("consensus"))
     table = table.join(decided, on="item", how="left", maintain_order="left")
@@ -43,6 +63,40 @@ def answer_table(baseline: Baseline) -> pl.DataFrame:
         table = table.join(right, on="item", how="left", maintain_order="left")
     table = table.with_columns(pl.coalesce("control", "gold").alias("gold"))
     return table.with_columns(_points(baseline, table)).select(ANSWER_COLUMNS)
+
+
+def _of_models(baseline: Baseline, models: Sequence[Path]) -> pl.DataFrame:
+    """Return the models' answers to items with gold, with the seconds and costs that runs have logged."""
+    crowd = stored_baseline_of(baseline)
+    numbers = dict(zip(crowd.names, crowd.numbers, strict=True))
+    rows: list[tuple[int, str, str, int, str | None, float | None, float | None]] = []
+    for path in models:
+        model, logged = read_model(path, crowd), _logged(run_file(path, crowd.declaration.name))
+        for name in (one for one in model.answers if one in numbers):
+            answers = model.answers[name]
+            # A log without every answer does not tell which of them it has.
+            known = logged.get(name, [])
+            spent = known if len(known) == len(answers) else [(None, None)] * len(answers)
+            rows += (
+                (numbers[name], model.model, "model", sample, answer or None, *of_answer)
+                for sample, (answer, of_answer) in enumerate(zip(answers, spent, strict=True), start=1)
+            )
+    kinds = {"respondent": pl.String, "kind": pl.String, "sample": pl.UInt32, "answer": pl.String}
+    times = {"seconds": pl.Float64, "cost": pl.Float64}
+    return pl.DataFrame(rows, schema={"item": pl.UInt32, **kinds, **times}, orient="row")
+
+
+def _logged(file: Path) -> dict[str, list[tuple[float | None, float | None]]]:
+    """Return the seconds and costs of the answers to each item in the log of a run, in the order of the samples."""
+    path = log_path(file.parent, file.stem)
+    found: dict[str, list[tuple[float | None, float | None]]] = {}
+    if is_run(file.parent) and path.is_file():
+        columns = ("item", "sample", "seconds", "cost")
+        for item, _, seconds, cost in (
+            read_log(path, columns).select(columns).sort("item", "sample").iter_rows()
+        ):
+            found.setdefault(" ".join(str(item).split()), []).append((seconds, cost))
+    return found
 
 
 def _questions(baseline: Baseline) -> pl.DataFrame:
@@ -65,11 +119,11 @@ def _points(baseline: Baseline, table: pl.DataFrame) -> pl.Series:
     if scorer is not None and baseline.declaration.answer.kind not in {"criteria", "program"}:
         items = {int(item.id): item for item in scorer.items}
         rows = [
-            (place, items[number], answer)
-            for place, (number, answer, became) in enumerate(
-                table.select("item", "answer", "became").iter_rows()
+            (place, items[number], answer or "")
+            for place, (number, answer, became, kind) in enumerate(
+                table.select("item", "answer", "became", "kind").iter_rows()
             )
-            if became != "control" and answer is not None and number in items
+            if became != "control" and (answer is not None or kind == "model") and number in items
         ]
         found = scorer.points([item for _, item, _ in rows], [answer for *_, answer in rows])
         for (place, *_), value in zip(rows, found.tolist(), strict=True):

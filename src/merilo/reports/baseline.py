@@ -170,10 +170,13 @@ class BaselineResult:
         """
         return self.details.consensus
 
-    @property
+    @cached_property
     def answers(self) -> pl.DataFrame:
-        """Return every answer with its question, gold answer and points; columns as in `ANSWER_COLUMNS`."""
-        return answer_table(self.details)
+        """Return every answer of people and of the models with its gold answer, points, seconds and cost.
+
+        The columns are those of `ANSWER_COLUMNS`.
+        """
+        return answer_table(self.details, self._models)
 
     @property
     def annotators(self) -> pl.DataFrame:
