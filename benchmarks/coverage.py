@@ -19,7 +19,7 @@ of the single person (the true values are those of new annotators on new items).
 have the same score) are left out; they may be at most a tenth of the studies.
 
 The other tables: `mixed_crowds.py` (agreement, and the rank of a model among people), `bad_crowds.py` (the default settings in good and
-bad crowds), `audit_calibration.py` (probabilities and number of wrong golds, not in the appendix), `difference_coverage.py` (the
+bad crowds), `difference_coverage.py` (the
 difference between people and a model, and verdicts of equivalence), `post_stratified_coverage.py` (a sample's estimate for the whole
 dataset), `cluster_coverage.py` (items that share a text), `adaptive_overlap.py` (more answers where people disagree), `planned_widths.py`
 (half-widths that `merilo power` plans) and `part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who
@@ -44,7 +44,6 @@ import numpy as np
 import polars as pl
 from adaptive_overlap import table as adaptive
 from appendix import heading, line, percent
-from audit_calibration import calibration_table, range_table
 from bad_crowds import table as bad_crowds
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
@@ -477,7 +476,6 @@ TABLES: dict[str, Callable[[int, int, bool], bool]] = {
     "agreement": lambda n, seed, _: judged(agreement_table(n, seed)),
     "adaptive": lambda n, seed, _: adaptive(n, seed),
     "planned": lambda n, seed, _: planned(n, seed),
-    "audit": lambda n, _, __: calibration_table(max(1, n // 3)) & range_table(max(1, n // 3)),
 }
 
 

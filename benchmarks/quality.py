@@ -24,8 +24,7 @@ import pandas as pd
 import polars as pl
 
 from merilo.people.aggregation import majority
-from merilo.people.audit.findings import audit
-from merilo.people.audit.gold_model import fit_gold_model
+from merilo.people.gold_model import fit_gold_model
 from merilo.people.quality import Work, work_of
 from merilo.people.quality.annotators import people_quality
 from merilo.people.quality.controls import control_accuracy
@@ -96,7 +95,6 @@ def find(studies: int) -> None:
     line(f"any bad person ({everybody.planted})", "below half on controls", everybody, ours.bad)
     line(f"wrong gold ({by_majority.planted})", "majority", by_majority, ours.golds)
     line(f"wrong gold ({by_crowd_kit.planted})", "crowd-kit Dawid-Skene", by_crowd_kit, ours.golds)
-    line(f"hard item ({ours.hard.planted})", "", None, ours.hard)
     said, true = np.array(ours.said), np.array(ours.true)
     print("\nthe probability that a gold answer is wrong: estimated, and true")
     for low, high in ((0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):
@@ -148,12 +146,12 @@ def open_answers(items: int, people: int, overlap: int = 5) -> None:
     gold = np.array([code[str(one)] for one in truth], dtype=np.int32)
     names = [f"p{one}" for one in range(encoding.votes.annotators)]
     start = time.perf_counter()
-    audit(encoding.votes, gold, names, labels)
+    fit_gold_model(encoding.votes, gold)
     middle = time.perf_counter()
     people_quality(work_of(encoding.votes), names)
     end = time.perf_counter()
     print(
-        f"{item.size} open answers of {people} people, {len(labels)} strings: audit {middle - start:.2f} s; "
+        f"{item.size} open answers of {people} people, {len(labels)} strings: gold model {middle - start:.2f} s; "
         f"quality {end - middle:.2f} s; peak memory of the process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB"
     )
 

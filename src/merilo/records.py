@@ -138,7 +138,6 @@ def save_result(
     name: str,
     content: dict[str, Json],
     tables: Mapping[str, pl.DataFrame | None],
-    pages: Mapping[str, str] | None = None,
     *,
     force: bool,
     needed: Iterable[Path],
@@ -150,7 +149,6 @@ def save_result(
         name: the name of the JSON file.
         content: its content.
         tables: mapping from a file's name to its table; `None` writes no file.
-        pages: mapping from a file's name to its text.
         force: replace an existing folder.
         needed: the input files of the result, which must not be inside the folder.
 
@@ -166,8 +164,6 @@ def save_result(
         for file, table in tables.items():
             if table is not None:
                 table.write_csv(place / file)
-        for file, text in (pages or {}).items():
-            (place / file).write_text(text, encoding="utf-8")
     return content
 
 

@@ -643,18 +643,6 @@ class InputSettings(CheckedSettings):
     gold: Annotated[
         Path | None, Help("Gold answers: CSV, TSV, JSON or JSONL, joined on the inputs.", INPUT)
     ] = None
-    recode_gold: Annotated[
-        Path | None,
-        Help(
-            "Decisions about gold answers (wrong, ambiguous, fine), saved by the page of merilo audit or filled in in "
-            "its audit.csv; applied before scoring.",
-            INPUT,
-        ),
-    ] = None
-    keep_ambiguous: Annotated[
-        Flag,
-        Help("With --recode-gold: score ambiguous items too. Default: they are dropped.", INPUT),
-    ] = False
     gold_column: Annotated[
         str | None,
         Help("The column of gold answers, if it cannot be recognised by its name.", INPUT, "COLUMN"),

@@ -1,11 +1,8 @@
-"""Planted bad annotators, wrong golds and hard items are found, at a precision and recall stated here."""
+"""Planted bad annotators and wrong golds are found, at a precision and recall stated here."""
 
 import numpy as np
 import pytest
-from planted_study import Detection, detected, planted_study
-from sklearn.metrics import roc_auc_score
-
-from merilo.people.audit.findings import audit
+from planted_study import Detection, detected
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +39,3 @@ def test_the_probability_that_a_gold_is_wrong_means_what_it_says(detection: Dete
     for low, high in ((0.0, 0.1), (0.1, 0.5), (0.5, 0.9), (0.9, 1.01)):
         here = (said >= low) & (said < high)
         assert abs(said[here].mean() - true[here].mean()) <= 0.15
-
-
-def test_hard_items_rank_above_ordinary_ones(detection: Detection) -> None:
-    # Five answers, a few of them blind, say little of one item: one in twenty is hard, nearly half of the accused are.
-    assert detection.hard.precision >= 0.35
-    assert detection.hard.recall >= 0.35
-    chance, hard = [], []
-    for seed in range(4):
-        study = planted_study(100 + seed)
-        found = audit(study.work.votes, study.gold, study.names, study.labels)
-        chance += found.model.error_chance[:400].tolist()
-        hard += study.hard[:400].tolist()
-    assert roc_auc_score(hard, chance) >= 0.8

@@ -8,7 +8,6 @@ import pytest
 from simulated_pool import simulated_pool
 
 from merilo.cli import main
-from merilo.people.audit.findings import FEWEST_EXPECTED
 from merilo.reports.page import TESTS
 
 
@@ -89,17 +88,25 @@ def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:
     content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
     found = content["dataset_quality"]
     assert found["golds"] == 119  # a hundred items and the controls
-    assert found["expected_wrong_golds"] < 1  # a solver made them
-    assert len(found["findings"]) == 20
+    assert max(found["gold_wrong"].values()) < 0.05  # a solver made them
     assert found["typing_errors"] == {}  # a miscount from 0 to 9 is no typing error
+    with (lcs / "doubtful.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == found["doubtful"] == sum(row["gold"] != row["consensus"] for row in rows)
+    assert [row["id"] for row in rows[:20]] == list(found["gold_wrong"])
     page = (lcs / "report.html").read_text(encoding="utf-8")
-    assert "Are the gold answers correct?" in page
-    few = found["expected_wrong_golds"] < FEWEST_EXPECTED
-    for sentence in (
-        "So few wrong gold answers need no list of their own.",
-        "Отдельного списка для столь малого числа ошибок не нужно.",
-    ):
-        assert (sentence in page) == few
+    assert "Doubtful items" in page
+    assert "doubtful.csv" in page
+
+
+def test_a_baseline_without_doubtful_items_says_so(pools: Path, tmp_path: Path) -> None:
+    files = map(str, (pools / "bps").glob("*.tsv"))
+    main(["baseline", *files, "--dataset", "bps", "--out", str(tmp_path / "bps")])
+    page = (tmp_path / "bps" / "report.html").read_text(encoding="utf-8")
+    assert (
+        "Every consensus is the gold answer, and no gold answer is wrong with a probability of 5% or more."
+        in page
+    )
 
 
 def test_without_gold_nothing_is_said_of_it(pools: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,34 +140,3 @@ def test_a_model_is_compared_by_the_margin_of_the_frozen_plan(study: Path, tmp_p
     alone = merilo("study", "baseline", study, "--margin", 0.1)
     assert alone.status == 2
     assert "--margin is for a comparison with models: give --model FILE" in alone.err
-
-
-def test_decisions_about_gold_answers_lead_from_the_audit_to_the_report_of_the_study(
-    study: Path, tmp_path: Path
-) -> None:
-    audited = merilo(
-        *("audit", study / "answers" / "people.jsonl", "--gold", study / "items.jsonl"),
-        *("--out", tmp_path / "audit"),
-    )
-    assert audited.status == 0, audited.err
-    with (tmp_path / "audit" / "audit.csv").open(encoding="utf-8", newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["control"] != "true"]
-    rows[0].update(decision="wrong", revised_gold="B" if rows[0]["gold"] == "A" else "A")
-    rows[1].update(decision="ambiguous")
-    with (tmp_path / "decisions.csv").open("w", encoding="utf-8", newline="") as lines:
-        table = csv.DictWriter(lines, rows[0])
-        table.writeheader()
-        table.writerows(rows)
-    before = merilo("study", "baseline", study, "--json", "-").json
-    made = merilo(
-        *("study", "baseline", study, "--recode-gold", tmp_path / "decisions.csv"),
-        *("--out", study / "baseline", "--force", "--json", "-"),
-    ).json
-    assert made["metrics"]["acc"]["n"] == before["metrics"]["acc"]["n"] - 1
-    assert made["gold_review"]["before"]["acc"]["value"] == before["metrics"]["acc"]["value"]
-    reported = merilo("report", study, "--out", tmp_path / "hb")
-    assert reported.status == 0, reported.err
-    assert (tmp_path / "hb" / "raw" / "decisions.csv").is_file()
-    published = json.loads((tmp_path / "hb" / "metrics.json").read_text("utf-8"))
-    assert published["gold_review"] == {**made["gold_review"], "file": "decisions.csv"}
-    assert merilo("report", "verify", tmp_path / "hb").status == 0

@@ -1,11 +1,11 @@
-"""A simulated study in which bad annotators, wrong golds and hard items were planted, and how many of each are found."""
+"""A simulated study in which bad annotators and wrong golds were planted, and how many of each are found."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from merilo.people.audit.findings import audit
+from merilo.people.gold_model import fit_gold_model
 from merilo.people.quality import Work
 from merilo.people.quality.annotators import people_quality
 from merilo.people.votes import Votes
@@ -32,7 +32,6 @@ class Planted:
     kinds: list[str]
     labels: list[str]
     wrong_gold: np.ndarray
-    hard: np.ndarray
 
 
 def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> Planted:
@@ -99,7 +98,7 @@ def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> P
         np.full(len(table), 120.0),
     )
     names = [f"{kind}-{place}" for place, kind in enumerate(kinds)]
-    return Planted(work, gold.astype(np.int32), names, kinds, list("ABCDEFGHIJ"[:options]), wrong, hard)
+    return Planted(work, gold.astype(np.int32), names, kinds, list("ABCDEFGHIJ"[:options]), wrong)
 
 
 def _assigned(rng: np.random.Generator, people: int, items: int) -> list[list[int]]:
@@ -138,13 +137,12 @@ class Tally:
 class Detection:
     """What was found in many studies.
 
-    `kinds`: each kind by its own flags; `bad`: anybody bad by any flag but "learning"; `golds`, `hard`: items.
+    `kinds`: each kind by its own flags; `bad`: anybody bad by any flag but "learning"; `golds`: items.
     """
 
     kinds: dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in FLAGS_OF})
     bad: Tally = field(default_factory=Tally)
     golds: Tally = field(default_factory=Tally)
-    hard: Tally = field(default_factory=Tally)
     said: list[float] = field(default_factory=list)
     true: list[bool] = field(default_factory=list)
     flags: Counter = field(default_factory=Counter)
@@ -164,17 +162,13 @@ class Detection:
             {p for p in everybody if study.kinds[p] != "careful"},
             {p for p in everybody if flags[p] - {"learning"}},
         )
-        found = audit(study.work.votes, study.gold, study.names, study.labels)
+        votes = study.work.votes
+        first = np.unique(votes.annotator.astype(np.int64) * votes.items + votes.item, return_index=True)[1]
+        gold_wrong = fit_gold_model(votes.where(np.isin(np.arange(len(votes)), first)), study.gold).gold_wrong
         self.golds.add(
-            set(np.flatnonzero(study.wrong_gold).tolist()),
-            {one.item for one in found.findings if one.verdict == "gold"},
+            set(np.flatnonzero(study.wrong_gold).tolist()), set(np.flatnonzero(gold_wrong >= 0.5).tolist())
         )
-        items = int((study.work.votes.item[~study.work.control]).max()) + 1
-        self.hard.add(
-            set(np.flatnonzero(study.hard).tolist()),
-            {i for i in range(items) if found.model.error_chance[i] >= 0.4},
-        )
-        self.said += found.model.gold_wrong.tolist()
+        self.said += gold_wrong.tolist()
         self.true += study.wrong_gold.tolist()
 
 

@@ -18,7 +18,7 @@ from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import BASELINE_FILE, CostRecord, cost_record, read_record
 from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, InputError, UsageError, argument
+from merilo.errors import DataError, InputError, argument
 from merilo.files import read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.scoring import has_gold
@@ -179,11 +179,6 @@ def read_stored_baseline(
         DataError: no item has a gold answer, no answer to an item with gold counts, or all items belong to one cluster.
     """
     record = read_record(folder)
-    if data and record.gold_review:
-        raise UsageError(
-            f"its gold answers were changed by {argument('recode_gold')}: leave {argument('data')} out, so that models "
-            "are scored by the same gold answers"
-        )
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
     settings, declaration = record.settings(folder / BASELINE_FILE)
     _names(tables["consensus"].filter(pl.col("gold").is_not_null()), str(folder))

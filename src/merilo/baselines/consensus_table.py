@@ -34,8 +34,11 @@ COLUMNS: Final = (
     "item", "id", "answers", "votes", "label", "resolved_by", "confidence", "difficulty", "gold", "correct", "points",
 )  # fmt: skip
 
-#: Names reserved while the table is built; an input field with one of them is renamed.
-_TAKEN: Final = frozenset({*COLUMNS, "code", "has_label"})
+#: The columns that only the table of doubtful items has; see `doubtful_items.DoubtfulItems`.
+DOUBTS: Final = ("consensus", "gold_wrong", "typing_errors", "reliable", "unreliable")
+
+#: Names reserved for this table and that of doubtful items; an input field with one of them is renamed.
+_TAKEN: Final = frozenset({*COLUMNS, *DOUBTS, "code", "has_label"})
 
 
 def shown_fields(consensus: pl.DataFrame) -> list[str]:

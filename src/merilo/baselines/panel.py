@@ -16,8 +16,6 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.pipeline import Baseline
 from merilo.errors import DataError
 from merilo.metrics.worth import NamedPart
-from merilo.people.audit.findings import Audit
-from merilo.people.audit.gold_range import GoldRange
 from merilo.people.decision import PoolVotes
 from merilo.people.quality.controls import ExclusionRule
 from merilo.people.uncertainty.annotator_accuracy import individuals
@@ -57,29 +55,6 @@ class ScreenedPeople:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
-    """What somebody who always knows the truth reaches, if some gold answers are wrong.
-
-    Attributes:
-        golds: the number of gold answers.
-        wrong: the range of the number of wrong ones.
-    """
-
-    golds: int
-    wrong: GoldRange
-
-    @property
-    def low(self) -> float:
-        """Return the lowest maximum: as many gold answers are wrong as the answers allow."""
-        return 1 - self.wrong.high / self.golds
-
-    @property
-    def high(self) -> float:
-        """Return the highest maximum."""
-        return 1 - self.wrong.low / self.golds
-
-
-@dataclass(frozen=True, slots=True)
 class Panel:
     """The people of a baseline as single persons, groups and chosen ones.
 
@@ -90,7 +65,6 @@ class Panel:
         tenth: the best tenth of the people.
         best_name: the id of the best person.
         screenings: single persons by screening, from nobody screened to the strictest; empty without control items.
-        ceiling: the reachable maximum; `None` if the audit does not bound the number of wrong gold answers.
     """
 
     metric: str
@@ -99,15 +73,13 @@ class Panel:
     tenth: ChosenPeople | None = None
     best_name: str = ""
     screenings: tuple[ScreenedPeople, ...] = ()
-    ceiling: Ceiling | None = None
 
 
-def panel(baseline: Baseline, audit: Audit | None = None) -> Panel | Text:
+def panel(baseline: Baseline) -> Panel | Text:
     """Compute the panel of a baseline.
 
     Args:
         baseline: the baseline.
-        audit: the audit of its gold answers.
 
     Returns:
         The panel, or the reason why there is none.
@@ -131,9 +103,6 @@ def panel(baseline: Baseline, audit: Audit | None = None) -> Panel | Text:
         tenth,
         str(pool.everyone.annotators[best.people[0]]) if best else "",
         _screenings(baseline, scorer, main[0]),
-        Ceiling(audit.golds, audit.wrong_golds)
-        if audit and audit.golds and audit.wrong_golds and metric != "f1"
-        else None,
     )
 
 

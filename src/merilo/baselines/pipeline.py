@@ -36,16 +36,16 @@ from merilo.baselines.steps import (
     test_items,
     with_quality,
 )
-from merilo.baselines.warnings import BaselineWarning, Status, warnings_on_auto
+from merilo.baselines.warnings import BaselineWarning, Status, warnings_on_auto, warnings_on_other_datasets
 from merilo.datasets.declaration import Dataset, scored_elsewhere
-from merilo.errors import DataError, UsageError
+from merilo.errors import UsageError
 from merilo.metrics.score import Score
 from merilo.people import cost
 from merilo.people.aggregation import NO_LABEL, Fit, Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.audit.decisions import GoldDecisions, recode_gold
 from merilo.people.decision import PoolVotes, decide, with_passed
 from merilo.people.gold import Gold
+from merilo.people.other_datasets import OtherAnswers
 from merilo.people.quality.controls import ControlHealth
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
@@ -71,19 +71,6 @@ class Unresolved:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldRecoding:
-    """The decisions that changed the gold answers of a study.
-
-    Attributes:
-        decisions: the decisions.
-        before: the metrics with the original gold answers; empty if there is no baseline with them.
-    """
-
-    decisions: GoldDecisions
-    before: Estimates
-
-
-@dataclass(frozen=True, slots=True)
 class Baseline:
     """The scored consensus of a study and the result of each step that led to it.
 
@@ -100,7 +87,6 @@ class Baseline:
         whole: the metrics on the whole dataset, if the items are a sample of it; `None` otherwise, or without gold.
         control_check: the check of the control items' known answers against the annotators' answers.
         diagnosis: status, warnings, agreement, groups and cost.
-        recoding: the decisions that changed the gold answers; `None` if there are none.
     """
 
     settings: Settings
@@ -115,7 +101,6 @@ class Baseline:
     whole: DatasetEstimates | None
     control_check: ControlCheck
     diagnosis: Diagnosis
-    recoding: GoldRecoding | None = None
 
     @property
     def status(self) -> Status:
@@ -260,7 +245,7 @@ def baseline(
     gold: Gold | None = None,
     skills: pl.DataFrame | None = None,
     population: Population | None = None,
-    decisions: GoldDecisions | None = None,
+    other: OtherAnswers | None = None,
 ) -> Baseline:
     """Compute a human baseline.
 
@@ -273,23 +258,13 @@ def baseline(
         skills: the platform's skills of annotators, see `controls.read_skills`.
         population: the whole dataset in strata, if the items are a sample of it; the metrics are then also
             estimated for the whole dataset.
-        decisions: decisions about the gold answers, which are applied first; the metrics with the original gold
-            answers are computed too.
+        other: the annotators' answers to other datasets, which tell who is reliable.
 
     Raises:
         UsageError: the metric does not fit the dataset's answers, or answers are programs, which must be run.
         DataError: there are no test items, an annotator gave two different answers to an item, or no
             annotator passes the control items, or no item for an estimate on the whole dataset is left.
     """
-    recoding = None
-    if decisions:
-        try:
-            before = baseline(responses, settings, dataset=dataset, gold=gold, skills=skills).estimates
-        except DataError:
-            # With the original known answers of the controls, nobody may be left.
-            before = Estimates()
-        recoding = GoldRecoding(decisions, before)
-        responses, gold = recode_gold(responses, gold, decisions)
     if responses.scored:
         if settings.metric not in {None, "acc"}:
             raise UsageError(f"answers that were scored elsewhere have the metric acc, not {settings.metric}")
@@ -305,6 +280,11 @@ def baseline(
     screened = with_quality(screened, decided)
     if programs:
         screened = replace(screened, annotators=with_passed(screened.annotators, screened.pool))
+    if other:
+        judged = screened.annotators.join(
+            other.reliability(), on="annotator", how="left", maintain_order="left"
+        )
+        screened = replace(screened, annotators=judged)
     scorer = consensus_scorer(declaration, screened.pool, cleaned.gold, cleaned.clusters)
     check = check_controls(cleaned, screened, declaration, settings, skills)
     pool = screened.pool
@@ -335,6 +315,9 @@ def baseline(
     if scorer and not programs:
         more = _warnings_on_auto(scorer, pool, estimates, settings)
         diagnosis = replace(diagnosis, warnings=(*diagnosis.warnings, *more))
+    if other:
+        more = warnings_on_other_datasets(screened.annotators)
+        diagnosis = replace(diagnosis, warnings=(*diagnosis.warnings, *more))
     return Baseline(
         settings=settings,
         dataset=dataset,
@@ -350,7 +333,6 @@ def baseline(
         else None,
         control_check=check,
         diagnosis=diagnosis,
-        recoding=recoding,
     )
 
 

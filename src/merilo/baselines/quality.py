@@ -16,6 +16,7 @@ from merilo.baselines.decision_rule import (
     tie_weights,
     two_ways,
 )
+from merilo.baselines.doubtful_items import DoubtfulItems, doubtful_items
 from merilo.baselines.panel import Panel, panel
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
@@ -31,7 +32,6 @@ from merilo.people.aggregation import (
     majority,
     wrong_answers,
 )
-from merilo.people.audit.findings import StudyAudit, audit_study
 from merilo.people.decision import PoolVotes, by_content
 from merilo.people.quality import study_work
 from merilo.people.quality.annotators import PeopleQuality, people_quality
@@ -158,14 +158,14 @@ class StudyQuality:
         people: one row per annotator, and the tests.
         sensitivity: the main metric for every threshold on control accuracy and every aggregator.
         left_out: mapping from each aggregator that could not be run to the reason.
-        dataset: the audit of the dataset; `None` without gold, or if there are too many answers.
+        doubtful: the doubtful items; `None` without gold, or if there are too many answers.
         panel: single persons, groups and chosen people, or the reason why they are not computed.
     """
 
     people: PeopleQuality
     sensitivity: tuple[SensitivityRow, ...]
     left_out: Mapping[str, str]
-    dataset: StudyAudit | None = None
+    doubtful: DoubtfulItems | None = None
     panel: Panel | Text | None = None
 
 
@@ -235,18 +235,9 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         )
     )
     few = len(pool.everyone.votes) <= MOST_ANSWERS
-    closed = True if settings.labels else None
-    dataset = (
-        audit_study(baseline.responses, baseline.gold, choice=closed, encoding=baseline.pool.everyone)
-        if baseline.gold and not baseline.gold.withheld and few and not programs
-        else None
-    )
-    which = (
-        panel(baseline, dataset.audit if dataset else None)
-        if few
-        else Text("the study has more than {n:,} answers", n=MOST_ANSWERS)
-    )
-    return StudyQuality(people, rows, left_out, dataset, which)
+    doubtful = doubtful_items(baseline) if few else None
+    which = panel(baseline) if few else Text("the study has more than {n:,} answers", n=MOST_ANSWERS)
+    return StudyQuality(people, rows, left_out, doubtful, which)
 
 
 def procedures_of(

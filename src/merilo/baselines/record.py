@@ -10,17 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Final, Literal, cast, get_args
 
+import polars as pl
 from pydantic import ConfigDict
 
 from merilo.baselines.arms import Arms
-from merilo.baselines.audit_summary import audit_in_short
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
+from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.panel import Panel
-from merilo.baselines.pipeline import Baseline, GoldRecoding
+from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
@@ -43,6 +44,9 @@ from merilo.records import Ends, Number, Object, Record, Span, rounded
 from merilo.settings import Aggregator, Resolve, Settings
 from merilo.strict_json import read_json
 from merilo.text import Text
+
+#: How many doubtful items the record names.
+MOST_DOUBTFUL: Final = 20
 
 #: The record in a folder of `merilo baseline --out`.
 BASELINE_FILE: Final = "baseline.json"
@@ -382,23 +386,6 @@ class CostRecord(Record):
         return self.total / self.answers if self.total is not None and self.answers else None
 
 
-class GoldReviewRecord(Record):
-    """Decisions about gold answers: how many items each kind has, and the metrics with the original gold answers.
-
-    `before` is left out if the gold answers are withheld.
-    """
-
-    file: str = ""
-    sha256: str = ""
-    changed: int = 0
-    ambiguous: int = 0
-    keep_ambiguous: bool = False
-    unanswered: int = 0
-    dropped: int = 0
-    fine: int = 0
-    before: dict[str, MetricRecord] = {}
-
-
 class GoldRecord(Record):
     """Where the gold answers come from, and the items and rows without their counterpart."""
 
@@ -574,16 +561,6 @@ class ScreenedRecord(Record):
     over_both: Ends = None
 
 
-class CeilingRecord(Record):
-    """The reachable maximum with the estimated number of wrong gold answers; see `panel.Ceiling`."""
-
-    golds: int = 0
-    wrong_low: int = 0
-    wrong_high: int = 0
-    low: Number = None
-    high: Number = None
-
-
 class PanelRecord(Record):
     """People as single persons, groups and chosen ones, or the `reason` why there are none; see `panel.Panel`."""
 
@@ -594,12 +571,31 @@ class PanelRecord(Record):
     best: ChosenRecord | None = None
     tenth: ChosenRecord | None = None
     screenings: tuple[ScreenedRecord, ...] = ()
-    ceiling: CeilingRecord | None = None
     reason: str | None = None
 
     def points(self, rule: Literal["majority", "any"]) -> list[PanelPointRecord]:
         """Return the points of one curve, from one person on."""
         return [one for one in self.curve if one.rule == rule]
+
+
+class DatasetQualityRecord(Record):
+    """The doubtful items: how many golds were checked and items are doubtful, and kinds of typing errors.
+
+    `gold_wrong` has the probability that the gold answer is wrong, of the first doubtful items by id.
+    """
+
+    golds: int = 0
+    doubtful: int = 0
+    gold_wrong: dict[str, float] = {}
+    typing_errors: dict[str, int] = {}
+
+
+class OtherDatasetsRecord(Record):
+    """Annotators who agree with the majority on other datasets, who do not, and who have too few answers there."""
+
+    reliable: tuple[str, ...] = ()
+    unreliable: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
 
 
 class BaselineRecord(Record):
@@ -632,12 +628,12 @@ class BaselineRecord(Record):
     participation: Participation | None = None
     declaration: Object | None = None
     gold: GoldRecord | None = None
-    gold_review: GoldReviewRecord | None = None
     normalisation: dict[str, str] = {}
     normalisation_rules: Object = {}
     quality: QualityRecord | None = None
     sensitivity: SensitivityRecord | None = None
-    dataset_quality: Object | None = None
+    dataset_quality: DatasetQualityRecord | None = None
+    other_datasets: OtherDatasetsRecord | None = None
     panel: PanelRecord | None = None
     arms: Arms | None = None
     provenance: Object | None = None
@@ -795,10 +791,10 @@ def record_of(
     )
     if signals := count_signals(baseline.responses):
         record = record.model_copy(update={"signals": signals})
-    if recoding := baseline.recoding:
-        record = record.model_copy(update={"gold_review": _gold_review(recoding)})
     if came := baseline.responses.participation:
         record = record.model_copy(update={"participation": came})
+    if "reliable" in baseline.annotators.columns:
+        record = record.model_copy(update={"other_datasets": _other_datasets(baseline.annotators)})
     if arms is not None:
         record = record.model_copy(update={"arms": arms})
     return record if quality is None else with_quality(record, quality)
@@ -1202,32 +1198,29 @@ def _gold(gold: Gold) -> GoldRecord:
     )
 
 
-def _gold_review(recoding: GoldRecoding) -> GoldReviewRecord:
-    made, before = recoding.decisions, recoding.before.main
-    record = GoldReviewRecord(
-        file=made.source,
-        sha256=made.sha256,
-        changed=len(made.revised),
-        ambiguous=len(made.of("ambiguous")),
-        keep_ambiguous=made.keep_ambiguous,
-        unanswered=len(made.unanswered),
-        dropped=len(made.dropped),
-        fine=len(made.of("fine")),
+def _other_datasets(annotators: pl.DataFrame) -> OtherDatasetsRecord:
+    names = {
+        one: tuple(part["annotator"]) for (one,), part in annotators.group_by("reliable", maintain_order=True)
+    }
+    return OtherDatasetsRecord(
+        reliable=names.get(True, ()), unreliable=names.get(False, ()), not_judged=names.get(None, ())
     )
-    metrics = {name: _shortly(one) for name, one in before.items()}
-    return record.model_copy(update={"before": metrics}) if metrics else record
 
 
-def _shortly(estimate: Estimate) -> MetricRecord:
-    """Return a metric with its intervals alone."""
-    crowd = estimate.two_way
-    return score_record(estimate.score, **({"over_both": Span.of(crowd.interval)} if crowd else {}))
+def _dataset_quality(found: DoubtfulItems) -> DatasetQualityRecord:
+    first = found.table.head(MOST_DOUBTFUL).select("id", "gold_wrong")
+    return DatasetQualityRecord(
+        golds=found.golds,
+        doubtful=found.table.height,
+        gold_wrong=dict(first.iter_rows()),
+        typing_errors=dict(found.typing_errors),
+    )
 
 
 def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecord:
     """Return a record with the quality of the annotators, the sensitivity of the metric.
 
-    The audit of the gold answers is added too.
+    The doubtful items are added too.
     """
     people = quality.people
     more: dict[str, object] = {
@@ -1254,7 +1247,7 @@ def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecor
             ),
             left_out=dict(quality.left_out),
         ),
-        "dataset_quality": audit_in_short(quality.dataset) if quality.dataset else None,
+        "dataset_quality": _dataset_quality(quality.doubtful) if quality.doubtful else None,
         "panel": None if quality.panel is None else panel_record(quality.panel),
     }
     return record.model_copy(update=more)
@@ -1264,7 +1257,7 @@ def panel_record(panel: Panel | Text) -> PanelRecord:
     """Return the record of a panel, or of the reason why there is none."""
     if isinstance(panel, Text):
         return PanelRecord(reason=panel.en)
-    curve, ceiling = panel.curve, panel.ceiling
+    curve = panel.curve
     best, tenth = (
         None
         if one is None
@@ -1282,9 +1275,6 @@ def panel_record(panel: Panel | Text) -> PanelRecord:
             ScreenedRecord.of(one, min_control_accuracy=one.threshold, over_both=Span.of(one.interval))
             for one in panel.screenings
         ),
-        ceiling=None
-        if ceiling is None
-        else CeilingRecord.of(ceiling, wrong_low=ceiling.wrong.low, wrong_high=ceiling.wrong.high),
     )
 
 

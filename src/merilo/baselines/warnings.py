@@ -23,7 +23,7 @@ from merilo.responses import Responses, Unread
 from merilo.settings import Settings
 from merilo.statistics.intervals import Interval
 from merilo.text import Money, Text
-from merilo.wording import shortened
+from merilo.wording import listed, shortened
 
 if TYPE_CHECKING:
     from merilo.baselines.consensus_scorer import ConsensusScorer
@@ -395,6 +395,19 @@ def warnings_on_auto(
         high=interval.high,
     )
     yield BaselineWarning("auto_differs", text)
+
+
+def warnings_on_other_datasets(annotators: pl.DataFrame) -> Iterator[BaselineWarning]:
+    """Name the annotators who do not agree with the others on other datasets; `annotators` tells who is `reliable`."""
+    names = annotators.filter(~pl.col("reliable"))["annotator"].to_list()
+    if names:
+        text = Text(
+            "{n:# annotator agrees|# annotators agree} with the majority on other datasets less than 90 % as often as "
+            "the others do: where they differ from a gold answer, doubt their answers first ({names})",
+            n=len(names),
+            names=listed(names),
+        )
+        yield BaselineWarning("other_datasets", text)
 
 
 def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:

@@ -60,6 +60,15 @@ def make(
             rich_help_panel=INPUT,
         ),
     ] = None,
+    other: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="The same annotators' answers to another dataset, which tell who is reliable; may be given several "
+            "times.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     settings: Settings,
     out: BaselineFolder = None,
     anonymise: AnonymiseOption = False,
@@ -75,7 +84,7 @@ def make(
     from merilo.datasets import dataset  # noqa: PLC0415
     from merilo.reports.baseline import baseline  # noqa: PLC0415
 
-    check_places(input_files([*files, *(model or ())], given), json_to, out, force=force)
+    check_places(input_files([*files, *(model or ()), *(other or ())], given), json_to, out, force=force)
     declared = dataset(given.dataset) if given.dataset else None
     # Report wrong settings before reading a long file.
     settings_for(declared, settings)
@@ -89,8 +98,7 @@ def make(
         made = baseline(
             responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
             models=model or (), common_items=common_items, margin=margin, population=given.population,
-            strata=given.fields_of_strata, recode_gold=given.recode_gold, keep_ambiguous=given.keep_ambiguous,
-            arm=division, settings=settings, anonymise=anonymise,
+            strata=given.fields_of_strata, arm=division, other=other or (), settings=settings, anonymise=anonymise,
         )  # fmt: skip
     return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
 

@@ -176,7 +176,7 @@ def input_files(files: Sequence[Path | None], given: InputSettings) -> list[Path
     """Return the files that a command reads: those given and those of its settings."""
     from merilo.people.recoding import recoding_files  # noqa: PLC0415 - the help needs no Polars
 
-    named = (*files, given.gold, given.recode_gold, given.skills, given.population)
+    named = (*files, given.gold, given.skills, given.population)
     return [*(path for path in named if path is not None), *recoding_files(given.recode)]
 
 

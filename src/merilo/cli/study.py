@@ -25,7 +25,6 @@ from merilo.cli.options import (
     MarginOption,
     MediaOption,
     StudyArgument,
-    input_files,
     takes_settings,
 )
 from merilo.cli.output import check_places, deliver, say, show, working
@@ -278,11 +277,9 @@ def status(
 
 
 @app.command("baseline")
-@takes_settings("recode_gold", "keep_ambiguous", of=InputSettings, into="given")
 def baseline_(
     study: StudyArgument,
     *,
-    given: InputSettings,
     arm: ArmOption = None,
     model: ComparedModels = None,
     common_items: CommonItemsOption = False,
@@ -303,7 +300,7 @@ def baseline_(
 
     folder = open_study(study)
     name, group = arm_of(folder, arm)
-    check_places(input_files([*_files(folder), *(model or ())], given), json_to, out, force=force)
+    check_places([*_files(folder), *(model or ())], json_to, out, force=force)
     if margin is not None and not model:
         raise UsageError("--margin is for a comparison with models: give --model FILE")
     _warn_unfrozen(folder)
@@ -323,8 +320,6 @@ def baseline_(
             models=model or (),
             common_items=common_items,
             margin=margin,
-            recode_gold=given.recode_gold,
-            keep_ambiguous=given.keep_ambiguous,
             anonymise=anonymise,
         )
     return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)

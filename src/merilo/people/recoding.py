@@ -15,7 +15,7 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import read_table
-from merilo.people.audit.typos import SHORTEST_TEXT, within_one_edit
+from merilo.people.typing_errors import SHORTEST_TEXT, within_one_edit
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Recoded, Responses
 from merilo.settings import Repeats

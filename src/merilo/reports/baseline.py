@@ -38,9 +38,8 @@ from merilo.errors import UsageError, argument, for_library
 from merilo.metrics.score import Score
 from merilo.people import pseudonyms
 from merilo.people.agreement import Agreement
-from merilo.people.audit.decisions import GoldDecisions, read_decisions
-from merilo.people.gold import Gold
-from merilo.people.reading import Origin, Source
+from merilo.people.other_datasets import OtherAnswers, read_other_answers
+from merilo.people.reading import Source
 from merilo.people.uncertainty.annotator_accuracy import Individuals
 from merilo.responses import Responses
 from merilo.settings import DEFAULTS, Settings
@@ -195,6 +194,12 @@ class BaselineResult:
 
         return study_quality(self.details)
 
+    @property
+    def doubtful(self) -> pl.DataFrame | None:
+        """Return the doubtful items, the most probably wrong gold first; `None` if they are not checked."""
+        found = self.quality.doubtful
+        return found.table if found else None
+
     @cached_property
     def record(self) -> BaselineRecord:
         """Return everything that `baseline.json` holds, typed, without the comparisons with models."""
@@ -284,9 +289,8 @@ def baseline(
     margin: float | Margin | None = None,
     population: PopulationSource = None,
     strata: Sequence[str] = (),
-    recode_gold: str | Path | GoldDecisions | None = None,
-    keep_ambiguous: bool = False,
     arm: ArmSource = None,
+    other: Sequence[str | Path] | OtherAnswers = (),
     anonymise: bool = False,
     settings: Settings | None = None,
     **chosen: object,
@@ -311,11 +315,10 @@ def baseline(
             its strata with their numbers of items (column `count`), a study's `weights.csv`, or a mapping
             from the value of one field to the number of items.
         strata: the fields of the items whose values define the strata of the population.
-        recode_gold: decisions about the gold answers, which are applied before scoring: the file that the page of
-            `merilo audit` saves, the filled-in `audit.csv`, or what `read_raw` gives.
-        keep_ambiguous: score the items that were decided as ambiguous; by default, they are dropped.
         arm: the arms of the study, which are compared with each other: a table of annotator and arm, a mapping from
             annotator to arm, or what `read_raw` gives.
+        other: exports of other datasets that the same annotators answered, one for each dataset, or what `read_raw`
+            gives: who agrees with the others there is reliable.
         anonymise: replace annotators' ids by pseudonyms.
         settings: the settings; by default, the defaults of `Settings`.
         chosen: single settings by name, such as `min_votes=3`; `merilo baseline --help` explains each.
@@ -350,11 +353,16 @@ def baseline(
     )
     read, found, skilled, origin = study.responses, study.gold, study.skills, study.origin
     division = arm_division(arm, origin.encoding if origin else None)
+    if isinstance(other, OtherAnswers):
+        elsewhere: OtherAnswers | None = other
+    else:
+        elsewhere = read_other_answers(other, read.table["respondent"].unique().to_list()) if other else None
     if anonymise:
         if origin is None:
             raise UsageError(f"{argument('anonymise')} needs responses from read_responses")
-        if division:
-            division = division.renamed(pseudonyms.names_of(read, origin.key))
+        names = pseudonyms.names_of(read, origin.key)
+        division = division.renamed(names) if division else None
+        elsewhere = elsewhere.renamed(names) if elsewhere else None
         read, skilled = pseudonyms.anonymise(read, skilled, origin.key)
         found = found.named(Path(found.source).name) if found else None
     if models and not found:
@@ -369,9 +377,8 @@ def baseline(
     whole = find_population(
         population, strata, responses=read, gold=found, encoding=origin.encoding if origin else None
     )
-    decided = _decisions(recode_gold, read, found, settings, origin, keep_ambiguous=keep_ambiguous)
     made = pipeline.baseline(
-        read, settings, dataset=declared, gold=found, skills=skilled, population=whole, decisions=decided
+        read, settings, dataset=declared, gold=found, skills=skilled, population=whole, other=elsewhere
     )
     compared = arm_estimates(made, division.of) if division else None
     answered = _log_files(answered, made)
@@ -380,8 +387,6 @@ def baseline(
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
         "gold": study.gold_name,
         "gold_column": gold_column,
-        "recode_gold": shown(file) if (file := _path(recode_gold)) else decided.source if decided else None,
-        "keep_ambiguous": keep_ambiguous,
         **study.reading("answer", "recode"),
         "anonymise": anonymise,
         "skills": study.skills_name,
@@ -391,6 +396,7 @@ def baseline(
         "population": population_name(population),
         "strata": [*strata],
         "arm": division.source if division else None,
+        "other": [*elsewhere.sources] if elsewhere else [],
         **study.reading("encoding"),
         **settings.parameters(),
         **study.reading(
@@ -400,17 +406,14 @@ def baseline(
     }
     inputs = [
         *study.files,
-        *([file] if file else []),
         *answered,
         *population_files(population),
         *recoding_inputs(origin),
         *([table] if (table := _path(arm)) else []),
+        *([] if isinstance(other, OtherAnswers) else map(Path, other)),
     ]
-    in_memory = (
-        IN_MEMORY in {population_name(population), division.source if division else None}
-        or (decided is not None and file is None)
-    )  # fmt: skip
-    off = dict.fromkeys(("common_items", "anonymise", "wide", "keep_ambiguous"), False)
+    in_memory = IN_MEMORY in {population_name(population), division.source if division else None}
+    off = dict.fromkeys(("common_items", "anonymise", "wide"), False)
     defaults: dict[str, Json] = {**DEFAULTS, **off}
     record = study.provenance("baseline", options, defaults, inputs=inputs, in_memory=in_memory)
 
@@ -429,8 +432,8 @@ def baseline(
             platform=origin.recognised if origin else None,
             population=whole,
             margin=allowed,
-            decisions=decided,
             arms=division,
+            other=elsewhere,
         )
         return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
 
@@ -443,34 +446,6 @@ def baseline(
         margin=allowed,
         inputs=tuple(inputs),
         arms=compared,
-    )
-
-
-def _decisions(
-    given: str | Path | GoldDecisions | None,
-    responses: Responses,
-    gold: Gold | None,
-    settings: Settings,
-    origin: Origin | None,
-    *,
-    keep_ambiguous: bool,
-) -> GoldDecisions | None:
-    """Return the decisions about the gold answers; what is read from a file is checked against the study."""
-    if given is None and keep_ambiguous:
-        raise UsageError(f"{argument('keep_ambiguous')} needs {argument('recode_gold', 'FILE')}")
-    if given is not None and (gold is None or responses.scored):
-        raise UsageError(
-            f"{argument('recode_gold')} changes gold answers, and none are known: give {argument('gold', 'FILE')}"
-        )
-    if given is None or isinstance(given, GoldDecisions):
-        return given
-    return read_decisions(
-        Path(given),
-        responses,
-        gold,
-        origin.encoding if origin else None,
-        labels=settings.labels or (),
-        keep_ambiguous=keep_ambiguous,
     )
 
 

@@ -17,7 +17,6 @@ from merilo.baselines.record import (
 )
 from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
-from merilo.reports.estimates import metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Given, Language, Text, joined
@@ -97,7 +96,6 @@ REASONS: Final = {
     "repeated": Text("repeated by the same annotator"),
     "contradicted": Text("contradicts an answer of the same annotator"),
     "recoded_to_nothing": Text("left out by --recode"),
-    "dropped_control": Text("to a control item that was dropped by --recode-gold"),
     "excluded_annotator": Text("by an excluded annotator"),
 }
 
@@ -109,36 +107,19 @@ COEFFICIENTS: Final = {
 }
 
 
-def gold_review(record: BaselineRecord) -> Text | None:
-    """Say which gold answers were changed or dropped after a review, and the metrics before; `None` without one."""
-    made = record.gold_review
-    if made is None:
+def other_datasets(record: BaselineRecord) -> Text | None:
+    """Name the annotators who are reliable by their answers to other datasets; `None` without these answers."""
+    found = record.other_datasets
+    if found is None:
         return None
-    before = joined(
-        (
-            Text(
-                "{metric} {value:.3f}{interval} on {n:# item|# items}",
-                metric=metric_title(name),
-                value=one.value,
-                interval=Text(" [{low:.3f}, {high:.3f}]", low=one.interval.low, high=one.interval.high)
-                if one.interval
-                else "",
-                n=one.n,
-            )
-            for name, one in made.before.items()
-            if one.value is not None
-        ),
-        "; ",
-    )
-    kept = Text(", {n:# ambiguous item was|# ambiguous items were} kept", n=made.ambiguous)
     return Text(
-        "After a review of the gold answers ({file}), {changed:# gold answer was|# gold answers were} changed and "
-        "{dropped:# item was|# items were} dropped{kept}{before}.",
-        file=made.file,
-        changed=made.changed,
-        dropped=made.dropped,
-        kept=kept if made.keep_ambiguous and made.ambiguous else "",
-        before=Text("; with the original gold answers: {before}", before=before) if made.before else "",
+        "{reliable:# annotator is|# annotators are} reliable by their answers to other datasets{names}, "
+        "{unreliable:# is|# are} not{others}, and {left:# has|# have} too few answers there.",
+        reliable=len(found.reliable),
+        names=f" ({', '.join(found.reliable)})" if found.reliable else "",
+        unreliable=len(found.unreliable),
+        others=f" ({', '.join(found.unreliable)})" if found.unreliable else "",
+        left=len(found.not_judged),
     )
 
 

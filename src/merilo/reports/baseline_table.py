@@ -28,7 +28,7 @@ from merilo.reports.baseline_facts import (
     REASONS,
     UNRESOLVED,
     WAYS,
-    gold_review,
+    other_datasets,
     panel_name,
     sensitivity_ranges,
     ways,
@@ -111,9 +111,9 @@ def _rows(record: BaselineRecord) -> Iterator[Row]:
     yield from _clusters(record)
     yield from _whole(record, main)
     yield _gold(record)
-    if review := gold_review(record):
-        yield _under(Text("review"), review)
     yield from _people(record)
+    if told := other_datasets(record):
+        yield Row(Text("other datasets"), told)
     yield from _items(record)
     yield from (Row(name, value, short=False) for name, value in sensitivity_ranges(record))
     yield from _panel(record.panel) if record.panel else ()
@@ -225,16 +225,6 @@ def _panel(panel: PanelRecord) -> Iterator[Row]:
         passed = screened.min_control_accuracy
         name = Text("{share:.0%} on controls", share=passed) if passed > 0 else Text("nobody excluded")
         yield Row(name, value, short=False)
-    if ceiling := panel.ceiling:
-        value = Text(
-            "{low:.3f} to {high:.3f}: {fewest} to {most} of {n:# gold answer|# gold answers} are estimated to be wrong",
-            low=ceiling.low,
-            high=ceiling.high,
-            fewest=ceiling.wrong_low,
-            most=ceiling.wrong_high,
-            n=ceiling.golds,
-        )
-        yield Row(Text("reachable maximum"), value, short=False)
 
 
 def _clusters(record: BaselineRecord) -> Iterator[Row]:

@@ -30,8 +30,9 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
     `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
     be asked them, with gold if it is known). As CSV and
     Parquet: `responses` (every response and its use), `annotators`, `consensus`, `quality` (the quality
-    measures of every annotator) and, if a model of annotators was fitted, `posterior` (the probability of
-    every label of every item) and `confusion`. In CSV, text that a spreadsheet would run as a formula is
+    measures of every annotator), with gold `doubtful` (the doubtful items) and, if a model of annotators was fitted,
+    `posterior` (the probability of every label of every item) and `confusion`. In CSV, text that a spreadsheet
+    would run as a formula is
     prefixed with an apostrophe; Parquet keeps every text unchanged.
 
     Args:
@@ -46,6 +47,8 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
         "consensus": baseline.consensus,
         "quality": _quality_table(quality),
     }
+    if quality.doubtful:
+        tables["doubtful"] = quality.doubtful.table
     if baseline.model:
         said = {
             "posterior": posterior_table(baseline.pool, baseline.model, baseline.consensus["item"]),

@@ -11,9 +11,9 @@ import polars as pl
 from markupsafe import Markup
 
 from merilo.baselines.assistance import Assistance
-from merilo.baselines.audit import doubtful_golds, number_of_wrong_golds
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
+from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import Estimate, why_items_alone
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.pipeline import Baseline
@@ -23,9 +23,9 @@ from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
 from merilo.participation import FEWEST
-from merilo.people.audit.findings import VERDICTS
 from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
+from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.reports import charts
 from merilo.reports.arm_tables import arm_notes, arm_tables
 from merilo.reports.baseline_facts import (
@@ -34,7 +34,7 @@ from merilo.reports.baseline_facts import (
     WAYS,
     baseline_facts,
     dataset_title,
-    gold_review,
+    other_datasets,
     panel_name,
     screening_name,
     sensitivity_ranges,
@@ -123,7 +123,10 @@ def page(
             excluded=baseline.annotators.filter("excluded")
             .sort(["responses", "control_accuracy", "annotator"], descending=[True, False, False])
             .to_dicts(),
-            doubtful=_doubtful(baseline),
+            doubtful=_doubtful(quality.doubtful) if quality and quality.doubtful else _undecided(baseline),
+            checked=bool(quality and quality.doubtful),
+            typing_errors=TYPING_ERRORS,
+            other_datasets=other_datasets(record),
             fields=shown_fields(baseline.consensus),
             rows=_rows(record),
             overlap=_overlap(baseline),
@@ -154,10 +157,6 @@ def page(
             arms=arm_tables(record.arms) if record.arms else (),
             arm_notes=arm_notes(record.arms) if record.arms else (),
             methods=methods(record, plan),
-            gold_review=gold_review(record),
-            golds=doubtful_golds(quality.dataset) if quality and quality.dataset else None,
-            wrong_golds=number_of_wrong_golds(quality.dataset.audit) if quality and quality.dataset else None,
-            verdicts=VERDICTS,
             comparisons=comparisons,
             verdict_sentence=verdict_sentence,
             whole=baseline.whole,
@@ -282,8 +281,15 @@ def _top_shares(baseline: Baseline) -> pl.DataFrame:
     )
 
 
-def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
-    """Return the items to inspect: items without a consensus, and items whose consensus differs from the gold."""
+def _doubtful(found: DoubtfulItems) -> list[dict[str, object]]:
+    """Return the doubtful items; `judged` counts their annotators who are reliable by other items, and all judged."""
+    names = pl.col("reliable", "unreliable").fill_null("").str.extract_all("[^, ]+")
+    judged = found.table.select(names.list.len()).select(judged=pl.concat_list("reliable", "unreliable"))
+    return found.table.with_columns(judged).to_dicts()
+
+
+def _undecided(baseline: Baseline) -> list[dict[str, object]]:
+    """Return the items without a consensus, and those whose consensus differs from the gold."""
     table = baseline.consensus.join(_top_shares(baseline).select("item", "share"), on="item", how="left")
     wanted = pl.col("label").is_null() | ~pl.col("correct").fill_null(value=True)
     if baseline.programs:
@@ -291,7 +297,7 @@ def _doubtful(baseline: Baseline) -> list[dict[str, object]]:
     shown = table.filter(wanted).sort(
         ["correct", "share", "item"], descending=[True, True, False], nulls_last=True
     )
-    return shown.to_dicts()
+    return shown.rename({"label": "consensus"}).to_dicts()
 
 
 def _overlap(baseline: Baseline) -> list[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""The chart of a panel: one person and groups of people on one axis, with the best people, the ceiling and models."""
+"""The chart of a panel: one person and groups of people on one axis, with the best people and models."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Axes:
 
 
 def panel_chart(panel: PanelRecord, models: Sequence[tuple[str, float]] = ()) -> Chart:
-    """Draw what one person, a majority of k and any of k people reach, and the chosen people, ceiling and models.
+    """Draw what one person, a majority of k and any of k people reach, and the chosen people and models.
 
     Args:
         panel: the panel, with a curve.
@@ -70,12 +70,6 @@ def panel_chart(panel: PanelRecord, models: Sequence[tuple[str, float]] = ()) ->
     """
     axes = _axes(panel, models)
     shapes, names = [*_grid(axes, panel)], []
-    ceiling = panel.ceiling
-    if ceiling and ceiling.low is not None and ceiling.high is not None and ceiling.low < 1:
-        high, low = axes.y(ceiling.high), axes.y(ceiling.low)
-        width = _RIGHT - _LEFT
-        shapes.append(Shape("rect", (_LEFT, high, width, max(low - high, 2), 0), "ceiling"))
-        names.append(_Name((high + low) / 2, "name ceiling", Text("reachable maximum")))
     for rule, (colour, name) in _RULES.items():
         points = [one for one in panel.points(rule) if one.value is not None]
         shapes += _curve(axes, points, colour)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from merilo.baselines.record import AdaptiveRecord, BaselineRecord, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
 from merilo.records import Span, count_at, list_at, mapping_at, number_at, text_at, value_at
-from merilo.reports.baseline_facts import COEFFICIENTS, WAYS, BaselineFacts, baseline_facts, gold_review
+from merilo.reports.baseline_facts import COEFFICIENTS, WAYS, BaselineFacts, baseline_facts
 from merilo.reports.estimates import group_title, metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
@@ -505,8 +505,7 @@ def _results(facts: BaselineFacts) -> list[Text]:
     metrics = facts.record.main_metrics
     if metrics or facts.groups:
         told = (_told(_METRIC, _metric_facts(name, one, facts)) for name, one in metrics.items())
-        review = gold_review(facts.record)
-        return [*(text for texts in told for text in texts), *([review] if review else []), *_groups(facts)]
+        return [*(text for texts in told for text in texts), *_groups(facts)]
     if facts.record.gold is not None or facts.record.metrics:
         return [Text("No metric is given, because no metric could be computed.")]
     return [Text("No metric is given, because the study has no gold answers.")]

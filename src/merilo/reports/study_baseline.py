@@ -147,8 +147,6 @@ def study_baseline(
     models: Sequence[str | Path] = (),
     common_items: bool = False,
     margin: float | None = None,
-    recode_gold: str | Path | None = None,
-    keep_ambiguous: bool = False,
     anonymise: bool = False,
 ) -> BaselineResult:
     """Compute the baseline of a study with the settings of its frozen plan, or of its plan if it is not frozen.
@@ -160,8 +158,6 @@ def study_baseline(
         models: files of models' answers to compare with the annotators.
         common_items: if the items differ, compare models on the items that both sides answered.
         margin: the margin for equivalence; by default, that of the frozen plan.
-        recode_gold: decisions about the gold answers, as `merilo.baseline` takes them.
-        keep_ambiguous: score the items that are decided to be ambiguous too.
         anonymise: replace annotators' ids by pseudonyms.
 
     Returns:
@@ -187,8 +183,6 @@ def study_baseline(
             common_items=common_items,
             margin=margin,
             population=weights_file(folder, frozen) if gold else None,
-            recode_gold=recode_gold,
-            keep_ambiguous=keep_ambiguous,
             anonymise=anonymise,
             settings=replace(
                 frozen.settings(frozen.arms.get(name, group)),

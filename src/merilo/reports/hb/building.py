@@ -71,13 +71,10 @@ _FILES: Final = {
     ),
     "raw/items.csv": Text("all items as annotators saw them, with the numbers used in the other files"),
     "raw/gold.jsonl": Text("the gold answers of the items"),
-    "raw/decisions.csv": Text(
-        "the decisions about gold answers that were wrong or ambiguous, with the new gold answers; `raw/gold.jsonl` "
-        "has the original ones"
-    ),
     "raw/ids.jsonl": Text("the dataset's ids of the items, and the fields by which results are grouped"),
     "raw/skills.csv": Text("the platform's skills of annotators, which are used to break ties"),
     "raw/arms.csv": Text("the arm of the study of every annotator"),
+    "raw/other.csv": Text("the annotators' answers to other datasets, as numbers"),
     "raw/dataset.yaml": Text("the declaration of the dataset: kind of answers and metrics"),
     "raw/population.csv": Text("the strata of the whole dataset with their numbers of items"),
     "raw/strata.csv": Text("the stratum of every item that people answered"),
@@ -91,6 +88,9 @@ _FILES: Final = {
     ),
     "annotators.csv": Text("all annotators: answers, accuracy on control items, time, exclusion"),
     "consensus.csv": Text("all items: answers, consensus, the step that decided it, gold answer"),
+    "doubtful.csv": Text(
+        "the items whose gold answer may be wrong, with typing errors and how reliable the annotators are"
+    ),
     "metrics.json": Text(
         "all values except costs: metrics with intervals, counts, agreement, groups, sensitivity"
     ),

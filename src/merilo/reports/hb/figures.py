@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.baselines.consensus_table import COLUMNS
+from merilo.baselines.consensus_table import COLUMNS, DOUBTS
 from merilo.baselines.warnings import NO_ESTIMATE
 from merilo.errors import InputError
 from merilo.strict_json import Json
@@ -48,7 +48,6 @@ _NAMES: Final = ("annotator", "item", "model", "metric", "stratum")
 #: Parts of the names of figures that need gold answers.
 _NEEDS_GOLD: Final = frozenset(
     {
-        "gold_review",
         "metrics",
         "human_benchmark",
         "single_person",
@@ -161,10 +160,10 @@ def _name_in_list(value: Json, place: int) -> str:
 
 
 def table_figures(name: str, content: bytes) -> dict[str, Json]:
-    """Return every cell of a table of annotators or of the consensus as a figure.
+    """Return every cell of a table of annotators or items as a figure, without the input fields of items.
 
     Args:
-        name: the file's name, `annotators.csv` or `consensus.csv`.
+        name: the file's name, `annotators.csv`, `consensus.csv` or `doubtful.csv`.
         content: the file.
 
     Raises:
@@ -177,7 +176,9 @@ def table_figures(name: str, content: bytes) -> dict[str, Json]:
         raise InputError("is not a table as Merilo writes it", file=name) from error
     if key not in table.columns:
         raise InputError(f"must have the column {key}", file=name, row=1)
-    columns = [one for one in table.columns if one != key and (key == "annotator" or one in COLUMNS)]
+    columns = [
+        one for one in table.columns if one != key and (key == "annotator" or one in (*COLUMNS, *DOUBTS))
+    ]
     return {
         f"{name}, {key} {row[key]}, {column}": row[column]
         for row in table.iter_rows(named=True)

@@ -86,7 +86,7 @@ check("metrics", "single_person")"""
 
 _WITHHELD: Final = """\
 # The gold answers are withheld: these values cannot be recomputed here.
-need_gold = "gold_review metrics human_benchmark single_person population by models status reasons warnings"
+need_gold = "metrics human_benchmark single_person population by models status reasons warnings"
 for key in need_gold.split():
     left.discard(key)
 for name, metric in published["metrics"].items():
@@ -179,8 +179,8 @@ def _call(settings: Mapping[str, Json], raw: RawStudy) -> str:
             "    skills=raw.skills,",
             *models,
             *(["    population=raw.population,"] if raw.population else []),
-            *(["    recode_gold=raw.decisions,"] if raw.decisions else []),
             *(["    arm=raw.arms,"] if raw.arms else []),
+            *(["    other=raw.other,"] if raw.other else []),
             *lines,
             ")",
             "made",

@@ -6,10 +6,10 @@ files.
     responses.csv    every answer as read, columns as in `responses.SCHEMA`; annotators and pages have pseudonyms
     items.csv        every item as people saw it: its number and a column for each field
     gold.jsonl       the gold answers, one item a line; missing if they are not known, or withheld
-    decisions.csv    the decisions about the gold answers; missing if there are none, or if gold is withheld
     ids.jsonl        if gold is withheld: the same lines without answers, and only the fields that group items
     skills.csv       the platform's skills of annotators; missing if none were given
     arms.csv         the arm of every annotator; missing if the study has no arms, or if gold is withheld
+    other.csv        the annotators' answers to other datasets, as numbers; missing if none were given
     dataset.yaml     the declaration of a dataset of one's own; missing for datasets of the catalogue
     population.csv   the strata of the dataset with their numbers of items; missing if the items are not a sample
     strata.csv       the stratum of every item; missing with population.csv
@@ -41,15 +41,8 @@ from merilo.errors import InputError, UsageError
 from merilo.items import Item
 from merilo.participation import Participation
 from merilo.people import pseudonyms
-from merilo.people.audit.decisions import (
-    COLUMN,
-    DECISION_COLUMN,
-    DECISIONS,
-    Decision,
-    GoldDecisions,
-    recode_gold,
-)
 from merilo.people.gold import Gold
+from merilo.people.other_datasets import OtherAnswers
 from merilo.records import Object, Record
 from merilo.responses import SCHEMA, SIGNALS, Recoded, Responses, Unread
 from merilo.settings import Settings
@@ -63,15 +56,17 @@ RAW: Final = "raw"
 GOLD_FILE: Final = "gold.jsonl"
 IDS_FILE: Final = "ids.jsonl"
 
-#: The decisions about the gold answers.
-DECISIONS_FILE: Final = "decisions.csv"
-
 #: The arm of every annotator.
 ARMS_FILE: Final = "arms.csv"
+
+#: The annotators' answers to other datasets.
+OTHER_FILE: Final = "other.csv"
 
 #: The number of the files' format; a reader refuses others.
 FORMAT: Final = 1
 
+
+_OTHER: Final = {"dataset": pl.Int64(), "item": pl.Int64(), "annotator": pl.String(), "answer": pl.Int64()}
 
 #: How times are written, to the millisecond, and read.
 _WRITTEN_TIME: Final = "%Y-%m-%dT%H:%M:%S%.3f"
@@ -89,14 +84,6 @@ class _GoldReading(Record):
     withheld: bool = False  # earlier versions withheld nothing
     warnings: tuple[dict[Language, str], ...]
     fields: tuple[str, ...] | None
-
-
-class _DecisionsReading(Record):
-    """What is known about the decisions beside the rows of their file."""
-
-    source: str
-    sha256: str
-    keep_ambiguous: bool
 
 
 class _GoldLine(Record):
@@ -152,12 +139,12 @@ class _Reading(Record):
     participation: Participation | None = None
     scored: bool = False
     gold: _GoldReading | None
-    decisions: _DecisionsReading | None = None
     dataset: str | None
     common_items: bool
     margin: Margin | None = None
     population: _PopulationReading | None = None
     arms: str | None = None
+    other: tuple[str, ...] = ()
     settings: Object
     provenance: _ProvenanceReading | None
 
@@ -178,8 +165,8 @@ class RawStudy:
         platform: the code of the platform that wrote the files; `None` if it is not known.
         population: the whole dataset in strata; `None` if the items are not a sample of it.
         margin: the margin for equivalence with models; `None` if there is none.
-        decisions: the decisions about the gold answers, not yet applied to `gold`; `None` if there are none.
         arms: the arms of the annotators; `None` if the study has none.
+        other: the annotators' answers to other datasets; `None` if none were given.
     """
 
     responses: Responses
@@ -193,20 +180,13 @@ class RawStudy:
     platform: str | None = None
     population: Population | None = None
     margin: Margin | None = None
-    decisions: GoldDecisions | None = None
     arms: ArmDivision | None = None
+    other: OtherAnswers | None = None
 
     @property
     def keywords(self) -> dict[str, Json]:
         """Return the settings as keyword arguments of `merilo.baseline`."""
         return self.settings.parameters()
-
-    def recoded(self) -> RawStudy:
-        """Return the study with the decisions about its gold answers applied."""
-        if self.decisions is None:
-            return self
-        responses, gold = recode_gold(self.responses, self.gold, self.decisions)
-        return replace(self, responses=responses, gold=gold, decisions=None)
 
     def pseudonymised(self, key: bytes | None = None) -> RawStudy:
         """Replace annotators' ids, pages and folders of files; see `pseudonyms.anonymise`.
@@ -216,16 +196,14 @@ class RawStudy:
         """
         secret = key or blake2b(self.responses.table.write_csv().encode(), person=b"merilo key").digest()
         responses, skills = pseudonyms.anonymise(self.responses, self.skills, secret)
-        arms = self.arms
+        names = pseudonyms.names_of(self.responses, secret)
         return replace(
             self,
             responses=responses,
             skills=skills,
-            arms=arms.renamed(pseudonyms.names_of(self.responses, secret)) if arms else None,
+            arms=self.arms.renamed(names) if self.arms else None,
+            other=self.other.renamed(names) if self.other else None,
             gold=self.gold.named(Path(self.gold.source).name) if self.gold else None,
-            decisions=replace(self.decisions, source=Path(self.decisions.source).name)
-            if self.decisions
-            else None,
         )
 
     def to_files(self) -> dict[str, bytes]:
@@ -238,13 +216,13 @@ class RawStudy:
         }
         if self.gold:
             files[IDS_FILE if self.gold.withheld else GOLD_FILE] = _gold_lines(self.gold)
-        if self.decisions:
-            files[DECISIONS_FILE] = _csv(_decisions_table(self.decisions))
         if self.skills is not None:
             files["skills.csv"] = _csv(self.skills)
         if self.arms:
             rows = sorted(self.arms.of.items())
             files[ARMS_FILE] = _csv(pl.DataFrame(rows, schema=["annotator", "arm"], orient="row"))
+        if self.other:
+            files[OTHER_FILE] = _csv(self.other.table)
         if self.dataset and not _is_bundled(self.dataset):
             files["dataset.yaml"] = _declaration(self.dataset)
         if self.population:
@@ -256,10 +234,10 @@ class RawStudy:
     def _reading(self) -> _Reading:
         responses, gold, dataset, population = self.responses, self.gold, self.dataset, self.population
         more: dict[str, Any] = {"participation": responses.participation} if responses.participation else {}
-        if self.decisions:
-            more["decisions"] = _DecisionsReading.of(self.decisions)
         if self.arms:
             more["arms"] = PurePath(self.arms.source).name
+        if self.other:
+            more["other"] = tuple(PurePath(one).name for one in self.other.sources)
         return _Reading(
             format=FORMAT,
             rows_read=responses.rows_read,
@@ -423,32 +401,14 @@ def read_raw(folder: str | Path) -> RawStudy:
         platform=reading.platform,
         population=_population(place, reading.population) if reading.population else None,
         margin=reading.margin,
-        decisions=_decisions(place / DECISIONS_FILE, reading.decisions) if reading.decisions else None,
         arms=_arms(place / ARMS_FILE, reading.arms) if reading.arms else None,
+        other=OtherAnswers(reading.other, _typed(place / OTHER_FILE, _OTHER)) if reading.other else None,
     )
 
 
 def _arms(path: Path, source: str) -> ArmDivision:
     table = _typed(path, {"annotator": pl.String(), "arm": pl.String()})
     return ArmDivision(source, dict(table.drop_nulls().iter_rows()))
-
-
-def _decisions(path: Path, reading: _DecisionsReading) -> GoldDecisions:
-    table = _typed(path, {"item": pl.Int64(), DECISION_COLUMN: pl.String(), COLUMN: pl.String()})
-    decided: dict[int, Decision] = {}
-    for row, (number, given) in enumerate(table.select("item", DECISION_COLUMN).iter_rows(), start=2):
-        decision = next((one for one in DECISIONS if one == given), None)
-        if number is None or decision is None:
-            raise InputError("must have an item and its decision", file=path, row=row)
-        decided[number] = decision
-    revised = dict(table.drop_nulls(COLUMN).select("item", COLUMN).iter_rows())
-    return GoldDecisions(reading.source, reading.sha256, decided, revised, reading.keep_ambiguous)
-
-
-def _decisions_table(decisions: GoldDecisions) -> pl.DataFrame:
-    rows = [(item, given, decisions.revised.get(item)) for item, given in sorted(decisions.decided.items())]
-    schema = {"item": pl.Int64, DECISION_COLUMN: pl.String, COLUMN: pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _texts(path: Path) -> pl.DataFrame:

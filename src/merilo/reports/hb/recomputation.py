@@ -76,8 +76,10 @@ class Recomputed:
         return item_browser(self.baseline, self.models.answered)
 
     def tables(self) -> dict[str, bytes]:
-        """Return the annotators and the consensus as CSV files, guarded against formulas, by name."""
+        """Return annotators, consensus and doubtful items as CSV files, guarded against formulas, by name."""
         tables = {"annotators.csv": self.baseline.annotators, "consensus.csv": self.baseline.consensus}
+        if self.quality.doubtful:
+            tables["doubtful.csv"] = self.quality.doubtful.table
         return {name: guarded(table).write_csv().encode() for name, table in tables.items()}
 
 
@@ -94,7 +96,7 @@ def recompute(raw: RawStudy) -> Recomputed:
         gold=raw.gold,
         skills=raw.skills,
         population=raw.population,
-        decisions=raw.decisions,
+        other=raw.other,
     )
     quality = study_quality(made)
     compared = arm_estimates(made, raw.arms.of) if raw.arms else None

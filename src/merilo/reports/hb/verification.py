@@ -31,6 +31,9 @@ DETAILS_KEY: Final = "cost_details"
 
 _TABLES: Final = ("annotators.csv", "consensus.csv")
 
+#: The tables that a folder has only with gold answers.
+_WITH_GOLD: Final = ("doubtful.csv",)
+
 _KIND: Final = "merilo hb"
 _FORMAT: Final = 2
 
@@ -38,11 +41,10 @@ _FORMAT: Final = 2
 #: tried beside the baseline's own; some intervals were computed by other methods (`_BY_OTHER_METHODS`).
 _FORMAT_WITH_PRIOR: Final = 1
 
-#: The figures that a folder of that format has by other methods: experts beside people, the whole dataset, the number
-#: of wrong golds, and intervals of agreement.
+#: The figures that a folder of that format has by other methods: experts beside people, the whole dataset, and
+#: intervals of agreement.
 _BY_OTHER_METHODS: Final = re.compile(
     rf"{re.escape(EXPERTS_FILE)}, comparison\.|.*(^|\.)(whole_dataset\.metrics\.\w+|metrics\.\w+\.dataset)\."
-    r"|dataset_quality\.(expected_wrong_golds|wrong_golds_range)"
     r"|.*(^|\.)agreement\.(\w+_ci95\.|method$)"
 )
 
@@ -197,7 +199,7 @@ def _of_earlier_version(figures: Sequence[Figure]) -> tuple[list[Figure], list[s
             (with_prior, "the Dawid-Skene model with a prior, which stands beside the baseline,", "model"),
             (
                 other,
-                "the whole dataset, of wrong golds, experts beside people, agreement and abilities",
+                "the whole dataset, experts beside people, agreement and abilities",
                 "methods",
             ),
         )
@@ -249,7 +251,7 @@ def _published(folder: Path) -> tuple[dict[str, Json], list[str]]:
             content |= object_of(folder / name)
         except InputError as error:
             faults.append(str(error))
-    for name in _TABLES:
+    for name in (*_TABLES, *(name for name in _WITH_GOLD if (folder / name).is_file())):
         try:
             tables |= table_figures(name, (folder / name).read_bytes())
         except InputError as error:

@@ -74,8 +74,6 @@ def withheld(made: Recomputed) -> Recomputed:
     shown = replace(
         open_baseline,
         estimates=estimates,
-        # The metrics before and after differ by a few items, which would tell their gold answers.
-        recoding=replace(full.recoding, before=Estimates()) if full.recoding else None,
         whole=_whole(full.whole, estimates),
         diagnosis=replace(
             open_baseline.diagnosis, status=full.status, reasons=full.reasons, by=_groups(full, open_baseline)
@@ -94,7 +92,6 @@ def without_gold(raw: RawStudy) -> RawStudy:
 
     Without arms too: arms that differ by a few answers would tell whether these are right.
     """
-    raw = raw.recoded()
     gold, settings, population = raw.gold, raw.settings, raw.population
     table = raw.responses.table
     tests = table.filter(~pl.col("is_control"))["item"].unique()

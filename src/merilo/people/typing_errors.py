@@ -14,21 +14,22 @@ from decimal import Decimal
 from typing import Final
 
 from merilo.people.spelling import JCUKEN, TWINS, YO
+from merilo.text import Text
 
-#: Kind of typing error -> its description, from the most to the least certain.
-TYPING_ERRORS: Final[Mapping[str, str]] = {
-    "notation": "the same value in another notation",
-    "case": "differs only in letter case",
-    "alphabet": "look-alike letters of another alphabet",
-    "layout": "typed in the wrong keyboard layout",
-    "sign": "the sign is missing or added",
-    "power_of_ten": "too large or too small by a factor of 10, 100 ...",
-    "swapped_digits": "two neighbouring digits are swapped",
-    "off_by_one": "off by one",
-    "off_by_ten": "off by 10, 100, 1000 ...",
-    "one_digit": "one digit is wrong",
-    "digit_count": "one digit is missing or added",
-    "one_letter": "one letter is wrong, missing or added, or two letters are swapped",
+#: Kind of typing error -> its name, from the most to the least certain.
+TYPING_ERRORS: Final[Mapping[str, Text]] = {
+    "notation": Text("another notation"),
+    "case": Text("letter case"),
+    "alphabet": Text("look-alike letters"),
+    "layout": Text("keyboard layout"),
+    "sign": Text("sign"),
+    "power_of_ten": Text("factor of 10, 100 ..."),
+    "swapped_digits": Text("swapped digits"),
+    "off_by_one": Text("off by one"),
+    "off_by_ten": Text("off by 10, 100 ..."),
+    "one_digit": Text("one digit"),
+    "digit_count": Text("a missing or extra digit"),
+    "one_letter": Text("one letter"),
 }
 
 _QWERTY: Final = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"

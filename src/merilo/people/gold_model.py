@@ -121,13 +121,7 @@ class GoldModel:
             1; NaN without a gold answer.
         best: shape (items,), the code of the most probable truth: the gold, unless that is probably wrong,
             else one of the answers given; -1 if the truth is more probably another label.
-        best_probability: shape (items,), the probability of `best`; if `best` is -1, the probability that the
-            truth is none of these.
-        difficulty: shape (items,), the expected b; 0 is average.
-        error_chance: shape (items,), the probability that an annotator of average ability answers the item wrong.
         ability: shape (annotators,), a; NaN for annotators without answers.
-        accuracy: shape (annotators,), the probability of a correct answer to an item of average difficulty.
-        gold_error_rate: e, the share of golds that are wrong.
         lure_shares: shape (shares,), v, the estimated probability of each of `LURES`.
         log_posterior: the objective after each iteration.
         converged: whether the last iteration met the tolerance.
@@ -136,12 +130,7 @@ class GoldModel:
     gold_wrong: FloatArray
     log_odds: FloatArray
     best: IntArray
-    best_probability: FloatArray
-    difficulty: FloatArray
-    error_chance: FloatArray
     ability: FloatArray
-    accuracy: FloatArray
-    gold_error_rate: float
     lure_shares: FloatArray
     log_posterior: tuple[float, ...]
     converged: bool
@@ -276,8 +265,8 @@ def _stride(
     return second, joint_second, objective_second
 
 
-def truth_cells(votes: Votes, gold: IntArray, options: int, shares: tuple[float, ...] = LURES) -> TruthCells:
-    """Build the candidate truths of every item, with the sums over lures for each of these shares."""
+def truth_cells(votes: Votes, gold: IntArray, options: int) -> TruthCells:
+    """Build the candidate truths of every item, with the sums over lures for each of `LURES`."""
     known = gold >= 0
     golds = np.flatnonzero(known)
     codes = votes.item.astype(np.int64) * votes.labels + votes.label
@@ -296,12 +285,12 @@ def truth_cells(votes: Votes, gold: IntArray, options: int, shares: tuple[float,
     times = np.concatenate((np.ones(cell.size), others[rest].astype(np.float64)))
     wrong = np.bincount(item, count, votes.items)[item] - count
     by_share = {}
-    for share in {*shares, LURE}:
+    for share in LURES:
         # P(lure | error) is `even` + share, P(any other wrong label | error) is `even`.
         even = (1 - share) / (options - 1)
         lures = lure_sums(item[: cell.size], count[: cell.size] * np.log((share + even) / even), others, rest)
         by_share[share] = wrong * np.log(even) + lures - np.log(options - 1)
-    lure = np.stack([np.where(known[item], by_share[share], by_share[LURE]) for share in shares], axis=1)
+    lure = np.stack([np.where(known[item], by_share[share], by_share[LURE]) for share in LURES], axis=1)
     people = votes.annotators
     ordered = np.argsort(item, kind="stable")
     return TruthCells(
@@ -428,19 +417,13 @@ def _answer(
     early = unnamed & (truth > named[cells.item])
     ranked = np.lexsort((cells.label, -truth, ~early, last, cells.item))
     first = ranked[cells.starts] if ranked.size else ranked
-    of_item = cells.cells_of_item @ joint
     silent = np.bincount(votes.annotator, minlength=votes.annotators) == 0
     ability = np.where(silent, np.nan, now.ability)
     return GoldModel(
         gold_wrong=np.where(cells.gold_known, np.clip(others, 0.0, 1.0), np.nan),
         log_odds=np.where(cells.gold_known, log_odds, np.nan),
         best=cells.label[first].astype(np.int32),
-        best_probability=truth[first],
-        difficulty=of_item @ NODES,
-        error_chance=of_item @ ((1 - cells.floor) * _logistic(NODES - now.mean)),
         ability=ability,
-        accuracy=cells.floor + (1 - cells.floor) * _logistic(ability),
-        gold_error_rate=now.error_rate,
         lure_shares=now.lures,
         log_posterior=tuple(trace),
         converged=converged,

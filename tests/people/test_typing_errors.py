@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from merilo.people.audit.typos import number, typing_error, within_one_edit
+from merilo.people.typing_errors import number, typing_error, within_one_edit
 
 words = st.text(alphabet="abcdeабвгд", max_size=6)
 
