@@ -13,7 +13,7 @@ The id may also be called `item_id`, `meta.id` or `item`, and the answer `output
 any letter case. A record may have a `sample`: the name of this answer among several answers to the item.
 
 A field `reply` in place of the answer holds whole replies of a model, in which the answer is still to be found; a
-record of a reply may have a `finish_reason`.
+record of a reply may have a `finish_reason`, and the `options` as the model saw them.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _ANSWERS: Final = ("answer", "outputs", "output", "response")
 _REPLY: Final = "reply"
 _SAMPLE: Final = "sample"
 _FINISH: Final = "finish_reason"
+_OPTIONS: Final = "options"
 
 #: The part of a file in which the name of the first record's answer stands.
 _HEAD: Final = 1 << 16
@@ -58,6 +59,7 @@ class AnswerRecord:
         answer: the answer as written in the file; an empty cell of a table is an empty text.
         sample: the name of this answer among several answers to the item; `None` if the file has no samples.
         finish: why a reply ended, as the file says it.
+        options: the options that the model saw, as written in the file.
     """
 
     row: int
@@ -65,6 +67,7 @@ class AnswerRecord:
     answer: Json
     sample: str | None = None
     finish: str | None = None
+    options: Json = None
 
 
 def read_answer_records(path: Path, *, replies: bool = False) -> Iterator[AnswerRecord]:
@@ -157,13 +160,16 @@ def answer_record(entry: Json, path: Path, row: int, *, replies: bool = False) -
         raise InputError("has no 'id'", file=path, row=row)
     if answer_name is None:
         raise InputError("has no 'answer'", file=path, row=row)
-    sample, finish = (entry[name_of[name]] if name in name_of else None for name in (_SAMPLE, _FINISH))
+    sample, finish, options = (
+        entry[name_of[name]] if name in name_of else None for name in (_SAMPLE, _FINISH, _OPTIONS)
+    )
     return AnswerRecord(
         row,
         str(item),
         entry[answer_name],
         None if sample is None else str(sample),
         None if finish is None else str(finish),
+        options,
     )
 
 
@@ -182,17 +188,18 @@ def _of_table(path: Path, *, replies: bool) -> Iterator[AnswerRecord]:
         raise InputError(
             f"needs columns 'id' and 'answer'; it has {listed(table.columns)[:200]}", file=path, row=1
         )
-    samples, finishes = (
-        table[name_of[name]] if name in name_of else [None] * table.height for name in (_SAMPLE, _FINISH)
+    samples, finishes, options = (
+        table[name_of[name]] if name in name_of else [None] * table.height
+        for name in (_SAMPLE, _FINISH, _OPTIONS)
     )
-    rows = zip(table[id_name], table[answer_name], samples, finishes, strict=True)
-    for row, (item, answer, sample, finish) in enumerate(rows, start=2):
+    rows = zip(table[id_name], table[answer_name], samples, finishes, options, strict=True)
+    for row, (item, answer, sample, finish, shown) in enumerate(rows, start=2):
         if item is None and answer is None:
             continue
         if item is None:
             raise InputError("has an answer but no id", file=path, row=row, field=id_name)
         # An empty cell is an empty answer: the question was shown and left blank.
-        yield AnswerRecord(row, item, answer or "", sample, finish)
+        yield AnswerRecord(row, item, answer or "", sample, finish, shown)
 
 
 def _bare(name: str) -> str:

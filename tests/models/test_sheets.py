@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from command import merilo
 from gold_sets import documents, gold_split, right_answer
@@ -282,3 +283,39 @@ def test_replies_to_other_items_or_of_programs_are_refused(tmp_path: Path) -> No
     assert (
         score({1: "Ответ: 1"}, dataset="parus", data=data_of("parus", tmp_path), replies=True).answered == 1
     )
+
+
+SHUFFLED = ["Волк", "Лось", "Ёж", "Заяц-беляк"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "label"),
+    [
+        (SHUFFLED, "Ответ: B", "D"),
+        (SHUFFLED, "Думаю, это **C**.", "C"),
+        (SHUFFLED, "Ответ: 2", ""),
+        (dict(zip("1234", SHUFFLED, strict=True)), "Ответ: 2", "D"),
+        (dict(zip("1234", SHUFFLED, strict=True)), "Ответ: A", "A"),
+        (None, "Ответ: B", "B"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+def test_a_letter_stands_for_the_option_that_the_model_saw(
+    options, reply: str, label: str, suffix: str, tmp_path: Path
+) -> None:
+    file, data = tmp_path / f"replies{suffix}", data_of("ruworldtree", tmp_path)
+    row = {"id": 2, "reply": reply, "options": options}
+    if suffix == ".csv":
+        text = json.dumps(options, ensure_ascii=False) if options else ""
+        pl.DataFrame([{**row, "options": text}]).write_csv(file)
+    else:
+        written(file, [row])
+    found = score(file, dataset="ruworldtree", data=data, force=True).answers.matched.given
+    assert found == {2: label}
+
+
+@pytest.mark.parametrize("options", [3, ["Волк", 4], "Волк"])
+def test_options_of_another_form_are_refused(options: object, tmp_path: Path) -> None:
+    file = written(tmp_path / "replies.jsonl", [{"id": 2, "reply": "B", "options": options}])
+    with pytest.raises(InputError, match=r"row 1"):
+        score(file, dataset="ruworldtree", data=data_of("ruworldtree", tmp_path))

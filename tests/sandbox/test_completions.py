@@ -43,11 +43,6 @@ def test_many_rows_answer_one_problem(tmp_path):
     ]
 
 
-def test_a_solution_of_evalplus_is_a_completion(tmp_path):
-    path = written(tmp_path, {"task_id": "HumanEval/2", "solution": "def double(x): ..."})
-    assert [row.completion for row in read_completions(path, PROBLEMS)] == ["def double(x): ..."]
-
-
 @pytest.mark.parametrize("row", [{"id": 1}, {"id": "1"}, {"task_id": 1}, {"task_id": "1", "id": 77}])
 def test_a_problem_is_named_by_id_or_task_id_as_a_number_or_a_text(tmp_path, row):
     path = written(tmp_path, row | {"completion": ""})

@@ -63,50 +63,18 @@ def lm_eval_text(place: int, name: str, item: Item, *texts: str, **other: Any) -
     }
 
 
-def openai_batch(
-    custom_id: str, text: str | None, *, status: int = 200, finish: str = "stop", **message: Any
+def inspect_sample(
+    name: object, text: str, *, finish: str = "stop", error: str = "", **other: Any
 ) -> dict[str, Any]:
-    """A row of the output of OpenAI's Batch API."""
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": text, "refusal": None, **message},
-        "finish_reason": finish,
-    }
-    body = {"id": "chatcmpl-1", "object": "chat.completion", "model": "gpt-x-2026", "choices": [choice]}
-    failed = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
-    response = {"status_code": status, "request_id": "r", "body": body if status == 200 else failed}
-    return {"id": f"batch_req_{custom_id}", "custom_id": custom_id, "response": response, "error": None}  # fmt: skip
+    """A sample of Inspect of which nothing is known but the id and the reply, or the error."""
+    message = {"role": "assistant", "content": text}
+    output = {"model": "m", "choices": [{"message": message, "stop_reason": finish}], "completion": text}
+    failed = {"error": {"message": error, "traceback": ""}} if error else {}
+    return {"id": name, "epoch": 1, "input": "", "target": "", "messages": [], "output": output, "metadata": {}, **failed, **other}  # fmt: skip
 
 
-def helm_state(name: str, item: Item, text: str, **other: Any) -> dict[str, Any]:
-    """A request state of HELM with a completion."""
-    prompt = render(item, dataset(name))
-    return {
-        "instance": {
-            "input": {"text": prompt},
-            "references": [{"output": {"text": str(item.outputs)}, "tags": ["correct"]}],
-            "split": "test",
-            "id": f"id{item.id}00",
-        },
-        "train_trial_index": 0,
-        "request": {"model": "org/model", "prompt": prompt, "num_completions": 1},
-        "result": {
-            "success": True,
-            "embedding": [],
-            "completions": [
-                {"text": text, "logprob": -1.0, "tokens": [], "finish_reason": {"reason": "stop"}}
-            ],
-            "cached": False,
-        },
-        "num_train_instances": 0,
-        "prompt_truncated": False,
-        **other,
-    }
-
-
-def helm_log(path: Path, states: Sequence[Mapping[str, Any]]) -> Path:
-    spec = {"method": "generation", "model": "org/model", "max_tokens": 5}
-    path.write_text(
-        json.dumps({"adapter_spec": spec, "request_states": states}, ensure_ascii=False), encoding="utf-8"
-    )
+def inspect_log(path: Path, samples: Sequence[Mapping[str, Any]], **other: Any) -> Path:
+    header = {"eval_id": "e", "run_id": "r", "task": "my_task", "model": "org/m", "dataset": {}}
+    content = {"version": 2, "status": "success", "eval": header, "samples": samples, **other}
+    path.write_text(json.dumps(content), encoding="utf-8")
     return path

@@ -382,8 +382,8 @@ def count_completions(path: Path, problems: Mapping[str, Problem]) -> Census:
 def read_completions(path: Path, problems: Mapping[str, Problem]) -> Iterator[Generation]:
     """Read the rows of a file of completions, one at a time.
 
-    A row is an object with the problem's id as `task_id` (or `id`), and `completion` (or `solution`, as evalplus
-    calls it). If a person wrote it, the row also has `annotator` (or `respondent`).
+    A row is an object with the problem's id as `task_id` (or `id`), and `completion`. If a person wrote it, the row
+    also has `annotator` (or `respondent`).
 
     Raises:
         InputError: as for `count_completions`.
@@ -416,10 +416,7 @@ def _generation(line: bytes, place: _Place, problems: Mapping[str, Problem]) -> 
         raise place.unreadable(f"must be an object with task_id and completion, not {shortened(repr(value))}")
     field = "task_id" if "task_id" in value else "id"
     problem = _problem(value.get(field), field, place, problems)
-    # evalplus calls the program a solution.
-    completion = (
-        value["solution"] if "completion" not in value and "solution" in value else value.get("completion")
-    )
+    completion = value.get("completion")
     if not isinstance(completion, str):
         shown = shortened(json.dumps(completion, ensure_ascii=False))
         what = shown if "completion" in value else "missing"

@@ -8,12 +8,11 @@ import pytest
 from command import merilo
 from harness_files import (
     data_of,
-    helm_log,
-    helm_state,
+    inspect_log,
+    inspect_sample,
     items_of,
     lm_eval_choice,
     lm_eval_text,
-    openai_batch,
     written,
 )
 
@@ -48,14 +47,13 @@ def test_a_broken_line_in_the_middle_is_an_error_with_its_number(tmp_path: Path)
     assert "row 4: is not JSON" in refused(log)
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.eval", "scenario_state.json"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.eval"])
 def test_an_empty_log(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"")
     refused(tmp_path / name)
 
 
 def test_logs_without_answers(tmp_path: Path) -> None:
-    assert "holds no answers" in refused(helm_log(tmp_path / "scenario_state.json", []))
     (tmp_path / "i.json").write_text(
         '{"version": 2, "status": "started", "eval": {"eval_id": "e", "run_id": "r", "task": "t"}}'
     )
@@ -86,11 +84,11 @@ def test_hostile_text_is_data(tmp_path: Path) -> None:
     """Half a surrogate pair, control characters, markup, and ids that would move the cursor."""
     log = tmp_path / "s.jsonl"
     first = json.dumps(lm_eval_text(0, "parus", items_of("parus")[0], "1"), ensure_ascii=False)
-    bad = json.dumps(openai_batch("\x1b[2J\u202e[bold]9", "\x00<script>"))
     log.write_text(first.replace('[["1"]]', '[["1 \\ud83d"]]') + "\n", encoding="utf-8")
     done = merilo("score", log, "--dataset", "parus", "--data", data_of("parus", tmp_path))
     assert done.status == 0, done.err
-    log.write_text("\n".join([json.dumps(openai_batch("1", "1")), bad, ""]), encoding="utf-8")
+    bad = inspect_sample("\x1b[2J\u202e[bold]9", "\x00<script>")
+    log = inspect_log(tmp_path / "log.json", [inspect_sample("1", "1"), bad])
     done = merilo("score", log, "--dataset", "parus", "--data", data_of("parus", tmp_path))
     assert done.status == 0
     assert "\x1b" not in done.err
@@ -120,20 +118,9 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     assert "is refused: unpacked" in refused(tmp_path / "a.eval")
 
 
-def test_states_of_another_form_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text('{"adapter_spec": {}, "request_states": 1}')
-    assert "has no list 'request_states'" in refused(tmp_path / "s.json")
-    state = helm_state("parus", items_of("parus")[0], "1", reference_index=7)
-    assert "asks for each reference apart" in refused(helm_log(tmp_path / "t.json", [state]))
-    assert "has no instance" in refused(helm_log(tmp_path / "u.json", [{"request": {}}]))
-
-
 def test_rows_of_other_shapes_are_refused(tmp_path: Path) -> None:
     assert "row 2: is not a sample of lm-eval" in refused(
         written(tmp_path / "a.jsonl", [rows()[0], {"id": 1}])
-    )
-    assert "row 2: is not a row of a batch's output" in refused(
-        written(tmp_path / "b.jsonl", [openai_batch("1", "1"), {"id": 1}])
     )
     log = written(tmp_path / "c.jsonl", rows()[:1])
     log.write_text(log.read_text(encoding="utf-8") + "[1]\n", encoding="utf-8")

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 from command import merilo
-from harness_files import data_of, items_of, lm_eval_choice, lm_eval_text, openai_batch, written
+from harness_files import (
+    data_of,
+    inspect_log,
+    inspect_sample,
+    items_of,
+    lm_eval_choice,
+    lm_eval_text,
+    written,
+)
 
 from merilo import score
 from merilo.errors import DataError, InputError
@@ -112,27 +120,12 @@ def test_a_prompt_with_solved_items_before_it_is_the_datasets(form: str, tmp_pat
     assert (found.prompts_checked, found.other_prompts) == (8, 0)
 
 
-@pytest.mark.parametrize(
-    "custom_id",
-    ["{}", "parus-{}", "PARus/{}", "{}-1", "parus:{}:1", "{}#sample-1", "parus.{}.1", "parus_{}_0"],
-)
-def test_an_id_of_a_batch_may_name_the_dataset_and_the_sample(custom_id: str, tmp_path: Path) -> None:
-    rows = [openai_batch(custom_id.format(item.id), str(item.outputs)) for item in items_of("parus")]
-    assert scored(written(tmp_path / "b.jsonl", rows), "parus").metrics["acc"].value == 1
-
-
-def test_an_id_with_the_prefix_of_another_dataset_is_no_item(tmp_path: Path) -> None:
-    rows = [openai_batch(f"rcb-{item.id}", "1") for item in items_of("parus")]
-    with pytest.raises(DataError, match="an id with an unknown prefix: 8; the first: custom_id rcb-1"):
-        scored(written(tmp_path / "b.jsonl", rows), "parus")
-
-
 def test_rows_outside_the_items_are_counted_with_examples(tmp_path: Path) -> None:
-    rows = [openai_batch(str(item.id), "1") for item in items_of("parus")] + [openai_batch("9999", "1")]
-    told = [*scored(written(tmp_path / "b.jsonl", rows), "parus").answers.log.sentences()]
-    assert "8 of 9 rows belong to items (8 by custom_id)" in told[0]
+    rows = [inspect_sample(item.id, "1") for item in items_of("parus")] + [inspect_sample("9999", "1")]
+    told = [*scored(inspect_log(tmp_path / "log.json", rows), "parus").answers.log.sentences()]
+    assert "8 of 9 rows belong to items (8 by id)" in told[0]
     assert "1 row belongs to no item and is left out" in told[1]
-    assert "custom_id 9999" in told[1]
+    assert "id 9999" in told[1]
 
 
 def test_two_documents_of_one_id_are_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from command import merilo
 from compared_study import LABELS, guesses, study
 from compared_study import model as answers_file
-from harness_files import items_of, lm_eval_choice, lm_eval_text, openai_batch, written
+from harness_files import inspect_log, inspect_sample, items_of, lm_eval_choice, lm_eval_text, written
 from simulated_pool import simulated_pool
 
 from merilo import compare, compare_datasets
@@ -28,16 +28,16 @@ def bps_log(pool: Path, path: Path) -> Path:
 
 def test_a_log_gives_the_comparison_of_the_same_answers_in_a_table(tmp_path: Path) -> None:
     people, given = study(tmp_path), guesses()
-    rows = [openai_batch(item, answers[0]) for item, answers in given.items()]
-    log = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-")
+    rows = [inspect_sample(item, answers[0]) for item, answers in given.items()]
+    log = merilo("compare", people, inspect_log(tmp_path / "log.json", rows), "--json", "-")
     table = merilo("compare", people, answers_file(tmp_path / "t.csv", given, sample=False), "--json", "-")
     assert log.status == table.status == 0, log.err
     (one,), (other,) = log.json["models"], table.json["models"]
-    assert one["model"] == "gpt-x-2026"
+    assert one["model"] == "org/m"
     for kind in ("consensus", "single"):
         for key in ("people", "model", "difference", "p", "n"):
             assert one["comparisons"][kind][key] == other["comparisons"][kind][key]
-    assert one["log"]["matched"] == {"custom_id": 40}
+    assert one["log"]["matched"] == {"id": 40}
     assert other["log"] is None
     assert "40 of 40 rows belong to items" in log.err
 
@@ -74,8 +74,8 @@ def test_answers_that_are_no_labels_are_told_and_most_of_them_refused(tmp_path: 
 
 def test_failed_requests_leave_their_items_unanswered(tmp_path: Path) -> None:
     people = study(tmp_path)
-    rows = [openai_batch(item, LABELS[0], status=500 if item == "q3" else 200) for item in guesses()]
-    log = written(tmp_path / "batch.jsonl", rows)
+    rows = [inspect_sample(item, LABELS[0], error="timeout" if item == "q3" else "") for item in guesses()]
+    log = inspect_log(tmp_path / "log.json", rows)
     done = merilo("compare", people, log)
     assert done.status == 1
     assert "1 request of the log failed" in done.complaint
@@ -85,8 +85,8 @@ def test_failed_requests_leave_their_items_unanswered(tmp_path: Path) -> None:
 def test_rows_of_items_outside_the_baseline_are_left_out(tmp_path: Path) -> None:
     """A log holds a whole dataset, and people answered a part of it."""
     people = study(tmp_path)
-    rows = [openai_batch(f"q{number}", "A") for number in range(60)]
-    done = merilo("compare", people, written(tmp_path / "batch.jsonl", rows), "--json", "-")
+    rows = [inspect_sample(f"q{number}", "A") for number in range(60)]
+    done = merilo("compare", people, inspect_log(tmp_path / "log.json", rows), "--json", "-")
     assert done.status == 0
     assert done.json["models"][0]["n"] == 40
     assert "20 rows belong to no item and are left out" in done.err
@@ -127,8 +127,8 @@ def test_a_baseline_takes_a_folder_of_logs_and_its_report_verifies(pool: Path, t
 
 def test_a_log_without_a_readable_reply_is_refused_unless_forced(tmp_path: Path) -> None:
     people, given = study(tmp_path), guesses()
-    rows = [openai_batch(item, "I would rather not say.") for item in given]
-    log = written(tmp_path / "batch.jsonl", rows)
+    rows = [inspect_sample(item, "I would rather not say.") for item in given]
+    log = inspect_log(tmp_path / "log.json", rows)
     refused = merilo("compare", people, log)
     assert refused.status == 1
     assert f"not one of {len(given)} answers can be read" in refused.complaint
@@ -136,15 +136,15 @@ def test_a_log_without_a_readable_reply_is_refused_unless_forced(tmp_path: Path)
     with pytest.raises(DataError, match="or give force=True"):
         compare(people, log)
     forced = compare(people, log, force=True)
-    assert f"warning: gpt-x-2026: {len(given)} of {len(given)} answers cannot be read" in repr(forced)
+    assert f"warning: org/m: {len(given)} of {len(given)} answers cannot be read" in repr(forced)
     assert merilo("compare", people, log, "--force").status == 0
 
 
 def test_the_result_of_a_comparison_shows_replies_that_cannot_be_read(tmp_path: Path) -> None:
     people, given = study(tmp_path), guesses()
-    (first, *_), rows = given, [openai_batch(item, answers[0]) for item, answers in given.items()]
-    rows[0] = openai_batch(first, "I would rather not say.")
-    log = written(tmp_path / "batch.jsonl", rows)
-    assert f"warning: gpt-x-2026: 1 of {len(given)} answers cannot be read" in repr(compare(people, log))
+    (first, *_), rows = given, [inspect_sample(item, answers[0]) for item, answers in given.items()]
+    rows[0] = inspect_sample(first, "I would rather not say.")
+    log = inspect_log(tmp_path / "log.json", rows)
+    assert f"warning: org/m: 1 of {len(given)} answers cannot be read" in repr(compare(people, log))
     both = compare_datasets([people], [log])
-    assert f"warning: gpt-x-2026: 1 of {len(given)} answers cannot be read" in repr(both)
+    assert f"warning: org/m: 1 of {len(given)} answers cannot be read" in repr(both)

@@ -42,8 +42,7 @@ class LogRow:
         letters: the letters that name the choices in a generated answer, each with the text of its choice;
             empty if there are none.
         right: the place of the choice, or of the letter, that the log counts as right; `None` if it does not say.
-        sample: the number of this answer among several to the item, from 1; `None` if the log does not number
-            them.
+        sample: the number of this answer among several to the item, from 1.
     """
 
     row: int
@@ -54,7 +53,7 @@ class LogRow:
     choices: tuple[str, ...] = ()
     letters: tuple[tuple[str, str], ...] = ()
     right: int | None = None
-    sample: int | None = 1
+    sample: int = 1
 
 
 #: Outcomes that leave an item without an answer; with the others, a model has answered, if not readably.
@@ -67,7 +66,6 @@ _REASONS: Final[Mapping[str, str]] = {
     "unknown id": "unknown id or inputs",
     "other inputs": "the id of an item but other inputs",
     "several items": "inputs of several items",
-    "other dataset": "an id with an unknown prefix",
 }
 
 

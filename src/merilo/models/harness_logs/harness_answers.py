@@ -19,22 +19,22 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, holds_replies, read_answer_records
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import Answer, Dataset
 from merilo.datasets.rendering import bare_parts, harness_prompts, offered_labels, option_fields, render
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
 from merilo.models.answer_extraction import ExtractedAnswer, extract
 from merilo.models.asking import FINISHES, ChatMessage, ModelReply, Request
 from merilo.models.harness_logs import REPLIES, UNANSWERED, LogMapping, LogRow, texts_of
-from merilo.models.harness_logs.log_formats import READ, Harness, harness_of, logs_in, open_log
-from merilo.strict_json import Json
+from merilo.models.harness_logs.log_formats import LETTERS, READ, Harness, harness_of, logs_in, open_log
+from merilo.strict_json import Json, parse_json
 from merilo.wording import listed, shortened, shown
 
 #: How a row was matched: the name of the field that gave the id, or "inputs".
 BY_INPUTS: Final = "inputs"
 
 #: Why a row matches no item.
-Mismatch: TypeAlias = Literal["unknown id", "other inputs", "several items", "other dataset"]
+Mismatch: TypeAlias = Literal["unknown id", "other inputs", "several items"]
 
 #: A text that more items share does not identify any of them.
 _MOST_SHARED: Final = 200
@@ -45,7 +45,6 @@ _GRAM: Final = 10
 #: The last line of many prompts, which some harnesses add.
 _ANSWER_MARK: Final = "Ответ:"
 
-_SEPARATORS: Final = r"[-_/:#.|]"
 _MARKS: Final = re.compile(r"[:.)»]\s*")
 _QUOTED: Final = re.compile(r"«([^«»]+)»|\"([^\"]+)\"|`([^`]+)`|“([^“”]+)”")
 
@@ -70,13 +69,11 @@ class FoundItem:
     Attributes:
         place: the item's place among the items; `None` if the row matches no item.
         by: the field that gave the id, or `BY_INPUTS`; for a row that matches no item, why.
-        sample: the number of the sample, if the id names it.
         alike: the places of all items that differ from this one in nothing but their id, if the inputs gave it.
     """
 
     place: int | None
     by: str
-    sample: int | None = None
     alike: tuple[int, ...] = ()
 
 
@@ -102,10 +99,6 @@ class ItemFinder:
         for place, values in enumerate(self._values):
             for key in {key for value in values for key in _keys(value)}:
                 self._holders[key].append(place)
-        self._composed = re.compile(
-            rf"(?:{re.escape(declared.name)}{_SEPARATORS})?(.+?)(?:{_SEPARATORS}(?:sample{_SEPARATORS}?)?(\d+))?",
-            re.IGNORECASE | re.DOTALL,
-        )
 
     def find(self, row: LogRow) -> FoundItem:
         """Find the item of a row."""
@@ -123,7 +116,7 @@ class ItemFinder:
                 return FoundItem(found[0], BY_INPUTS, alike=tuple(found))
             reason: Mismatch = "other inputs" if named else "unknown id"
             return FoundItem(None, "several items" if found else reason)
-        return self._by_composed_id(row)
+        return FoundItem(None, "unknown id")
 
     def prompts(self, place: int) -> list[str]:
         """Return the prompts of an item (`known_prompts`)."""
@@ -188,22 +181,6 @@ class ItemFinder:
         ends = {place: max(map(partial(_end, asked), self.prompts(place)), default=-1) for place in held}
         last = max(ends.values())
         return [place for place, end in ends.items() if end == last]
-
-    def _by_composed_id(self, row: LogRow) -> FoundItem:
-        """Find the item of an id such as `parus-12` or `parus-12-3`, which also names the dataset or the sample."""
-        for name, value in row.ids:
-            composed = self._composed.fullmatch(value)
-            if composed is None:
-                continue
-            whole = value[composed.start(1) :]
-            if (place := self._place.get(whole)) is not None:
-                return FoundItem(place, name)
-            if (place := self._place.get(composed[1])) is not None:
-                return FoundItem(place, name, int(composed[2]) if composed[2] else None)
-            last = re.split(_SEPARATORS, value)[-1]
-            if last in self._place and re.match(r"[A-Za-z]", value):
-                return FoundItem(None, "other dataset")
-        return FoundItem(None, "unknown id")
 
 
 def _keys_in(texts: Sequence[str], joined: str) -> set[str]:
@@ -285,8 +262,6 @@ def known_prompts(item: Item, declared: Dataset) -> list[str]:
     return [*dict.fromkeys(filter(None, found))]
 
 
-#: A letter that names a choice: after "ANSWER:", as Inspect asks for it, or alone.
-_ANSWERED: Final = re.compile(r"(?i:answer)\s*:?\s*\**\(?([A-Z])\b")
 _BY_LETTER: Final = "letter of the choice"
 
 #: Choices in these orders stand for the labels in theirs, even if no right answer confirms it.
@@ -294,8 +269,6 @@ _SERIES: Final = ("ABCDEFGHIJ", "abcdefghij", "АБВГДЕЖЗИК", "абвг�
 
 #: The share of rows in which the log's right answer must be the item's gold answer.
 _AGREEING: Final = 0.9
-
-_ALONE: Final = re.compile(r"\W*([A-Z])\W*")
 
 
 def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
@@ -317,12 +290,32 @@ def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
     letters = [letter for letter, _ in row.letters]
     places = _places([text for _, text in row.letters], declared, item)
     if places and [letters[place] for place in places] != [*labels]:
-        text = row.reply.text
-        found = [*_ANSWERED.finditer(text)][-1:] or [*filter(None, [_ALONE.fullmatch(text)])]
-        if found and found[0][1] in letters:
-            label = labels[places.index(letters.index(found[0][1]))]
-            return ExtractedAnswer(label, "answered", _BY_LETTER, found[0][0])
+        found = _by_letter(row, declared, item)
+        if found.answer in letters:
+            label = labels[places.index(letters.index(str(found.answer)))]
+            return ExtractedAnswer(label, "answered", _BY_LETTER, found.found)
+        if {*letters} & {*labels}:
+            return found  # a label in the reply is a letter that the model saw
     return extract(declared, item, _request(row, declared, item), row.reply)
+
+
+def _by_letter(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
+    """Return the answer of a row as one of the letters under which the model saw the options."""
+    inputs = item.inputs if isinstance(item.inputs, Mapping) else {declared.placeholder: item.inputs}
+    own = {*option_fields(declared).values()}
+    shown = {f"option_{letter.lower()}": text for letter, text in row.letters}
+    asked = {name: value for name, value in inputs.items() if name not in own}
+    letters = Answer(kind="choice", labels=tuple(letter for letter, _ in row.letters))
+    form = Dataset(
+        name="letters",
+        title="",
+        fields=(*shown, *asked),
+        answer=letters,
+        metrics=("acc",),
+        stop=declared.stop,
+    )
+    item = replace(item, inputs=shown | asked)
+    return extract(form, item, _request(row, form, item), row.reply)
 
 
 def _places(choices: Sequence[str], declared: Dataset, item: Item) -> list[int]:
@@ -431,7 +424,7 @@ def _request(row: LogRow, declared: Dataset, item: Item, choices: Sequence[str] 
     prompt = row.prompt or ""
     said = (ChatMessage("user", (prompt,)),)
     name = declared.name
-    return Request(name, item.id, row.sample or 1, said, prompt, choices=tuple(choices), stop=declared.stop)
+    return Request(name, item.id, row.sample, said, prompt, choices=tuple(choices), stop=declared.stop)
 
 
 #: How many rows of a log in a folder are tried.
@@ -530,9 +523,24 @@ def _reply_rows(records: Iterable[AnswerRecord], file: Path) -> Iterator[LogRow]
             yield LogRow(
                 row=record.row,
                 ids=(("id", record.id.strip()),),
+                letters=_letters(record, file),
                 reply=ModelReply(text=text, finish=FINISHES.get((record.finish or "stop").lower(), "other")),
                 sample=int(named) if named.isdecimal() else counts[record.id],
             )
+
+
+def _letters(record: AnswerRecord, file: Path) -> tuple[tuple[str, str], ...]:
+    """Return the options of a record by the letters under which the model saw them; in a table they are JSON."""
+    options = record.options
+    if isinstance(options, str) and options.strip():
+        options = parse_json(options, file=file, row=record.row)
+    if not options:
+        return ()
+    named = dict(zip(LETTERS, options, strict=False)) if isinstance(options, list) else options
+    if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
+        wrong = "must be a list of texts, or an object from letters to texts"
+        raise InputError(wrong, file=file, row=record.row, field="options")
+    return tuple((letter, str(text)) for letter, text in named.items())
 
 
 def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> HarnessAnswers:
@@ -540,7 +548,6 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
     declared, items = finder.declared, finder.items
     records: list[AnswerRecord] = []
     foreign = ForeignChoices(declared, file)
-    unnumbered: Counter[int] = Counter()
     seen: dict[tuple[int, int], int] = {}
     for row in rows:
         mapping.rows += 1
@@ -550,19 +557,13 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
             if len(mapping.examples) < _EXAMPLES:
                 mapping.examples.append(_example(row))
             continue
-        sample = row.sample if found.sample is None else found.sample
-        if sample is not None:
-            # Rows of items that are alike are the items' in their order.
-            place = next((place for place in found.alike if (place, sample) not in seen), found.place)
-        else:
-            place = min(found.alike or (found.place,), key=unnumbered.__getitem__)
-            unnumbered[place] += 1
-            sample = unnumbered[place]
+        # Rows of items that are alike are the items' in their order.
+        place = next((place for place in found.alike if (place, row.sample) not in seen), found.place)
         named = items[place]
-        if (first := seen.get((place, sample))) is not None:
+        if (first := seen.get((place, row.sample))) is not None:
             twice = f"item {shortened(named.name)!r} is answered twice, here and in row {first}"
             raise InputError(twice, file=file, row=row.row)
-        seen[place, sample] = row.row
+        seen[place, row.sample] = row.row
         mapping.matched[found.by] += 1
         _compare_prompt(mapping, row, named, finder.prompts(place))
         extracted = answer_of(row, declared, named.item)
@@ -572,7 +573,7 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
         mapping.rules[extracted.rule] += 1
         if extracted.outcome not in UNANSWERED:
             answer = "" if extracted.answer is None else extracted.answer
-            records.append(AnswerRecord(row.row, named.name, answer, str(sample)))
+            records.append(AnswerRecord(row.row, named.name, answer, str(row.sample)))
     _refuse_unanswered(mapping, file, declared)
     if other := foreign.known[False]:
         mapping.notes.append(
