@@ -21,7 +21,7 @@ have the same score) are left out; they may be at most a tenth of the studies.
 The other tables: `mixed_crowds.py` (agreement, and the rank of a model among people), `bad_crowds.py` (the default settings in good and
 bad crowds), `difference_coverage.py` (the
 difference between people and a model, and verdicts of equivalence), `post_stratified_coverage.py` (a sample's estimate for the whole
-dataset), `cluster_coverage.py` (items that share a text), `adaptive_overlap.py` (more answers where people disagree), `planned_widths.py`
+dataset), `cluster_coverage.py` (items that share a text), `planned_widths.py`
 (half-widths that `merilo power` plans) and `part_coverage.py` (experts, groups, sensitivity rows, Dawid-Skene, and a few people who
 answer everything). `make bench` does not run these files again.
 
@@ -42,7 +42,6 @@ from multiprocessing import get_context
 
 import numpy as np
 import polars as pl
-from adaptive_overlap import table as adaptive
 from appendix import heading, line, percent
 from bad_crowds import table as bad_crowds
 from cluster_coverage import table as clusters
@@ -474,7 +473,6 @@ TABLES: dict[str, Callable[[int, int, bool], bool]] = {
     "dataset": lambda n, seed, _: whole_dataset(n, seed),
     "rank": lambda n, seed, _: judged(rank_table(n, seed)),
     "agreement": lambda n, seed, _: judged(agreement_table(n, seed)),
-    "adaptive": lambda n, seed, _: adaptive(n, seed),
     "planned": lambda n, seed, _: planned(n, seed),
 }
 

@@ -6,10 +6,9 @@ the parameters of a result and the reference of the commands follow from these c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -32,8 +31,7 @@ from merilo.strict_json import Json
 from merilo.wording import choices
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 #: Groups of options in the help of a command.
 PROCEDURE: Final = "Procedure"
@@ -102,111 +100,6 @@ class Help:
     text: str
     panel: str = PROCEDURE
     metavar: str | None = None
-
-
-_HASHES: Final = 2**64
-
-
-@dataclass(frozen=True, slots=True)
-class AdaptiveOverlap:
-    """Fewer people where the first ones agree, more where they do not.
-
-    Attributes:
-        start: how many people answer an item at first.
-        limit: how many people answer it at most.
-        fixed_share: the share of items, drawn at random, that `limit` people answer in any case.
-    """
-
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
-    start: Annotated[int, Strict()] = 3
-    limit: Annotated[int, Strict()] = 5
-    fixed_share: Annotated[float, Strict()] = 0.1
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.start < self.limit:
-            raise ValueError(
-                f"start must be 2 or more and below limit, not start {self.start} and limit {self.limit}"
-            )
-        if not 0 <= self.fixed_share <= 1:
-            raise ValueError(f"fixed_share must be a share from 0 to 1, not {self.fixed_share:g}")
-
-    @property
-    def decides_early(self) -> bool:
-        """Whether `start` equal answers are a majority of `limit`, whatever the other people would answer."""
-        return 2 * self.start > self.limit
-
-    def in_fixed_slice(self, seed: int, item: str) -> bool:
-        """Return whether an item belongs to the random share with fixed overlap.
-
-        Args:
-            seed: the seed of the study.
-            item: the item's id.
-        """
-        digest = blake2b(f"{seed} slice {item}".encode(), digest_size=8, person=b"merilo overlap")
-        return int.from_bytes(digest.digest()) < self.fixed_share * _HASHES
-
-    def expected_answers(self, person: float) -> float:
-        """Return the expected answers to an item if people are right independently and wrong answers are all the same.
-
-        Args:
-            person: the accuracy of one person, in [0, 1].
-
-        Example:
-            >>> AdaptiveOverlap(3, 5, 0.0).expected_answers(0.9)
-            3.54
-        """
-        agree = person**self.start + (1 - person) ** self.start
-        adaptive = self.limit - (self.limit - self.start) * agree
-        return round(self.fixed_share * self.limit + (1 - self.fixed_share) * adaptive, 9)
-
-
-@dataclass(frozen=True, slots=True)
-class AdaptiveDesign:
-    """An adaptive overlap with the seed of its random share.
-
-    Attributes:
-        overlap: the overlap.
-        seed: the seed of the study.
-    """
-
-    overlap: AdaptiveOverlap
-    seed: int = 0
-
-    def __str__(self) -> str:
-        one = self.overlap
-        return f"{one.start}:{one.limit}:{one.fixed_share:g}:{self.seed}"
-
-    @staticmethod
-    def of(text: str) -> AdaptiveDesign:
-        """Read a design from `START:LIMIT`, `START:LIMIT:SHARE` or `START:LIMIT:SHARE:SEED`.
-
-        Without a share, no item has fixed overlap.
-
-        Raises:
-            UsageError: the text is not a design.
-
-        Example:
-            >>> str(AdaptiveDesign.of("3:5:0.1:42")), str(AdaptiveDesign.of("3:5"))
-            ('3:5:0.1:42', '3:5:0:0')
-        """
-        parts = text.split(":")
-        why = ""
-        if 2 <= len(parts) <= 4:
-            share, seed = (*parts[2:], "0", "0")[:2]
-            try:
-                return AdaptiveDesign(AdaptiveOverlap(int(parts[0]), int(parts[1]), float(share)), int(seed))
-            except ValueError as error:
-                why = f" ({error})" if "must be" in str(error) else ""
-        raise UsageError(
-            f"{argument('adaptive')} takes START:LIMIT[:SHARE[:SEED]], such as 3:5:0.1:42, not '{text}'{why}"
-        )
-
-    def fixed(self, items: Sequence[str]) -> NDArray[np.bool_]:
-        """Mark the items of the random share with fixed overlap, shape (items,)."""
-        import numpy as np  # noqa: PLC0415 - the help of commands needs no NumPy
-
-        return np.array([self.overlap.in_fixed_slice(self.seed, item) for item in items], dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,14 +272,6 @@ class Settings(AnalysisSettings):
             metavar="TEXT",
         ),
     ] = None
-    adaptive: Annotated[
-        str | None,
-        Help(
-            "The answers were collected with adaptive overlap: START people answered an item, LIMIT "
-            "if they disagreed, and LIMIT on a random SHARE of the items.",
-            metavar="START:LIMIT[:SHARE[:SEED]]",
-        ),
-    ] = None
     currency: Annotated[
         str | None, Help("The currency of rewards, if the platform does not state it.", INPUT)
     ] = None
@@ -400,13 +285,6 @@ class Settings(AnalysisSettings):
 
     def __post_init__(self) -> None:
         super(Settings, self).__post_init__()
-        if self.adaptive is not None:
-            AdaptiveDesign.of(self.adaptive)
-
-    @property
-    def design(self) -> AdaptiveDesign | None:
-        """Return the adaptive overlap; `None` for a fixed one."""
-        return None if self.adaptive is None else AdaptiveDesign.of(self.adaptive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, select, update
 
 from merilo.errors import DataError
 from merilo.reports.study_status import study_status
-from merilo.settings import AdaptiveOverlap
 from merilo.site.annotator_steps import ShownTask, next_task, person_of
 from merilo.site.author_actions import AuthorActions
 from merilo.site.collected_figures import collected_figures, estimate_so_far
@@ -137,7 +136,6 @@ SHAPES = [
     ("use", "people", {"a": 1.0, "b": 0.9, "c": 0.9}, 0.0, {}),
     ("rutie", "people", {"a": 0.9, "b": 0.9, "c": 0.9}, 0.0, {}),
     ("bps", "experts", {"a": 0.9, "b": 0.8, "c": 0.9}, 0.2, {}),
-    ("bps", "people", {"a": 0.9, "b": 0.6, "c": 0.9, "d": 0.6, "e": 0.9}, 0.0, {}),
 ]
 
 
@@ -145,7 +143,7 @@ SHAPES = [
 @every(
     "name, arm, people, skips, rules",
     SHAPES,
-    ids=["labels", "a guesser", "one person", "open", "numbers", "exam", "dialogue", "experts", "adaptive"],
+    ids=["labels", "a guesser", "one person", "open", "numbers", "exam", "dialogue", "experts"],
 )
 def test_the_figures_equal_those_of_study_status_after_an_import(
     name: str, arm: str, people: dict[str, float], skips: float, rules: dict, frozen: Frozen, tmp_path: Path
@@ -155,7 +153,6 @@ def test_the_figures_equal_those_of_study_status_after_an_import(
         f"{name}-{arm}-{len(people)}-{len(rules)}",
         experts=arm == "experts",
         overlap=2,
-        adaptive=(2, 4, 0.4) if "e" in people else None,
     )
     engine = open_database(database_url(folder.path, None))
     with writing(engine) as connection:
@@ -240,19 +237,6 @@ def test_programs_are_counted_and_paid_but_not_compared(connection: Connection, 
     figures = figures_of(connection, study)
     assert (figures.collected.agreement.why, figures.collected.agreement.answers) == ("programs", 2)
     assert (figures.earned, figures.collected.people[0].agreement) == (0.1, None)
-
-
-def test_with_adaptive_overlap_the_needed_answers_grow_where_people_disagree(
-    connection: Connection, frozen: Frozen
-) -> None:
-    adaptive = AdaptiveOverlap(start=2, limit=4, fixed_share=0.0)
-    study = registered(connection, frozen(), adaptive=adaptive, every=0)
-    before = read_counts(connection, study)
-    assert before.needed == 2 * study.rules.tests
-    simulate(connection, study, {"a": 1.0, "b": 0.0})
-    after = read_counts(connection, study)
-    assert after.needed == 3 * study.rules.tests
-    assert (after.answered, after.complete) == (2 * study.rules.tests, 0)
 
 
 def test_a_paused_study_has_no_expected_end(connection: Connection, frozen: Frozen) -> None:

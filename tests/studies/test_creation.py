@@ -203,7 +203,6 @@ def test_a_plan_of_any_wishes_can_be_frozen(lcs_file: Path, create) -> None:
         "expected": (0.01, 0.5, 0.99),
         "audience": ("basic", "expert"),
         "expert_overlap": (1, 7),
-        "adaptive": ("2:3:0", "3:5:1"),
         "seed": (10**12,),
         "name": ("a: b #c", "null", "true", "1", "it's", "Имя «с кавычками»", "- x", "a/b"),
         "restriction": (("a: b",), ("# no", "null"), ("- x", '"q"', "\tx")),

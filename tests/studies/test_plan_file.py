@@ -178,6 +178,6 @@ def test_the_docs_name_every_key_of_the_plan() -> None:
     section = page.partition("## study.yaml")[2].partition("## ")[0]
     sections = [(name,) for name in keys_at(()) if name not in {"baseline", "arms", "restrictions"}]
     arm = ("arms", "people")
-    for path in [(), *sections, arm, (*arm, "pay"), (*arm, "adaptive"), ("restrictions", 0)]:
+    for path in [(), *sections, arm, (*arm, "pay"), ("restrictions", 0)]:
         for key in keys_at(path):
             assert f"`{key}`" in section, (path, key)

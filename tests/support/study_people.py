@@ -63,7 +63,6 @@ def study_of(
     overlap: int = 3,
     seed: int = 7,
     experts: bool = False,
-    adaptive: tuple[int, int, float] | None = None,
     instruction: str = "# Задание\n\nОтветьте на вопрос.\n",
 ) -> StudyFolder:
     """Write a study's folder as `merilo study create` lays it out."""
@@ -74,9 +73,6 @@ def study_of(
     (folder / "training.jsonl").write_text(item_lines(study_items(training, declared)), encoding="utf-8")
     (folder / "instruction.ru.md").write_text(instruction, encoding="utf-8")
     more = EXPERTS.format(page=page) if experts else ""
-    if adaptive:
-        start, overlap, share = adaptive
-        more = f"    adaptive: {{start: {start}, limit: {overlap}, fixed_share: {share}}}\n{more}"
     text = PLAN.format(
         name=name, dataset=dataset_name, seed=seed, overlap=overlap, page=page, size=len(items), more=more,
         training="training: {}\n" if training else "",

@@ -22,8 +22,7 @@ from merilo.errors import DataError, InputError, argument
 from merilo.files import read_parquet
 from merilo.items import Item, read_split
 from merilo.metrics.scoring import has_gold
-from merilo.people.collection_design import asked_by_design
-from merilo.people.decision import adaptive_votes_needed, votes_needed
+from merilo.people.decision import votes_needed
 from merilo.people.gold import read_gold
 from merilo.people.gold_file import text_of
 from merilo.people.votes import Votes, encode
@@ -33,9 +32,6 @@ from merilo.wording import listed
 
 #: The file of items with gold in a baseline's folder, in the benchmark's format, as `merilo score --data` reads it.
 ITEMS_FILE: Final = "items.jsonl"
-
-#: The column of responses that marks the answers that adaptive overlap asks for whatever the others answered.
-BY_DESIGN: Final = "by_design"
 
 
 #: The columns read from each table of the folder.
@@ -79,8 +75,6 @@ class StoredBaseline:
         status: the status of the baseline, see `warnings.STATUSES`.
         reasons: why the baseline was rejected, in English.
         clusters: the clusters that the items form; `None` if no field is named.
-        by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None`
-            if all were, because the overlap is fixed.
         sampled: the number of items of the study and of the dataset from which they were sampled; `None` if
             they are not known to be a sample.
         numbers: shape (items,), the items' numbers in the study.
@@ -105,27 +99,10 @@ class StoredBaseline:
     reasons: tuple[str, ...] = ()
     clusters: ItemClusters | None = None
     sampled: tuple[int, int] | None = None
-    by_design: NDArray[np.bool_] | None = None
     numbers: tuple[int, ...] = ()
     study: WholeStudy | None = None
     cost: CostRecord | None = None
     asked: int = 0
-
-    @property
-    def single_answers(self) -> StoredBaseline:
-        """Return the same annotators with the answers by which single people are scored.
-
-        All with fixed overlap, else those by design.
-        """
-        if self.by_design is None:
-            return self
-        kept = self.by_design
-        return replace(
-            self,
-            votes=self.votes.where(kept),
-            weight=None if self.weight is None else self.weight[kept],
-            by_design=None,
-        )
 
     @property
     def metric(self) -> str:
@@ -158,7 +135,6 @@ class StoredBaseline:
             ),
             weight=None if self.weight is None else self.weight[kept],
             needed=self.needed[list(chosen)],
-            by_design=None if self.by_design is None else self.by_design[kept],
             numbers=tuple(self.numbers[i] for i in chosen),
         )
 
@@ -287,10 +263,7 @@ def items_without_people(
 
 
 def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
-    """Return all responses with their use in the column `became`: used, control, or excluded with its annotator.
-
-    With adaptive overlap, `by_design` marks the answers that were asked for whatever the others answered.
-    """
+    """Return all responses with their use in the column `became`: used, control, or excluded with its annotator."""
     out = baseline.annotators.filter("excluded")["annotator"].implode()
     became = (
         pl.when("is_control")
@@ -299,11 +272,7 @@ def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
         .then(pl.lit("excluded_annotator"))
         .otherwise(pl.lit("used"))
     )
-    table = baseline.responses.table.with_columns(became.alias("became"))
-    design = baseline.settings.design
-    if design is None:
-        return table
-    return table.with_columns(pl.Series(BY_DESIGN, asked_by_design(baseline.responses, design)))
+    return baseline.responses.table.with_columns(became.alias("became"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +317,6 @@ def _crowd(
     cluster = tables.clusters.codes(known["item"].to_list()) if tables.clusters else None
     votes = replace(encoding.votes, item=item, items=known.height, cluster=cluster)
     by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
-    design = settings.design
     return StoredBaseline(
         folder,
         _names(known, folder),
@@ -360,15 +328,12 @@ def _crowd(
         tuple(encoding.labels.cast(pl.String)),
         tuple(encoding.annotators.cast(pl.String)),
         None if by_majority else vote_weights(votes, encoding.annotators, tables.annotators, settings),
-        _needed(settings, tables.responses, known["item"])
-        if design is None or settings.min_votes != "majority"
-        else adaptive_votes_needed(votes, design.overlap),
+        _needed(settings, tables.responses, known["item"]),
         settings,
         tables.status,
         tables.reasons,
         tables.clusters,
         tables.sampled,
-        coded[BY_DESIGN].to_numpy() if BY_DESIGN in coded.columns else None,
         tuple(known["item"].to_list()),
         WholeStudy(tables.responses, tables.annotators),
         tables.cost,

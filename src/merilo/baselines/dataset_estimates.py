@@ -258,7 +258,6 @@ class _Maker:
     ) -> None:
         self.scorer, self.sample, self.decided = scorer, sample, decided.consensus
         self.votes = screened.pool.votes
-        self.by_design = screened.pool.counted_by_design
         self.by_majority = (settings.aggregator, settings.resolve) == ("majority", "none")
         self.needed = screened.pool.needed(settings.min_votes) if self.by_majority else 0
         names = screened.pool.everyone.annotators
@@ -314,8 +313,6 @@ class _Maker:
             row=row,
             bounds=part.bounds,
         )
-        inside &= self.by_design
-        votes = self.votes.where(inside)
         return DatasetEstimate(crowd, self._single(part, votes, inside, self.of_code[votes.item]))
 
     def _single(

@@ -176,7 +176,6 @@ class _Maker:
         self.scorer = scorer
         self.decided, self.majority = decided.consensus, decided.majority
         self.votes = screened.pool.votes
-        self.by_design = screened.pool.counted_by_design
         self.pairs = scorer.pairs(self.votes, self.decided, self.majority)
         self.by_majority = by_majority_alone(settings)
         self.rule = rule
@@ -210,7 +209,7 @@ class _Maker:
         )
 
     def _single(self, part: NamedPart) -> tuple[Individuals | None, str | None]:
-        inside = self.pairs.votes_of(part) & self.by_design
+        inside = self.pairs.votes_of(part)
         if part.metric == "grade_norm":
             inside &= self._whole_variants(part)
             if not inside.any():

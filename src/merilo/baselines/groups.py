@@ -88,9 +88,7 @@ def groups_by(
     Raises:
         UsageError: there is no such field, or it has more than a thousand values.
     """
-    votes, values = on_scale(
-        pool.votes_by_design, pool.everyone.labels.cast(pl.String).to_list(), level, order
-    )
+    votes, values = on_scale(pool.votes, pool.everyone.labels.cast(pl.String).to_list(), level, order)
     codes = pool.everyone.items.cast(pl.UInt32).to_frame("item")
     found: dict[str, dict[str, Group]] = {}
     for name in fields:

@@ -274,20 +274,20 @@ def _comparison(
         raise DataError(f"none of the {len(answered)} items has a consensus", file=crowd.folder)
     everybody, agreed = crowd.on(answered), crowd.on(decided)
     given = [model.answers[name] for name in everybody.names]
-    scores = _Scores.of(single := everybody.single_answers, given)
+    scores = _Scores.of(everybody, given)
     missing: dict[Kind, str] = {}
     matches = []
     if not crowd.annotators:
         pass
     elif programs:
-        matches.append(_single(single, scores, seed))
+        matches.append(_single(everybody, scores, seed))
         missing = dict.fromkeys(
             ("consensus", "majority"), "programs have no consensus: each person's program is a sample"
         )
     else:
         matches.append(_consensus(agreed, [model.answers[name] for name in agreed.names], seed))
         if metric in MEANS:
-            matches.append(_single(single, scores, seed))
+            matches.append(_single(everybody, scores, seed))
             committee = _majority(everybody, given, seed)
             if isinstance(committee, Match):
                 matches.append(committee)
@@ -295,7 +295,7 @@ def _comparison(
                 missing["majority"] = committee
         else:
             missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
-    rank, people = _percentile_rank(single.votes, scores, min_answers)
+    rank, people = _percentile_rank(everybody.votes, scores, min_answers)
     return ModelComparison(
         model.model,
         _score(agreed, [model.answers[name] for name in agreed.names], seed),
@@ -311,7 +311,7 @@ def _comparison(
         model.log,
         model.no_labels,
         None if first is None or model is first else _beside_first(crowd, first, model, seed),
-        panel_place(single.votes, scores.people, scores.model)
+        panel_place(everybody.votes, scores.people, scores.model)
         if crowd.annotators and metric in PANEL_METRICS
         else None,
     )

@@ -124,9 +124,8 @@ def counted_points(baseline: Baseline) -> tuple[Votes, FloatArray] | Text:
 def _points(
     scorer: ConsensusScorer, part: NamedPart, pool: PoolVotes, counted: NDArray[np.bool_]
 ) -> tuple[Votes, FloatArray]:
-    """Return the answers to items with gold that count and were asked for in any case, and their points."""
-    chosen = counted if pool.by_design is None else counted & pool.by_design
-    votes = pool.everyone.votes.where(chosen)
+    """Return the answers to items with gold that count, and their points."""
+    votes = pool.everyone.votes.where(counted)
     pairs = scorer.pairs(votes)
     inside = pairs.votes_of(part)
     votes, pair = votes.where(inside), pairs.pair_of_vote[inside]

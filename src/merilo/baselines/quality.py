@@ -214,7 +214,7 @@ def study_quality(baseline: Baseline) -> StudyQuality:
         everyone = by_models(replace(pool, kept=np.ones_like(pool.kept)), settings, made)
     fits = {name: one.fit for name, one in everyone.items() if one.fit}
     people = people_quality(
-        replace(study.work, by_design=pool.by_design),
+        study.work,
         study.annotators,
         rule=ExclusionRule(settings.min_control_accuracy, settings.min_controls),
         guess=1.0 / len(settings.labels) if settings.labels else None,

@@ -32,7 +32,6 @@ from merilo.metrics.score import Score
 from merilo.participation import Participation
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.collection_design import CollectedDesign
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
 from merilo.people.quality.annotators import AnnotatorQuality
@@ -108,37 +107,6 @@ class ItemCounts(Record):
     consensus: int | None = None
     overlap: dict[int, int] = {}
     overlap_before_exclusion: dict[int, int] = {}
-
-
-class WidenedItems(Record):
-    """Items of adaptive overlap: with fixed overlap, agreed on by the first people, and others."""
-
-    fixed: int = 0
-    agreed: int = 0
-    widened: int = 0
-
-
-class EarlyDecisionCheck(Record):
-    """Items with fixed overlap on which the first people agreed, and those that all people decided differently."""
-
-    items: int = 0
-    changed: int = 0
-
-
-class AdaptiveRecord(Record):
-    """The adaptive overlap and what it took."""
-
-    start: int = 0
-    limit: int = 0
-    fixed_share: float = 0.0
-    seed: int = 0
-    items: WidenedItems = WidenedItems()
-    answers_per_item: Number = None
-    answers_by_design: int = 0
-    fewer_answers: int = 0
-    more_answers: int = 0
-    decided_early: bool = False
-    check: EarlyDecisionCheck = EarlyDecisionCheck()
 
 
 class ClusterRecord(Record):
@@ -613,7 +581,6 @@ class BaselineRecord(Record):
     annotators: AnnotatorCounts = AnnotatorCounts()
     control_health: ControlHealthRecord = ControlHealthRecord()
     items: ItemCounts = ItemCounts()
-    adaptive: AdaptiveRecord | None = None
     clusters: ClusterRecord | None = None
     resolved_by: ResolvedBy = ResolvedBy()
     unresolved: dict[str, int] = {}
@@ -682,7 +649,7 @@ class BaselineRecord(Record):
         given, field = self.parameters, "provenance.parameters"
         if not given:
             raise InputError("the settings of the baseline are missing", file=file, field=field)
-        votes, rules, adaptive = given.get("min_votes"), given.get("normalise"), given.get("adaptive")
+        votes, rules = given.get("min_votes"), given.get("normalise")
         aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
         resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
         if not (isinstance(votes, int) or votes == "majority") or aggregator is None or resolve is None:
@@ -708,7 +675,6 @@ class BaselineRecord(Record):
             aggregator=aggregator,
             resolve=resolve,
             normalise=tuple(map(str, rules)) if isinstance(rules, list) else (),
-            adaptive=adaptive if isinstance(adaptive, str) else None,
         ), declaration
 
 
@@ -768,7 +734,6 @@ def record_of(
             overlap=dict(baseline.diagnosis.overlap),
             overlap_before_exclusion=dict(baseline.diagnosis.overlap_before),
         ),
-        adaptive=_adaptive(baseline.diagnosis.adaptive),
         clusters=cluster_record(baseline.clusters),
         resolved_by=resolved_by(resolved),
         unresolved={one.code: one.items for one in baseline.unresolved},
@@ -1010,23 +975,6 @@ def _suspect(one: SuspectControl) -> SuspectRecord:
         inputs=one.inputs,
         good_annotators_answers=control.good_answers,
         good_annotators_correct=control.good_correct,
-    )
-
-
-def _adaptive(collected: CollectedDesign | None) -> AdaptiveRecord | None:
-    if collected is None:
-        return None
-    overlap = collected.design.overlap
-    return AdaptiveRecord.of(
-        overlap,
-        seed=collected.design.seed,
-        items=WidenedItems.of(collected),
-        answers_per_item=collected.answers_per_item,
-        answers_by_design=collected.by_design,
-        fewer_answers=collected.fewer,
-        more_answers=collected.more,
-        decided_early=overlap.decides_early,
-        check=EarlyDecisionCheck(items=collected.checked, changed=collected.changed),
     )
 
 

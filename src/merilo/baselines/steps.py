@@ -20,7 +20,6 @@ from merilo.baselines.warnings import (
     reasons_to_reject,
     status_of_baseline,
     warnings,
-    warnings_on_adaptive_overlap,
     warnings_on_exclusion,
     warnings_on_model,
     warnings_on_pay,
@@ -32,7 +31,6 @@ from merilo.metrics.score import Score
 from merilo.people import aggregation, cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement, measure, on_scale
-from merilo.people.collection_design import CollectedDesign, collected_design
 from merilo.people.decision import PoolVotes, decide_by, each_answer, passed_shares, pool_votes, with_parts
 from merilo.people.gold import Gold, normalise_gold
 from merilo.people.quality.controls import (
@@ -130,7 +128,6 @@ class Diagnosis:
         cost: money and time.
         overlap_before: mapping from the number of annotators who answered an item to the number of such items.
         overlap: the same for the answers that count.
-        adaptive: how the answers follow the adaptive overlap; `None` with fixed overlap.
     """
 
     status: Status
@@ -141,7 +138,6 @@ class Diagnosis:
     cost: cost.Cost
     overlap_before: dict[int, int]
     overlap: dict[int, int]
-    adaptive: CollectedDesign | None = None
 
 
 def test_items(responses: Responses) -> pl.DataFrame:
@@ -218,7 +214,7 @@ def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) ->
     )
     out = annotators.filter("excluded").select(pl.col("annotator").alias("respondent"))
     used = cleaned.tests.join(out, on="respondent", how="anti", maintain_order="left")
-    pool = pool_votes(cleaned.responses, annotators, settings.design)
+    pool = pool_votes(cleaned.responses, annotators)
     pool = with_clusters(pool, cleaned.clusters)
     if cleaned.in_order:
         pool = with_parts(pool, cleaned.in_order, settings.min_votes)
@@ -293,7 +289,6 @@ def diagnose(
 ) -> Diagnosis:
     """Compute the status, warnings, agreement, groups and cost of the baseline; `table` is that of `tabulate`."""
     items, pool = cleaned.items, screened.pool
-    adaptive = _adaptive(cleaned, screened, settings)
     paid = cost.cost(cleaned.responses, settings.currency)
     reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
     return Diagnosis(
@@ -311,7 +306,6 @@ def diagnose(
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
             *warnings_on_pay(paid, settings),
-            *(warnings_on_adaptive_overlap(adaptive) if adaptive else ()),
             *(cleaned.clusters.warnings() if cleaned.clusters else ()),
             *_warnings_on_dependence(cleaned, pool, decided, table),
         ),
@@ -330,7 +324,6 @@ def diagnose(
         cost=paid,
         overlap_before=_overlap(items, cleaned.tests),
         overlap=_overlap(items, screened.used),
-        adaptive=adaptive,
     )
 
 
@@ -346,7 +339,7 @@ def agreement_of(
         no_agreement: the answers are programs, whose agreement is not defined.
     """
     labels = pool.everyone.labels.cast(pl.String).to_list()
-    counted = pool.votes_by_design
+    counted = pool.votes
     counted = counted.where(np.zeros(len(counted), dtype=np.bool_)) if no_agreement else counted
     votes, values = on_scale(counted, labels, settings.level, settings.labels)
     return measure(votes, level=settings.level, values=values, intervals=intervals)
@@ -365,13 +358,6 @@ def without_majority(pool: PoolVotes, settings: Settings, items: int) -> tuple[C
     """
     majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
     return majority, items - int((majority.label >= 0).sum())
-
-
-def _adaptive(cleaned: Cleaned, screened: Screened, settings: Settings) -> CollectedDesign | None:
-    if settings.design is None:
-        return None
-    excluded = screened.annotators.filter("excluded")["annotator"].to_list()
-    return collected_design(cleaned.responses, settings.design, excluded)
 
 
 def _ways(cleaned: Cleaned, pool: PoolVotes, consensus: Consensus) -> dict[Resolution, int]:

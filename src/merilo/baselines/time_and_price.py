@@ -203,7 +203,7 @@ def time_and_price(crowd: StoredBaseline, model: Samples, key: str) -> TimeAndPr
     if crowd.metric not in {*MEANS, PROGRAM_METRIC} - {"grade_norm"}:
         return None
     places = [place for place, name in enumerate(crowd.names) if name in model.answers]
-    shared = crowd.on(places).single_answers
+    shared = crowd.on(places)
     log_of_model = _logged(shared, model, key)
     if log_of_model is None:
         return None

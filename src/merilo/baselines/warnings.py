@@ -13,7 +13,6 @@ from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_varian
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import exam_items
 from merilo.people.aggregation import Consensus, Resolution, against_the_votes, is_open, lost_labels
-from merilo.people.collection_design import CollectedDesign
 from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
@@ -467,44 +466,6 @@ def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
             share=health.excluded / health.annotators,
         )
         yield BaselineWarning("many_excluded", text)
-
-
-def warnings_on_adaptive_overlap(collected: CollectedDesign) -> Iterator[BaselineWarning]:
-    """Return the warnings if answers do not follow the adaptive overlap, or if it can change the consensus.
-
-    Args:
-        collected: the comparison of the answers with the design.
-    """
-    overlap = collected.design.overlap
-    if collected.fewer:
-        text = Text(
-            "{n:# item has|# items have} fewer answers than the adaptive overlap {start} to "
-            "{limit} gives: the collection is not complete",
-            n=collected.fewer,
-            start=overlap.start,
-            limit=overlap.limit,
-        )
-        yield BaselineWarning("adaptive_fewer", text)
-    if collected.more:
-        text = Text(
-            "{n:# item has|# items have} more answers than the adaptive overlap {start} to {limit} gives: the answers "
-            "were not collected with this design",
-            n=collected.more,
-            start=overlap.start,
-            limit=overlap.limit,
-        )
-        yield BaselineWarning("adaptive_more", text)
-    if not overlap.decides_early:
-        text = Text(
-            "{start} equal answers are not a majority of {limit}, so the consensus can differ from that of {limit} "
-            "people, and this is not corrected; on the items with fixed overlap it differs on {changed} of the "
-            "{checked:# item|# items} on which the first {start} people agree",
-            changed=collected.changed,
-            checked=collected.checked,
-            start=overlap.start,
-            limit=overlap.limit,
-        )
-        yield BaselineWarning("adaptive_early", text)
 
 
 def warnings_on_variants(scorer: ConsensusScorer | None) -> Iterator[BaselineWarning]:

@@ -154,17 +154,6 @@ def show_status(found: StudyStatus) -> None:
 
 def _rows(found: StudyStatus) -> Iterator[tuple[Text, object]]:
     yield Text("plan"), Text("frozen", context="plan") if found.frozen else Text("not frozen")
-    if found.adaptive:
-        start, limit, share, _ = found.adaptive.split(":")
-        yield (
-            Text("adaptive overlap"),
-            Text(
-                "{start} to {limit}, fixed for {share:%} of the items; more answers are missing if people disagree",
-                start=start,
-                limit=limit,
-                share=float(share),
-            ),
-        )
     yield (
         Text("answers that count"),
         Text(

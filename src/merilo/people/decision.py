@@ -17,10 +17,9 @@ from merilo.metrics.squad import token_f1
 from merilo.people import aggregation
 from merilo.people.aggregation import NO_LABEL, Consensus, Fit, MinVotes, Resolution, is_open
 from merilo.people.agreement import places_on_scale
-from merilo.people.collection_design import asked_by_design
 from merilo.people.votes import Encoding, IntArray, Votes, encode
 from merilo.responses import Responses
-from merilo.settings import AdaptiveDesign, AdaptiveOverlap, Aggregator, Resolve, Settings
+from merilo.settings import Aggregator, Resolve, Settings
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import exact_interval
 
@@ -40,9 +39,6 @@ class PoolVotes:
         anchors: shape (items,), the known label of items used only as control items, -1 for all other items.
         skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items;
             NaN if unknown.
-        by_design: shape (n,), true for the answers that were asked for whatever the others answered; `None`
-            if all were, because the overlap is fixed.
-        overlap: the adaptive overlap; `None` for a fixed one.
         in_order: code of an item whose answers are lists of numbers -> whether their order matters; empty if only
             whole answers are voted on.
         composed: answers that nobody gave and that a majority of each part may give; their codes follow those of
@@ -55,8 +51,6 @@ class PoolVotes:
     kept: NDArray[np.bool_]
     anchors: IntArray
     skill: NDArray[np.float64]
-    by_design: NDArray[np.bool_] | None = None
-    overlap: AdaptiveOverlap | None = None
     in_order: Mapping[int, bool] = field(default_factory=dict)
     composed: tuple[str, ...] = ()
 
@@ -68,7 +62,6 @@ class PoolVotes:
             tests=self.tests[mask],
             counted=self.counted[mask],
             kept=self.kept[mask],
-            by_design=None if self.by_design is None else self.by_design[mask],
         )
 
     @property
@@ -80,21 +73,6 @@ class PoolVotes:
     def votes(self) -> Votes:
         """The votes that count."""
         return self.everyone.votes.where(self.counted)
-
-    @property
-    def counted_by_design(self) -> NDArray[np.bool_]:
-        """Which of `votes` were asked for whatever the others answered, shape (counted answers,)."""
-        if self.by_design is None:
-            return np.ones(int(self.counted.sum()), dtype=np.bool_)
-        return self.by_design[self.counted]
-
-    @property
-    def votes_by_design(self) -> Votes:
-        """The votes that count and were asked for whatever the others answered.
-
-        Agreement and scores of single people are unbiased on them.
-        """
-        return self.votes.where(self.counted_by_design)
 
     def scale(self, settings: Settings) -> FloatArray | None:
         """Return the labels' places on an ordered scale, shape (labels,).
@@ -108,15 +86,12 @@ class PoolVotes:
         """Compute how many equal votes make a majority for each item.
 
         Args:
-            min_votes: the number for every item, or "majority". With adaptive overlap, see
-                `adaptive_votes_needed`. If at least 95 % of the items had the same overlap before exclusion,
-                "majority" means more than half of this overlap, also for an item that lost answers. Otherwise
-                it means more than half of the item's own answers. It is at least 2.
+            min_votes: the number for every item, or "majority". If at least 95 % of the items had the same overlap
+                before exclusion, "majority" means more than half of this overlap, also for an item that lost answers.
+                Otherwise it means more than half of the item's own answers. It is at least 2.
         """
         if min_votes != "majority":
             return min_votes
-        if self.overlap is not None:
-            return adaptive_votes_needed(self.votes, self.overlap)
         items = self.everyone.votes.items
         before = np.bincount(self.everyone.votes.item[self.tests], minlength=items)
         left = np.bincount(self.everyone.votes.item[self.counted], minlength=items)
@@ -146,43 +121,12 @@ def votes_needed(before: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[
     return np.asarray(np.maximum(own // 2 + 1, 2), dtype=np.int64)
 
 
-def adaptive_votes_needed(votes: Votes, overlap: AdaptiveOverlap) -> NDArray[np.int64]:
-    """Compute how many equal votes make a majority with adaptive overlap: more than half of the limit.
-
-    An item whose answers are all equal and at most `start` was not given to more people. It needs more than
-    half of `start`, so that it keeps its majority if one of its annotators is excluded.
-
-    Args:
-        votes: the answers that count.
-        overlap: the adaptive overlap.
-
-    Returns:
-        Shape (items,), at least 2.
-
-    Example:
-        >>> answers = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 1]])
-        >>> adaptive_votes_needed(Votes(*answers, 2, 3, 2), AdaptiveOverlap(3, 5)).tolist()
-        [2, 3]
-    """
-    left = np.bincount(votes.item, minlength=votes.items)
-    tally = votes.tally()
-    labels = np.bincount(tally.item, minlength=votes.items)
-    early = (labels == 1) & (left <= overlap.start)
-    return np.maximum(np.where(early, overlap.start // 2 + 1, overlap.limit // 2 + 1), 2)
-
-
-def pool_votes(
-    responses: Responses, annotators: pl.DataFrame, design: AdaptiveDesign | None = None
-) -> PoolVotes:
+def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
     """Encode the answers of a pool for aggregation.
 
     Args:
         responses: the responses, including those to control items.
         annotators: one row for each annotator with `excluded`, `skill` and `control_accuracy`; see `judged_annotators`.
-        design: the adaptive overlap with which answers were collected; `None` for a fixed one.
-
-    Raises:
-        UsageError: some items have fixed overlap, and the responses do not tell the ids of items.
     """
     given = pl.all_horizontal(pl.col("item", "respondent", "answer").is_not_null())
     table = responses.table.filter(given)
@@ -208,10 +152,6 @@ def pool_votes(
         kept=kept,
         anchors=_anchors(everyone, known),
         skill=people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
-        by_design=None
-        if design is None
-        else asked_by_design(responses, design)[responses.table.select(given).to_series().to_numpy()],
-        overlap=None if design is None else design.overlap,
     )
 
 

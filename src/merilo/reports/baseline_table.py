@@ -390,17 +390,6 @@ def _items(record: BaselineRecord) -> Iterator[Row]:
         after=_counts(items.overlap),
     )
     yield Row(Text("overlap"), overlap, short=False)
-    if adaptive := record.adaptive:
-        value = Text(
-            "{start} to {limit}, fixed for {fixed:# random item|# random items}; the first people agreed on "
-            "{agreed:# other|# others}; {mean:.2f} answers per item",
-            start=adaptive.start,
-            limit=adaptive.limit,
-            fixed=adaptive.items.fixed,
-            agreed=adaptive.items.agreed,
-            mean=adaptive.answers_per_item,
-        )
-        yield Row(Text("adaptive overlap"), value, short=False)
     if record.programs:
         reason = Text("not computed: the answers are programs")
         if record.scored:

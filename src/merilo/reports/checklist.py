@@ -18,7 +18,7 @@ from merilo.participation import Participation
 from merilo.records import count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.baseline_facts import BaselineFacts, ConditionFacts, baseline_facts
 from merilo.reports.estimates import counted
-from merilo.reports.prose import adaptive_design, seconds, weighting
+from merilo.reports.prose import seconds, weighting
 from merilo.reports.text_escapes import latex, markdown, markdown_table, one_line
 from merilo.strict_json import Json
 from merilo.text import Given, Money, formatted, percent
@@ -244,14 +244,11 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
         checks.insert(0, f"control items ({counted(responses.control, 'answer')})")
     lost, unsubmitted = (responses.dropped.get(why, 0) for why in ("excluded_annotator", "not_submitted"))
     overlap = ", ".join(f"{size} on {counted(n, 'item')}" for size, n in facts.overlap_asked.items())
-    design = [
-        adaptive_design(record.adaptive).en if record.adaptive else "",
-        "before exclusion" if record.items.overlap_before_exclusion else "",
-    ]
+    when = "before exclusion" if record.items.overlap_before_exclusion else ""
     found: _Answers = {
         "1.1": (used or people, f"whose answers count, of {people}" if used not in {None, people} else ""),
         "1.2": (record.items.total, ""),
-        "1.3": (overlap or None, "; ".join(filter(None, design))),
+        "1.3": (overlap or None, when),
         "1.7": (
             "partial" if any(effort) else None,
             f"people: {', '.join(filter(None, effort))}; the effort of models is not in the study",

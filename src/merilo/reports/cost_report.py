@@ -17,7 +17,7 @@ from merilo.datasets import names
 from merilo.people.cost import cost, paid_work
 from merilo.records import count_at, mapping_at, number_at, text_at
 from merilo.reports.baseline_facts import dataset_title
-from merilo.reports.prose import adaptive_design, hours, human_baseline_section
+from merilo.reports.prose import hours, human_baseline_section
 from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
@@ -42,13 +42,11 @@ class CostLine:
         name: the arm (`people`, `experts`) or the pool's file.
         cost: money and time; its answers are all answers on the paid pages, control items included.
         answers: answers to test items, before exclusion; `None` if they are not known.
-        design: the adaptive overlap and the mean number of answers; `None` with fixed overlap.
     """
 
     name: str
     cost: CostRecord
     answers: int | None
-    design: Text | None = None
 
     @property
     def per_answer(self) -> float | None:
@@ -81,8 +79,7 @@ def arm_cost(name: str, arm: Arm) -> CostLine:
     asked = sum(size * n for size, n in overlap.items()) or record.responses.used
     if not asked and not isinstance(arm, BaselineRecord):
         asked = sum(count_at(arm, "experts", "answers", kind) or 0 for kind in ("counted", "late"))
-    design = adaptive_design(record.adaptive) if record.adaptive else None
-    return CostLine(name, record.cost, asked or None, design)
+    return CostLine(name, record.cost, asked or None)
 
 
 def pool_costs(responses: pl.DataFrame, currency: str | None = None) -> list[CostLine]:
@@ -259,10 +256,9 @@ def _arm(line: CostLine) -> Text:
     answers: Text | str = ""
     if line.per_answer is not None:
         answers = Text(
-            "; with {n:# answer|# answers} to test items, an answer cost {each} on average{design}",
+            "; with {n:# answer|# answers} to test items, an answer cost {each} on average",
             n=line.answers,
             each=each(line.per_answer, paid.currency),
-            design=Text(" ({design})", design=line.design) if line.design else "",
         )
     told = [
         Text(

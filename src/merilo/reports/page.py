@@ -44,7 +44,7 @@ from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.estimates import metric_title
 from merilo.reports.panel_chart import panel_chart
 from merilo.reports.paper import arm_rows
-from merilo.reports.prose import adaptive_overlap, comparison, methods
+from merilo.reports.prose import comparison, methods
 from merilo.statistics.intervals import wilson
 from merilo.strict_json import Json
 from merilo.studies.instruction import html_of
@@ -130,7 +130,6 @@ def page(
             fields=shown_fields(baseline.consensus),
             rows=_rows(record),
             overlap=_overlap(baseline),
-            adaptive=adaptive_overlap(record.adaptive) if record.adaptive else (),
             alpha_defined=not isnan(baseline.alpha),
             alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
             coefficients=[

@@ -74,8 +74,7 @@ def metric_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None)
             metric_title(key).en,
             one.single if one.single and one.single.mean is not None else None,
         )
-        # With adaptive overlap, a single annotator's answers are only those collected by design.
-        own = single.answers if single and not record.adaptive else None
+        own = single.answers if single else None
         answers = _count(own if "." in key else record.responses.used)
         who = "people" if key.startswith("pass@") else "consensus"
         rows.append((name, who, _value(one.value), *_ends(one), str(one.n), answers, _count(one.annotators)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from merilo.baselines.record import AdaptiveRecord, BaselineRecord, CostRecord, MetricRecord, PopulationRecord
+from merilo.baselines.record import BaselineRecord, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
 from merilo.records import Span, count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.baseline_facts import COEFFICIENTS, WAYS, BaselineFacts, baseline_facts
@@ -46,8 +46,6 @@ _CONDITIONS: Final[Sentences] = {
     "people": Text(
         "The items were answered by {people} {role:experts=expert|annotator}{people:|s}{platform}{plain}."
     ),
-    "adaptive": None,
-    "adaptive_answers": Text("There are {answers:# answer|# answers} in all."),
     "each": Text("Each item received {each:# answer|# answers}, {answers:# answer|# answers} in all."),
     "most": Text(
         "Each item received {least} to {most} answers{planned}, {answers:# answer|# answers} in all."
@@ -63,32 +61,6 @@ _CONDITIONS: Final[Sentences] = {
     "time_limit": _TIME_LIMIT,
     "skip_own": Text(
         "The {role:experts=experts|annotators} skipped items that they might have written themselves."
-    ),
-}
-
-#: Adaptive overlap: the design, the answers that it took, and what is computed from which answers.
-_ADAPTIVE: Final[Sentences] = {
-    "start": Text(
-        "The overlap was adaptive: {start:# person|# people} answered an item, and further people, up to {limit}, "
-        "if the answers were not all equal."
-    ),
-    "fixed_share": Text(
-        "{limit} people answered each item of a random {fixed_share:%} ({fixed:# item|# items}) in any case."
-    ),
-    "mean": Text("An item received {mean:.2f} answers on average."),
-    "answers_by_design": Text(
-        "Agreement and the scores of single people are computed from the {answers_by_design:# answer|# answers} "
-        "that {answers_by_design:was|were} asked for whatever the other people answered, because items on which "
-        "people disagree have more answers."
-    ),
-    "enough": Text(
-        "{start:# equal answer is|# equal answers are} a majority of {limit}, so the consensus does not depend on "
-        "the answers that were not asked for."
-    ),
-    "not_enough": Text(
-        "{start:# equal answer is|# equal answers are} not a majority of {limit}: the consensus can differ from "
-        "that of {limit} people, which is not corrected; it differs on {changed} of {checked:# item|# items} with "
-        "fixed overlap on which the first {start} people agreed."
     ),
 }
 
@@ -373,11 +345,9 @@ def _condition_facts(facts: BaselineFacts) -> Facts:
         else "",
         "plain": Text(" without special training") if known.untrained else "",
         "answers": sum(size * n for size, n in overlap.items()),
-        "adaptive": joined(adaptive_overlap(record.adaptive)) if record.adaptive and overlap else None,
-        "adaptive_answers": record.adaptive and overlap,
-        "each": most if least == most and not record.adaptive else None,
+        "each": most if least == most else None,
         "least": least,
-        "most": most if least != most and not record.adaptive else None,
+        "most": most if least != most else None,
         "planned": Text(" ({n} were planned)", n=known.overlap) if known.overlap else "",
         "same_form": known.planned,
         "trained": known.trained,
@@ -386,34 +356,6 @@ def _condition_facts(facts: BaselineFacts) -> Facts:
         "time_limit": known.time_limit and round(known.time_limit),
         "skip_own": known.skip_own,
     }
-
-
-def adaptive_overlap(adaptive: AdaptiveRecord) -> list[Text]:
-    """Describe adaptive overlap, the answers that it took, and what is computed from which answers."""
-    enough = 2 * adaptive.start > adaptive.limit
-    facts: dict[str, Any] = {
-        **dict(adaptive),
-        "fixed": adaptive.items.fixed,
-        "mean": adaptive.answers_per_item or 0.0,
-        "enough": enough,
-        "not_enough": not enough,
-        "changed": adaptive.check.changed,
-        "checked": adaptive.check.items,
-    }
-    return _told(_ADAPTIVE, facts)
-
-
-def adaptive_design(adaptive: AdaptiveRecord) -> Text:
-    """Name the design and the mean number of answers, without a full stop."""
-    return Text(
-        "adaptive overlap {start} to {limit}{fixed}; {mean:.2f} answers per item on average",
-        start=adaptive.start,
-        limit=adaptive.limit,
-        fixed=Text(", fixed for a random {share:%} of the items", share=adaptive.fixed_share)
-        if adaptive.fixed_share
-        else "",
-        mean=adaptive.answers_per_item or 0.0,
-    )
 
 
 def _control_facts(facts: BaselineFacts) -> Facts:

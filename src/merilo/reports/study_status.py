@@ -6,23 +6,21 @@ The estimate is left out unless it is asked for: whoever sees it may stop the st
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 from pydantic_core import to_jsonable_python
 
 from merilo.errors import DataError, UsageError, for_library
-from merilo.people.collection_design import ID
 from merilo.people.cost import Cost, cost
 from merilo.people.reading import StudyResponses
 from merilo.people.spelling import NOT_SHOWN, may_be_mine
 from merilo.reports.baseline import BaselineResult
 from merilo.reports.study_baseline import study_baseline, study_responses
 from merilo.responses import Responses, page_of
-from merilo.settings import AdaptiveDesign
 from merilo.strict_json import Json
 from merilo.studies.collected import read_imports
 from merilo.studies.study_export import arm_of
@@ -75,6 +73,10 @@ class StudyEstimate:
     over_annotators: bool
 
 
+#: The field of an item's id in the answers of a study.
+ID: Final = "id"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyStatus:
     """The progress of one group of annotators.
@@ -85,12 +87,10 @@ class StudyStatus:
         frozen: whether the plan was frozen.
         files: the number of imported files.
         items: items of the test.
-        overlap: how many annotators must answer an item; at most so many with adaptive overlap.
+        overlap: how many annotators must answer an item.
         answers: answers to items of the test; without skipped items.
         counted: those of annotators who are not excluded.
-        adaptive: the adaptive overlap as START:LIMIT:SHARE:SEED; `None` with fixed overlap.
-        planned: the answers that the overlap asks for: `items` times `overlap`; with adaptive overlap, as far
-            as the answers so far tell.
+        planned: the answers that the overlap asks for: `items` times `overlap`.
         missing: counted answers that are missing for the overlap, all items together.
         missing_by: missing answers of an item -> items.
         surplus: items with more counted answers than the overlap.
@@ -112,7 +112,6 @@ class StudyStatus:
     files: int
     items: int
     overlap: int
-    adaptive: str | None = None
     answers: int = 0
     counted: int = 0
     planned: int
@@ -161,10 +160,8 @@ def study_status(
     imports = read_imports(folder)
     items = len(folder.items())
     begun = name in imports.tables
-    design = AdaptiveDesign(group.adaptive, folder.plan.seed) if group.adaptive else None
     if not begun:
-        due = Counter(_due(folder, group.overlap, design, {}).values())
-        planned = sum(each * number for each, number in due.items())
+        planned = items * group.overlap
         return StudyStatus(
             study=folder.plan.study,
             arm=name,
@@ -172,10 +169,9 @@ def study_status(
             files=0,
             items=items,
             overlap=group.overlap,
-            adaptive=str(design) if design else None,
             planned=planned,
             missing=planned,
-            missing_by=dict(sorted(due.items())),
+            missing_by={group.overlap: items},
         )
     return status_of(
         folder,
@@ -206,8 +202,7 @@ def status_of(
         planned_pay: answers whose pay is that of the plan.
         estimate: also compute the main metric so far.
     """
-    group, items = folder.plan.arms[name], len(folder.items())
-    design = AdaptiveDesign(group.adaptive, folder.plan.seed) if group.adaptive else None
+    group, ids = folder.plan.arms[name], [str(one.item.id) for one in folder.items()]
     made, problem = _baseline(folder, name, responses)
     tests = _tests(responses)
     excluded = set() if made is None else set(made.annotators.filter("excluded")["annotator"])
@@ -215,14 +210,10 @@ def status_of(
         ["item", "respondent"]
     )
     people = dict(counted.group_by("item").agg(pl.col("respondent").n_unique()).iter_rows())
-    labels = _labels(responses if made is None else made.details.responses, excluded)
-    ids = responses.items.filter(pl.col("item").is_in(list(people)))
-    found = {
-        str(one): (people[item], labels.get(item, 0)) for item, one in ids.select("item", ID).iter_rows()
-    }
-    due_of = _due(folder, group.overlap, design, {one: count for one, (_, count) in found.items()})
-    given = {one: found.get(one, (0, 0))[0] for one in due_of}
-    left = Counter(max(0, due - given[one]) for one, due in due_of.items())
+    answered = responses.items.filter(pl.col("item").is_in(list(people))).select("item", ID)
+    found = {str(one): people[item] for item, one in answered.iter_rows()}
+    given = [found.get(one, 0) for one in ids]
+    left = Counter(max(0, group.overlap - n) for n in given)
     paid = cost(responses, group.pay.currency)
     seconds = paid.median_seconds
     missing = sum(lacking * number for lacking, number in left.items())
@@ -231,15 +222,14 @@ def status_of(
         arm=name,
         frozen=folder.frozen,
         files=files,
-        items=items,
+        items=len(ids),
         overlap=group.overlap,
-        adaptive=str(design) if design else None,
         answers=tests.filter(~pl.col("skipped")).height,
         counted=counted.height,
-        planned=sum(due_of.values()),
+        planned=len(ids) * group.overlap,
         missing=missing,
         missing_by=dict(sorted(left.items())),
-        surplus=sum(given[one] > due for one, due in due_of.items()),
+        surplus=sum(n > group.overlap for n in given),
         annotators=_annotators(responses, tests, made),
         repeated=tests.height - tests.select("item", "respondent").unique().height,
         alpha=_finite(made.agreement.krippendorff_alpha) if made else None,
@@ -251,28 +241,6 @@ def status_of(
         problem=problem,
         estimate=_estimate(made) if estimate and made else None,
     )
-
-
-def _due(
-    folder: StudyFolder, overlap: int, design: AdaptiveDesign | None, labels: Mapping[str, int]
-) -> dict[str, int]:
-    """How many answers each item needs, by its id, given how many different answers it has."""
-    ids = [str(one.item.id) for one in folder.items()]
-    if design is None:
-        return dict.fromkeys(ids, overlap)
-    adaptive = design.overlap
-    return {
-        one: adaptive.limit
-        if adaptive.in_fixed_slice(design.seed, one) or labels.get(one, 0) > 1
-        else adaptive.start
-        for one in ids
-    }
-
-
-def _labels(responses: Responses, excluded: set[str]) -> dict[int, int]:
-    """The number of different answers to each item of the test by annotators who are not excluded."""
-    tests = responses.table.filter(~pl.col("is_control"), ~pl.col("respondent").is_in(list(excluded)))
-    return dict(tests.group_by("item").agg(pl.col("answer").drop_nulls().n_unique()).iter_rows())
 
 
 def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[BaselineResult | None, str]:

@@ -4,10 +4,6 @@ Every method runs inside one transaction that its caller commits, and leaves thi
 
     open = needed - number of its responses with `counts`,  open >= 0,  one response per person
 
-With adaptive overlap `needed` begins at `start` and grows by one whenever all places are answered and the
-answers differ, up to `limit`. So an item of the test without open places and without unanswered ones has
-equal answers, or `limit` of them.
-
 `open` falls in the same statement that tests it (`UPDATE ... WHERE open > 0`), so a task is never given to
 more people than it needs, however many of them ask at once and however often a request is repeated. A place
 comes back when a task is not answered in time, when its person is stopped or excluded, and when a person
@@ -16,7 +12,7 @@ leaves whom the baseline would exclude.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from operator import attrgetter
@@ -40,16 +36,10 @@ from sqlalchemy import (
 )
 
 from merilo.people.quality.controls import ExclusionRule
-from merilo.settings import AdaptiveOverlap
 from merilo.site.schema import ANSWERED, EXPIRED, OPEN, PERSON, RESPONSE, RETURNED, TASK, TEST
 from merilo.studies.plan_checks import LEASE_MINUTES
 
 _SCALE: Final = 2**64
-
-
-def same_text(_: int, answer: str) -> str | None:
-    """Return the key of an answer if texts are compared without white space at the ends and without case."""
-    return answer.strip().casefold()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +61,6 @@ class StudyRules:
         time_limit: seconds for a task; `None` without a limit.
         grace: seconds after the limit in which an answer is still taken, for the time on the network.
         lease: seconds after which a task that was not answered goes to somebody else.
-        adaptive: the adaptive overlap; `None` for a fixed one.
-        fixed: with adaptive overlap, the tasks of the random share that has fixed overlap.
-        vote_key: a function of a task and an answer; answers with equal keys are equal votes. `None` if the
-            text is no answer, such as "may be mine".
         dialogues: whether the tasks are turns of dialogues, which one person answers in order.
         on_screen: how many tasks a page has; 1 in dialogues.
     """
@@ -93,9 +79,6 @@ class StudyRules:
     time_limit: float | None = None
     grace: float = 3.0
     lease: float = 60.0 * LEASE_MINUTES
-    adaptive: AdaptiveOverlap | None = None
-    fixed: frozenset[int] = frozenset()
-    vote_key: Callable[[int, str], str | None] = same_text
     dialogues: bool = False
     on_screen: int = 1
 
@@ -124,16 +107,6 @@ class StudyRules:
     def start_at(self, seed: int, place: int, ranks: int) -> int:
         """Return the rank from which a person's next task is searched: another random one at every place."""
         return self._number("start", seed, place) * ranks // _SCALE
-
-    def needed(self, task: int) -> int:
-        """Return how many people an item of the test is given to at first."""
-        if self.adaptive is None:
-            return self.overlap
-        return self.adaptive.limit if self.in_fixed_slice(task) else self.adaptive.start
-
-    def in_fixed_slice(self, task: int) -> bool:
-        """Return whether the overlap of an item is fixed."""
-        return self.adaptive is None or task in self.fixed
 
     def _number(self, *words: object) -> int:
         text = " ".join(str(word) for word in (self.seed, *words))
@@ -402,8 +375,6 @@ class Allocation:
         control = self.rules.tests <= task < self.rules.tests + self.rules.controls
         if control and right is not None:
             self.connection.execute(_COUNT_CONTROL, {"of_person": person, "points": int(right)})
-        else:
-            self._widen(task)
         return "saved"
 
     def release(self, person: int) -> int:
@@ -443,7 +414,6 @@ class Allocation:
         back = [task for task in tasks if self.connection.execute(_TAKE, self._task(task)).rowcount]
         for task in back:
             self.connection.execute(update(RESPONSE).where(ONE).values(counts=True), self._one(person, task))
-            self._widen(task)
         return len(back), len(tasks) - len(back)
 
     def return_overdue(self) -> int:
@@ -466,26 +436,6 @@ class Allocation:
                 if self.rules.excludes(away.controls, away.controls_right):
                     places += self.release(away.id)
         return len(gone) + places
-
-    def _widen(self, task: int) -> None:
-        """Ask for one more person if the overlap is adaptive and all people of an item have answered and do not agree.
-
-        A skip holds its place, as with fixed overlap, and is not an answer.
-        """
-        adaptive = self.rules.adaptive
-        if adaptive is None or task >= self.rules.tests or self.rules.in_fixed_slice(task):
-            return
-        place = and_(TASK.c.study == self.rules.study, TASK.c.number == task)
-        query = select(TASK.c.needed, TASK.c.open).where(place).with_for_update()
-        needed = self.connection.execute(query).one()
-        if needed.open or needed.needed >= adaptive.limit:
-            return
-        counted = and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.task == task, RESPONSE.c.counts)
-        rows = self.connection.execute(select(RESPONSE.c.state, RESPONSE.c.answer).where(counted)).all()
-        answers = {self.rules.vote_key(task, row.answer or "") for row in rows} - {None}
-        if len(answers) > 1 and all(row.state == ANSWERED for row in rows):
-            more = {"needed": TASK.c.needed + 1, "open": TASK.c.open + 1}
-            self.connection.execute(update(TASK).where(place).values(more))
 
     def _mine(self, person: int) -> ColumnElement[bool]:
         return and_(RESPONSE.c.study == self.rules.study, RESPONSE.c.person == person)
@@ -633,7 +583,7 @@ def tasks_of_rules(
     for number in range(rules.tests + rules.controls + rules.training):
         test = number < rules.tests
         kind = TEST if test else (1 if number < rules.tests + rules.controls else 2)
-        needed = rules.needed(number) if test else 0
+        needed = rules.overlap if test else 0
         dialogue, turn = turns[number] if test else (0, 0)
         yield {
             "study": rules.study, "number": number, "kind": kind, "needed": needed, "open": needed,

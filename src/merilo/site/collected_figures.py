@@ -18,7 +18,6 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, liter
 from merilo.baselines.consensus_scorer import declared, settings_for
 from merilo.baselines.steps import agreement_of, comparable, without_majority
 from merilo.errors import DataError
-from merilo.people.collection_design import asked_by_design
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
 from merilo.people.quality import StudyWork, Work, study_work
@@ -312,7 +311,7 @@ def _agreement(study: ServedStudy, kept: _Read | None, collected: pl.DataFrame) 
         )
     except DataError:
         return replace(empty, why="all_below")
-    pool = pool_votes(same, judged, settings.design)
+    pool = pool_votes(same, judged)
     alpha = agreement_of(pool, settings, intervals=False).krippendorff_alpha
     items = same.table.filter(~pl.col("is_control"))["item"].n_unique()
     _, undecided = without_majority(pool, settings, items)
@@ -377,9 +376,8 @@ def _compared(study: ServedStudy, read: _Read | None) -> _Compared:
     seconds = dict(judged.select("annotator", "median_seconds").iter_rows())
     if read.same is None:  # programs are not compared with each other
         return seconds, {}, _flags(study, study_work(read.responses), read.responses)
-    work, design = study_work(read.same), planned_settings(study).design
-    asked = None if design is None else asked_by_design(read.same, design)
-    beside = sharing(replace(work.work, by_design=asked))
+    work = study_work(read.same)
+    beside = sharing(work.work)
     person = work.work.votes.annotator[beside.row]
     items = np.bincount(person, minlength=len(work.annotators))
     sums = np.bincount(person, beside.share, len(work.annotators))

@@ -23,15 +23,14 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.squad import alternatives, f1_points
 from merilo.people.platforms.export import json_text
-from merilo.people.spelling import canonical, key_of, rules_of, unify
-from merilo.settings import AdaptiveDesign
+from merilo.people.spelling import canonical, key_of, rules_of
 from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
 from merilo.site.schema import FOREIGN, OWN, STUDY, TASK
 from merilo.studies.instruction import SKIP_OWN, html_of
 from merilo.studies.plan_types import Arm, Study
 from merilo.studies.platform_tasks import Outgoing, instruction_body
 from merilo.studies.study_folder import StudyFolder, refuse_changed
-from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, needs_fixed_overlap, study_tasks
+from merilo.studies.study_tasks import StudyTask, StudyTasks, author_field, study_tasks
 from merilo.text import Language
 from merilo.wording import listed
 
@@ -165,8 +164,6 @@ class ServedStudy:
             decided.append([task.domain for task in self.tasks])
         if self.arm.items_on_screen > 1:
             decided.append(self.arm.items_on_screen)
-        if self.arm.adaptive is not None:
-            decided.append(str(AdaptiveDesign(self.arm.adaptive, plan.seed)))
         return sha256(json.dumps(decided).encode()).hexdigest()
 
     @cached_property
@@ -267,9 +264,6 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
     tasks = (*made.tests, *made.controls, *made.training)
     key = made.ids.study(arm)
     group = plan.arms[arm]
-    declared = folder.declared()
-    if group.adaptive is not None and (reason := needs_fixed_overlap(declared, items)):
-        raise DataError(reason, file=folder.path, field=f"arms.{arm}.adaptive")
     controls = [one.item for one in folder.controls()]
     known = [item.meta.get("type") for item in (*controls, *(one.item for one in folder.training()))]
     start = len(made.tests)
@@ -279,7 +273,7 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
         arm_name=arm,
         folder=folder,
         tasks=tasks,
-        rules=_rules(plan, group, made, vote_keys(declared, plan.baseline.normalise, items)),
+        rules=_rules(plan, group, made),
         instructions={language: _instruction(folder, arm, key, language, made.tests) for language in plan.languages},
         kinds={start + at: kind for at, kind in enumerate(known) if isinstance(kind, str)},
         secret=made.ids.key,
@@ -287,44 +281,6 @@ def load_study(folder: StudyFolder, arm: str, *, preview: bool = False) -> Serve
         types={number: kind for number, kind in enumerate(types) if kind is not None},
         preview=preview,
     )  # fmt: skip
-
-
-_SKIPS: Final = frozenset(SKIP_OWN.values())
-
-
-def vote_keys(
-    dataset: Dataset, normalise: Sequence[str], items: Sequence[Item]
-) -> Callable[[int, str], str | None]:
-    """Return a function of a task's number and an answer that makes equal texts of equal votes.
-
-    The baseline counts votes in the same way.
-
-    It returns `None` for a skip, which is no answer.
-
-    Args:
-        dataset: the dataset's declaration.
-        normalise: names of normalisation rules, as the plan has them.
-        items: the items of the test, by the numbers of their tasks.
-
-    Example:
-        >>> from merilo.datasets import dataset
-        >>> key = vote_keys(dataset("multiq"), (), [])
-        >>> key(0, " The  House. ") == key(0, "house")
-        True
-    """
-    rules, metric = rules_of(normalise), key_of(dataset)
-    kinds = tuple(str(item.meta.get("type") or "") for item in items)
-
-    def key(task: int, answer: str) -> str | None:
-        text = " ".join(answer.split())
-        if not text or text in _SKIPS:
-            return None
-        if not dataset.answers_as_typed:
-            text = unify([text], dataset.answer.labels)[text]
-        text = canonical(text, rules)
-        return text if metric is None else metric(text, kinds[task] if task < len(kinds) else "")
-
-    return key
 
 
 def _length(item: Item) -> int:
@@ -341,11 +297,7 @@ def _type_of(item: Item, *, test: bool) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: Callable[[int, str], str | None]) -> StudyRules:
-    fixed: frozenset[int] = frozenset()
-    if arm.adaptive is not None:
-        ids = [str(task.item) for task in made.tests]
-        fixed = frozenset(AdaptiveDesign(arm.adaptive, plan.seed).fixed(ids).nonzero()[0].tolist())
+def _rules(plan: Study, arm: Arm, made: StudyTasks) -> StudyRules:
     return StudyRules(
         study=0,
         seed=plan.seed,
@@ -359,9 +311,6 @@ def _rules(plan: Study, arm: Arm, made: StudyTasks, votes: Callable[[int, str], 
         stop_after=max(STOP_AFTER, plan.baseline.min_controls),
         threshold=plan.training.threshold if plan.training else 0.0,
         time_limit=arm.time_limit,
-        adaptive=arm.adaptive,
-        fixed=fixed,
-        vote_key=votes,
         dialogues=any(task.dialogue for task in made.tests),
         on_screen=1 if any(task.dialogue for task in made.tests) else arm.items_on_screen,
     )

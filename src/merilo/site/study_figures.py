@@ -165,7 +165,7 @@ class RemainingWork:
     """The work and pay that are left.
 
     Attributes:
-        answers: missing answers to items of the test; with adaptive overlap, as many as the plan expects in the end.
+        answers: missing answers to items of the test.
         controls: answers to control items that will come with them, by the plan.
         pay: the pay of all these; `None` while it is not decided.
         hours: hours of the people's work for the missing answers, at the median time of an answer; `None`
@@ -313,8 +313,7 @@ def figures_at(study: ServedStudy, counts: SiteCounts, collected: CollectedFigur
     """
     plan, arm = study.folder.plan, study.arm
     planned = arm_figures(arm, plan)
-    missing = max(counts.needed, planned.answers) - counts.answered if counts.missing else 0
-    checks, _, pay = paid_work(arm, plan, missing)
+    checks, _, pay = paid_work(arm, plan, counts.missing)
     seconds = collected.collected.median_seconds if collected.collected else None
     rate = answer_rate(collected.times, now)
     goes_on = bool(counts.missing) and not counts.paused
@@ -323,12 +322,12 @@ def figures_at(study: ServedStudy, counts: SiteCounts, collected: CollectedFigur
         counts=counts,
         collected=collected,
         rate=rate,
-        end=rate.hours_for(missing) if rate and goes_on else None,
+        end=rate.hours_for(counts.missing) if rate and goes_on else None,
         remaining=RemainingWork(
-            missing,
+            counts.missing,
             checks,
             pay,
-            None if seconds is None else missing * seconds / 3600,
+            None if seconds is None else counts.missing * seconds / 3600,
         ),
         planned_pay=planned.pay,
         minimum_hourly=arm.pay.minimum_per_hour,

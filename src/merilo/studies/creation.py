@@ -67,7 +67,7 @@ from merilo.studies.study_source import (
     known_judgements,
     read_source,
 )
-from merilo.studies.study_tasks import domain_of, needs_fixed_overlap
+from merilo.studies.study_tasks import domain_of
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
 from merilo.text import Language
 from merilo.wording import listed, shown
@@ -184,8 +184,6 @@ def _create(source: StudySource, out: Path, wishes: StudyWishes, hidden: Path) -
         raise DataError(error.marked, file=source.file, field=error.place.field) from error
     warnings: list[str] = []
     known = _divide(source, subset, wishes, warnings)
-    if wishes.adaptive is not None and (reason := needs_fixed_overlap(source.declared, subset.items)):
-        raise DataError(f"{argument('adaptive')}: {reason}", file=source.file)
     plan = _plan(source, subset, known, wishes, out)
     controls = known.controls.items if known.controls else ()
     figures = plan_figures(
@@ -348,11 +346,9 @@ def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
 
 
 def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: StudyWishes, out: Path) -> Study:
-    adaptive = wishes.adaptive_overlap
     people = Arm(
         kind="basic" if source.audience == "basic" else "untrained",
-        overlap=adaptive.limit if adaptive else wishes.overlap,
-        adaptive=adaptive,
+        overlap=wishes.overlap,
         items_per_page=wishes.items_per_page,
         items_per_person=wishes.items_per_person,
         pay=Pay(per_page=wishes.pay_per_page, currency=wishes.currency),
@@ -364,7 +360,6 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             people,
             kind="expert",
             overlap=wishes.expert_overlap or wishes.overlap,
-            adaptive=None,
             items_per_person=max(wishes.items_per_person, EXPERT_ITEMS),
             pay=Pay(per_page=wishes.expert_pay_per_page, currency=wishes.currency),
             skip_own=True,

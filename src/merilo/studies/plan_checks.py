@@ -35,7 +35,7 @@ from merilo.studies.plan_file import (
 from merilo.studies.plan_types import ITEMS_FILE, STUDY_FILE, WEIGHTS_FILE, Study
 from merilo.studies.study_folder import FrozenPlan, StudyFolder, StudyItem, changes_since_freeze, freeze_plan
 from merilo.studies.study_source import comparable
-from merilo.studies.study_tasks import author_field, authors_of, domain_of, needs_fixed_overlap, one_answer
+from merilo.studies.study_tasks import author_field, authors_of, domain_of, one_answer
 from merilo.wording import counted_noun, listed
 
 #: Minutes after which the tasks of a page on Merilo's own site go to others.
@@ -190,7 +190,6 @@ def _items(content: _Content) -> Iterator[Finding]:
     if declared is None or not items:
         return
     yield from metric_gaps(plan, declared, items)
-    yield from _adaptive_faults(plan, declared, items)
     yield from _screen_faults(plan, items)
     for number, shown in enumerate(content.items, start=1):
         try:
@@ -375,22 +374,6 @@ def _screen_faults(plan: Study, items: Sequence[Item]) -> Iterator[Finding]:
                 key,
                 f"is {arm.items_on_screen}: at {arm.items_per_hour:g} tasks an hour (items_per_hour) a page takes "
                 f"{minutes:.0f} minutes, but after {LEASE_MINUTES} its tasks go to others",
-            )
-
-
-def _adaptive_faults(plan: Study, declared: Dataset, items: Sequence[Item]) -> Iterator[Finding]:
-    """List the faults of the arms with adaptive overlap."""
-    for name, arm in plan.arms.items():
-        if arm.adaptive is None:
-            continue
-        if reason := needs_fixed_overlap(declared, items):
-            yield f"arms.{name}.adaptive", f"must be null: {reason}"
-        votes = plan.baseline.min_votes
-        if votes != "majority" and votes > arm.adaptive.start:
-            yield (
-                "baseline.min_votes",
-                f"is {votes}, but an item on which the first {arm.adaptive.start} people agree gets no further answers "
-                f"(arms.{name}.adaptive.start): it could never have a majority",
             )
 
 

@@ -26,7 +26,7 @@ from merilo.statistics.planning import (
 )
 from merilo.strict_json import Json
 from merilo.studies.known_answers import wanted_controls
-from merilo.studies.plan_types import Arm, Assumptions, ControlsPlan, Study
+from merilo.studies.plan_types import Arm, ControlsPlan, Study
 from merilo.wording import counted_noun
 
 #: Metrics that are shares of right answers, for which precision has a formula.
@@ -42,10 +42,7 @@ class ArmFigures:
     """The computed values of an arm.
 
     Attributes:
-        answers: answers to test items; with adaptive overlap, as many as are expected under the plan's assumptions.
-        least_answers: the fewest answers to test items that the overlap takes; with fixed overlap, the same
-            as `answers`.
-        most_answers: the most answers to test items that the overlap takes; with fixed overlap, the same as `answers`.
+        answers: answers to test items.
         control_answers: answers to control items.
         pages: pages that are paid.
         people: annotators.
@@ -54,15 +51,11 @@ class ArmFigures:
         hours: hours of all annotators, training included.
         hours_per_person: hours of one annotator.
         pay: the pay of all pages; `None` while it is not decided.
-        least_pay: the pay with `least_answers`.
-        most_pay: the pay with `most_answers`.
         hourly_pay: the pay of an hour; `None` while it is not decided.
         currency: the currency's code.
     """
 
     answers: int
-    least_answers: int
-    most_answers: int
     control_answers: int
     pages: int
     people: int
@@ -71,8 +64,6 @@ class ArmFigures:
     hours: float
     hours_per_person: float
     pay: float | None
-    least_pay: float | None
-    most_pay: float | None
     hourly_pay: float | None
     currency: str
 
@@ -183,7 +174,6 @@ def plan_figures(
             precise[name] = _precision(plan, arm, arms[name].people, items, declared)
         except UsageError as error:
             notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
-    notes += _adaptive_notes(plan)
     notes += [
         f"{name}: the pay is not decided (arms.{name}.pay.per_page)"
         for name, figures in arms.items()
@@ -201,12 +191,8 @@ def arm_figures(arm: Arm, plan: Study, training: int = 0) -> ArmFigures:
         plan: the plan.
         training: the number of training items.
     """
-    items, adaptive = plan.subset.size, arm.adaptive
-    least = answers = most = items * arm.overlap
-    if adaptive is not None:
-        least = round(items * (adaptive.start + adaptive.fixed_share * (adaptive.limit - adaptive.start)))
-        answers = max(least, round(items * adaptive.expected_answers(_person(arm, plan.assumptions))))
-        most = items * adaptive.limit
+    items = plan.subset.size
+    answers = items * arm.overlap
     checks, pages, pay = paid_work(arm, plan, answers)
     # An expert of one domain answers no more items than it has.
     own = plan.subset.per_domain if arm.domain and plan.subset.per_domain else items
@@ -214,8 +200,6 @@ def arm_figures(arm: Arm, plan: Study, training: int = 0) -> ArmFigures:
     hours = (answers + checks + training * people) / arm.items_per_hour
     return ArmFigures(
         answers=answers,
-        least_answers=least,
-        most_answers=most,
         control_answers=checks,
         pages=pages,
         people=people,
@@ -224,19 +208,9 @@ def arm_figures(arm: Arm, plan: Study, training: int = 0) -> ArmFigures:
         hours=hours,
         hours_per_person=hours / people,
         pay=pay,
-        least_pay=paid_work(arm, plan, least)[2],
-        most_pay=paid_work(arm, plan, most)[2],
         hourly_pay=None if pay is None else pay / hours,
         currency=arm.pay.currency,
     )
-
-
-def _person(arm: Arm, assumed: Assumptions) -> float:
-    """The accuracy of one person at which the consensus of independent people has the assumed accuracy."""
-    try:
-        return StudyPlan(assumed.expected, arm.overlap, None, assumed.spread).person
-    except UsageError:
-        return assumed.expected
 
 
 def paid_work(arm: Arm, plan: Study, answers: int) -> tuple[int, int, float | None]:
@@ -388,25 +362,6 @@ def _rounded(value: object, name: str = "") -> object:
     return value
 
 
-def _adaptive_notes(plan: Study) -> Iterator[str]:
-    """List what the author of a plan with adaptive overlap should know, a sentence each."""
-    for name, arm in plan.arms.items():
-        adaptive = arm.adaptive
-        if adaptive is None:
-            continue
-        if not adaptive.decides_early:
-            yield (
-                f"{name}: {adaptive.start} equal answers are not a majority of {adaptive.limit}, "
-                "so the consensus can differ from that of "
-                f"{adaptive.limit} people; with a limit of at most {2 * adaptive.start - 1} it cannot"
-            )
-        if adaptive.fixed_share == 0:
-            yield (
-                f"{name}: no item has fixed overlap (adaptive.fixed_share is 0), so the design cannot "
-                "be checked on a random share of the items"
-            )
-
-
 def _pay_notes(plan: Study, arms: Mapping[str, ArmFigures]) -> Iterator[str]:
     """List the arms whose planned pay is below the minimum, with the pay that reaches it."""
     for name, arm in plan.arms.items():
@@ -453,15 +408,15 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
 
     rows = [
         ("audience", [str(plan.arms[name].kind) for name in figures.arms]),
-        ("overlap", [_overlap(plan.arms[name]) for name in figures.arms]),
-        row("answers to items", lambda arm: _range(str, arm.answers, arm.least_answers, arm.most_answers)),
+        ("overlap", [str(plan.arms[name].overlap) for name in figures.arms]),
+        row("answers to items", lambda arm: str(arm.answers)),
         row("answers to control items", lambda arm: str(arm.control_answers)),
         row("pages", lambda arm: str(arm.pages)),
         row("annotators", lambda arm: str(arm.people)),
         row("tasks per annotator", lambda arm: f"{arm.tasks_per_person:.1f}"),
         row("hours", lambda arm: f"{arm.hours:.1f}"),
         row("hours per annotator", lambda arm: f"{arm.hours_per_person:.1f}"),
-        row("pay", lambda arm: _money(arm.currency, arm.pay, arm.least_pay, arm.most_pay)),
+        row("pay", lambda arm: _money(arm.currency, arm.pay)),
         row("hourly pay", lambda arm: _money(arm.currency, arm.hourly_pay)),
     ]
     if figures.precision:
@@ -504,19 +459,5 @@ def plan_sentences(figures: PlanFigures) -> list[str]:
     return sentences
 
 
-def _overlap(arm: Arm) -> str:
-    adaptive = arm.adaptive
-    return f"{adaptive.start} to {adaptive.limit}, adaptive" if adaptive else str(arm.overlap)
-
-
-def _range(form: Callable[[float], str], expected: float, least: float | None, most: float | None) -> str:
-    """Return a value as text, with its range if it has one."""
-    if least is None or most is None or least == most:
-        return form(expected)
-    return f"{form(expected)} ({form(least)} to {form(most)})"
-
-
-def _money(currency: str, amount: float | None, least: float | None = None, most: float | None = None) -> str:
-    if amount is None:
-        return "not decided"
-    return f"{_range('{:.2f}'.format, amount, least, most)} {currency}"
+def _money(currency: str, amount: float | None) -> str:
+    return "not decided" if amount is None else f"{amount:.2f} {currency}"

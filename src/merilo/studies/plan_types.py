@@ -19,8 +19,6 @@ from pydantic import Field, Strict
 
 from merilo.errors import UsageError, argument
 from merilo.settings import (
-    AdaptiveDesign,
-    AdaptiveOverlap,
     Amount,
     AnalysisSettings,
     CheckedSettings,
@@ -117,12 +115,6 @@ class Arm:
 
     kind: Annotated[ArmKind, Help("basic: any adults; untrained: any adults on an expert test; expert.")]
     overlap: Overlap = 5
-    adaptive: Annotated[
-        AdaptiveOverlap | None,
-        Help(
-            "null: a fixed overlap; or {start: 3, limit: 5, fixed_share: 0.1}, for studies on Merilo's own site."
-        ),
-    ] = None
     items_per_page: ItemsPerPage = 20
     items_on_screen: Annotated[
         int,
@@ -153,20 +145,6 @@ class Arm:
             "every person gets a code of their own."
         ),
     ] = None
-
-    def __post_init__(self) -> None:
-        if self.adaptive is None:
-            return
-        if self.adaptive.limit != self.overlap:
-            raise ValueError(
-                f"adaptive.limit is {self.adaptive.limit}, but overlap is {self.overlap}: both say how many people "
-                "answer an item at most"
-            )
-        if self.kind == "expert" or self.skip_own:
-            raise ValueError(
-                "adaptive: experts are compared with each other on the same items, which needs a "
-                "fixed overlap; set adaptive to null"
-            )
 
 
 #: The defaults of an arm.
@@ -367,8 +345,7 @@ class Study:
     def settings(self, arm: Arm) -> Settings:
         """Return the settings of the baseline for the answers of one group of annotators."""
         decided = {one.name: getattr(self.baseline, one.name) for one in fields(AnalysisSettings)}
-        adaptive = None if arm.adaptive is None else str(AdaptiveDesign(arm.adaptive, self.seed))
-        return Settings(**decided, adaptive=adaptive, currency=arm.pay.currency)
+        return Settings(**decided, currency=arm.pay.currency)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -418,15 +395,6 @@ class StudyWishes(CheckedSettings):
         Audience | None, Help("Whom to ask. Default: taken from the dataset's knowledge skills.", _PEOPLE)
     ] = None
     overlap: Overlap = _PEOPLE_ARM.overlap
-    adaptive: Annotated[
-        str | None,
-        Help(
-            "Adaptive overlap, on Merilo's own site: START people answer an item, LIMIT if they "
-            "disagree, and LIMIT on a random SHARE (0.1). For example 3:5.",
-            _PEOPLE,
-            "START:LIMIT[:SHARE]",
-        ),
-    ] = None
     expert_overlap: Annotated[
         Count | None, Help("How many experts answer an item. Default: as --overlap.", _PEOPLE)
     ] = None
@@ -456,29 +424,7 @@ class StudyWishes(CheckedSettings):
 
     def __post_init__(self) -> None:
         super(StudyWishes, self).__post_init__()
-        adaptive = self.adaptive_overlap
-        if adaptive is not None and self.overlap not in {_PEOPLE_ARM.overlap, adaptive.limit}:
-            raise UsageError(
-                f"{argument('overlap')} is {self.overlap}, but the limit of {argument('adaptive')} is "
-                f"{adaptive.limit}: both say how many people answer an item at most; leave {argument('overlap')} out"
-            )
         _ = self.rules
-
-    @property
-    def adaptive_overlap(self) -> AdaptiveOverlap | None:
-        """The adaptive overlap; `None` for a fixed one. Without a share, a tenth of the items has fixed overlap.
-
-        Raises:
-            UsageError: the text is not an adaptive overlap, or gives the seed, which is that of the study.
-        """
-        if self.adaptive is None:
-            return None
-        if self.adaptive.count(":") > 2:
-            raise UsageError(
-                f"{argument('adaptive')} takes START:LIMIT[:SHARE], such as 3:5:0.1, not '{self.adaptive}'"
-            )
-        design = AdaptiveDesign.of(self.adaptive).overlap
-        return design if self.adaptive.count(":") == 2 else AdaptiveOverlap(design.start, design.limit)
 
     @property
     def rules(self) -> tuple[Restriction, ...]:

@@ -124,7 +124,7 @@ def export_study(
 
     Raises:
         UsageError: the plan has no such arm, language or domain, or experts are named in an arm that skips nothing.
-        DataError: the overlap is adaptive, the platform cannot show the tasks, an item cannot be rendered, or
+        DataError: the platform cannot show the tasks, an item cannot be rendered, or
             an expert wrote all items.
         OutputError: the folder exists or cannot be written.
     """
@@ -176,15 +176,9 @@ def outgoing_study(
 
     Raises:
         UsageError: the plan has no such language.
-        DataError: the overlap is adaptive, the platform cannot show the tasks, or an item cannot be rendered.
+        DataError: the platform cannot show the tasks, or an item cannot be rendered.
     """
     arm = folder.plan.arms[name]
-    if arm.adaptive is not None:
-        raise DataError(
-            f"the arm '{name}' has adaptive overlap, and platforms give each item to a fixed number of people: serve "
-            f"the study with 'merilo study serve', or set arms.{name}.adaptive to null before the freeze",
-            file=plan_path(folder.path),
-        )
     tasks = study_tasks(folder, author_field=author_field, domain_field=arm.domain)
     chosen: Language = "en" if (language or folder.plan.languages[0]) == "en" else "ru"
     if language is not None and language not in folder.plan.instruction:

@@ -395,20 +395,6 @@ def pages(tasks: Sequence[StudyTask], size: int) -> list[list[StudyTask]]:
     return [list(tasks[start : start + size]) for start in range(0, len(tasks), size)]
 
 
-def needs_fixed_overlap(declared: Dataset, items: Sequence[Item]) -> str | None:
-    """Return why a dataset needs a fixed overlap; `None` if the overlap may be adaptive.
-
-    Args:
-        declared: the dataset.
-        items: the items that people answer.
-    """
-    if any(isinstance(item.meta.get("dialog_id"), int) for item in items):
-        return "the items are turns of dialogues, which one person answers as a whole, so the overlap must be fixed"
-    if "grade_norm" in declared.metrics:
-        return "a person is scored by whole variants of the exam, so the overlap must be fixed"
-    return None
-
-
 #: The fields of `meta` that usually name the authors of an item.
 AUTHOR_FIELDS: Final = ("author", "authors", "created_by", "expert", "annotator")
 

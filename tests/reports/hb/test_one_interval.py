@@ -195,8 +195,6 @@ def test_a_group_of_the_metrics_table_has_its_own_number_of_answers() -> None:
     table = metric_table(BaselineRecord.of_json(content))
     column = table.columns.index("answers")
     assert [row[column] for row in table.rows if row[1] == "consensus"] == ["210", "50"]
-    table = metric_table(BaselineRecord.of_json({**content, "adaptive": {"start": 3}}))
-    assert [row[column] for row in table.rows if row[1] == "consensus"] == ["210", ""]
 
 
 @pytest.mark.thorough

@@ -31,8 +31,6 @@ class Work:
         page: shape (n,), codes of the pages on which answers were given together; `None` when unknown.
         seconds: shape (n,), seconds spent on the answer's page (the same on all of its rows), NaN when unknown.
         characters: shape (n,), length of the item's text in characters, NaN when unknown.
-        by_design: shape (n,), true for answers that were asked for whatever the others answered; only they
-            are compared with the others. `None` if all were, because the overlap is fixed.
     """
 
     votes: Votes
@@ -42,7 +40,6 @@ class Work:
     page: NDArray[np.int64] | None = None
     seconds: FloatArray | None = None
     characters: FloatArray | None = None
-    by_design: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.votes)

@@ -88,8 +88,6 @@ class Sharing:
 def sharing(work: Work) -> Sharing:
     """Compare every answer with the other annotators' answers to the same item (controls are left out)."""
     rows = work.rows_of_items()
-    if work.by_design is not None:
-        rows = rows[work.by_design[rows]]
     votes = work.votes.where(np.isin(np.arange(len(work)), rows))
     tally, own = votes.tally(), votes.agreeing()
     answers = np.bincount(votes.item, minlength=votes.items)[votes.item]

@@ -478,8 +478,8 @@ def _responses(path: Path, items: pl.DataFrame) -> pl.DataFrame:
 
 def _settings(found: Mapping[str, Json], dataset: Dataset | None, path: Path) -> Settings:
     """Check the names and types of the settings, and add those that follow from the dataset."""
-    # Earlier versions had no adaptive overlap, and no choice of items for human_benchmark.
-    found = {"adaptive": None, "human_benchmark": "all", **found}
+    # Earlier versions had no choice of items for human_benchmark.
+    found = {"human_benchmark": "all", **found}
     damaged = InputError("is not as Merilo writes it", file=path, field="settings")
     if set(found) != set(Settings().parameters()):
         raise damaged
