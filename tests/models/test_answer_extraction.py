@@ -3,27 +3,12 @@
 from every import every
 from hypothesis import given
 from hypothesis import strategies as st
-from reply_corpus import CORPUS, Case
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.models.answer_extraction import OUTCOMES, extract
 from merilo.models.asking import ModelReply, Request
-
-
-@every("case", CORPUS, ids=lambda case: f"{case.dataset}-{case.reply[:40]!r}-{case.finish}")
-def test_the_corpus_is_read_as_a_careful_reader_would(case: Case) -> None:
-    declared = dataset(case.dataset)
-    item = examples(declared)["test"].items[case.item - 1]
-    found = extract(
-        declared,
-        item,
-        Request(case.dataset, item.id, 1, (), ""),
-        ModelReply(text=case.reply, finish=case.finish),
-    )
-    assert (found.outcome, found.answer) == (case.outcome, case.answer), found
-
 
 BPS = dataset("bps")
 BALANCED = Item(1, "{inputs}", "( )", "1")
@@ -69,25 +54,21 @@ def test_an_answer_that_is_not_a_text_is_unreadable(value: object) -> None:
 @every(
     ("reply", "rule"),
     [
-        ("1", "whole reply"),
+        ("1", "last line"),
         ('{"answer": 1}', "JSON"),
         ("so \\boxed{1}", "box"),
+        ("<answer>1</answer>", "tag"),
+        ("Pairs match.\n#### 1", "####"),
         ("Пары верны, ответ: 1", "answer statement"),
         ("1\nПары верны.", "first line"),
         ("1 — пары верны", "beginning"),
         ("Вариант 1 верен, так как пары вложены", "called right"),
-        ("1 ✅, скобки вложены", "ticked"),
+        ("Я выбираю 1, потому что пары вложены", "chosen"),
         ("Пары верно вложены.\n1", "last line"),
         ("Пары верны, значит, 1", "conclusion"),
-        ("Метка 0 для других строк.\nПары вложены, это последовательность с меткой 1.", "last sentence"),
-        ("Скобки сбалансированы, последовательность сбалансирована", "only one"),
-        ("Ответ 0 неверен.", "the others are denied"),
-        ("0 и 1", "the stated answer has none or several"),
+        ("0 и 1", "several answers"),
         ("Пары верны.", "no answer"),
-        ("Ответ: 0 или 1", "the stated answer has none or several"),
-        ("1\nОтвет: 0", "answer statements differ"),
-        ("Ответ: 0. Хотя нет.", "the answer is taken back"),
-        ("Ни один ответ не подходит.", "no answer fits"),
+        ("Ответ: 0 или 1", "several answers"),
         ("Я не знаю.", "refusal"),
     ],
 )
@@ -110,6 +91,7 @@ BRIDGE = Item(
         "text": "Савин учил Олега Рубцова; Рубцов преподавал в Томском политехническом институте.",
     },
 )
+SUM = Item(1, "{inputs}", "663 + 806 = ")
 RUDE = Item(1, "{inputs}", "Заткнись уже, достал своими советами!")
 
 
@@ -119,50 +101,26 @@ RUDE = Item(1, "{inputs}", "Заткнись уже, достал своими �
         *(
             ("rummlu", RIVERS, reply)
             for reply in (
-                "Ответ: B\n\nВолга длиннее.\n\nИтоговый ответ: A",
-                "Ответ: A\nПояснение: Днепр впадает в Каспийское море.",
-                "Ответ: B\n\nХм, если подумать, в Каспий впадает Волга.",
+                "Answer: N/A",
+                "Final answer: A thorough look at the map is needed.",
+                "Ответ: А это зависит от того, как считать.",
+                "Ответ: A и C",
+                "Ответ: A. Днепр",
                 "Самая длинная из них — A, но вопрос не о длине.",
-                "The only river that does not fit is A.",
                 "Вероятность A — 0,9; B — 0,05; C — 0,03; D — 0,02.",
                 "Вряд ли это Днепр.",
-                "На первый взгляд это Амур.",
-                "The teacher's answer is A.",
-                "Ответ C неверен, B и D тоже, да и A сомнителен.",
-                '{"answer": "B", "corrected_answer": "A"}',
+                "A common mistake is to pick B.",
             )
         ),
-        *(
-            ("multiq", BRIDGE, reply)
-            for reply in (
-                "Мост построил Савин.",
-                "Савин. Олег Рубцов.",
-                "Савин → Олег Рубцов",
-                "Олег Рубцов, ученик Савина",
-                "В тексте об этом ничего нет.",
-                "Ответ: Савин учил Олега Рубцова.",
-                "Ответ: Савин (строитель), Рубцов (ученик)",
-                "Ответ: Савин. Поправка: Рубцов.",
-                "**Савин** построил мост, **Рубцов** был его учеником.",
-                "Мост построил **Савин**, а учился у него Олег Рубцов.",
-                "Не Савин",
-            )
-        ),
-        *(
-            ("rudetox", RUDE, reply)
-            for reply in (
-                "Пожалуйста, хватит советов.\n\nИли:\n\nСпасибо, советов достаточно.",
-                "Слово «заткнись» заменяем на «помолчи».",
-                "«Хватит советов» — так грубость исчезает, а смысл остаётся.",
-                "Thank you, but I have had enough advice.",
-                "1) Спасибо, хватит советов.\n2) Я справлюсь сам.",
-                "Вот несколько вариантов:\n- Спасибо, хватит.\n- Советов достаточно.",
-                "«Заткнись уже!» → «Спасибо, советов достаточно.»",
-            )
-        ),
+        ("simplear", SUM, "The sum is 10.125"),
+        ("simplear", SUM, "There are 3 numbers here."),
+        ("simplear", SUM, "Answer: N/A"),
+        ("multiq", BRIDGE, "В тексте об этом ничего не сказано, хотя мост построил Савин."),
+        ("multiq", BRIDGE, "Савин → Олег Рубцов"),
+        ("rudetox", RUDE, "Пожалуйста, хватит советов.\n\nИли:\n\nСпасибо, советов достаточно."),
     ],
 )
-def test_a_reply_is_left_unread_if_it_speaks_against_its_answer(name: str, item: Item, reply: str) -> None:
+def test_nothing_is_taken_from_a_reply_that_states_no_answer(name: str, item: Item, reply: str) -> None:
     found = extract(dataset(name), item, Request(name, 1, 1, (), ""), ModelReply(text=reply))
     assert (found.outcome, found.answer) == ("unreadable", None), found
 
@@ -171,16 +129,35 @@ def test_a_reply_is_left_unread_if_it_speaks_against_its_answer(name: str, item:
     ("name", "item", "reply", "answer"),
     [
         ("rummlu", RIVERS, "Ответ: B\n\nПроверим ещё раз.\n\nПравильный ответ: A", "A"),
-        ("rummlu", RIVERS, "Ответ: A\n\nХотя Днепр длинный, он впадает в Чёрное море, а Волга — в Каспийское.", "A"),
-        ("multiq", BRIDGE, "Олег Рубцов", "Олег Рубцов"),
-        ("multiq", BRIDGE, "в Томском политехническом институте", "в Томском политехническом институте"),
+        ("rummlu", RIVERS, "Ответ: B\n\nВолга длиннее.\n\nИтоговый ответ: A", "A"),
+        ("rummlu", RIVERS, "Ответ: В.", "B"),  # Cyrillic
+        ("rummlu", RIVERS, "The answer is **(A) Волга**, which flows into the Caspian Sea.", "A"),
+        ("rummlu", RIVERS, "Answer: $\\text{A}$", "A"),
+        ("rummlu", RIVERS, "Волга", "A"),
+        ("simplear", SUM, "663 + 806 = 1,469", "1469"),
+        ("simplear", SUM, "Answer: $1 469.00", "1469"),
+        ("simplear", SUM, "Ответ: −5", "-5"),
+        ("multiq", BRIDGE, "Ответ: Олег Рубцов.", "Олег Рубцов"),
         ("multiq", BRIDGE, "Мост построил Савин, а его учеником был **Олег Рубцов**.", "Олег Рубцов"),
-        ("rudetox", RUDE, "Спасибо, советов достаточно.\n\nНадеюсь, это поможет!", "Спасибо, советов достаточно."),
-        ("rudetox", RUDE, "Спасибо, советов достаточно.\n\n(Я убрал слово «заткнись».)", "Спасибо, советов достаточно."),
+        ("rudetox", RUDE, "Вежливый вариант: Спасибо, советов достаточно.", "Спасибо, советов достаточно."),
     ],
-)  # fmt: skip
-def test_what_only_looks_like_a_contradiction_is_read(name: str, item: Item, reply: str, answer: str) -> None:
+)
+def test_the_last_statement_is_the_answer(name: str, item: Item, reply: str, answer: str) -> None:
     assert extract(dataset(name), item, Request(name, 1, 1, (), ""), ModelReply(text=reply)).answer == answer
+
+
+@every(
+    ("reply", "answer"),
+    [
+        ("Ответ: 1\n\nПары вложены, потому что", "1"),
+        ("Пары вложены, ответ: 1", None),
+        ("Скобка 1 открыта", None),
+    ],
+)
+def test_of_a_reply_that_was_cut_off_only_a_stated_answer_counts(reply: str, answer: str | None) -> None:
+    found = extract(BPS, BALANCED, GENERATED, ModelReply(text=reply, finish="length"))
+    assert found.answer == answer
+    assert found.outcome == ("truncated" if answer is None else "answered")
 
 
 @given(
@@ -272,6 +249,6 @@ def test_the_time_of_reading_grows_in_proportion_to_the_text(unit: str) -> None:
     for name in ("rummlu", "simplear", "bps", "use", "chegeka", "rudetox"):
         declared = dataset(name)
         item = examples(declared)["test"].items[0]
-        text = unit * (30_000 // len(unit)) + "x"
+        text = unit * (12_000 // len(unit)) + "x"
         found = extract(declared, item, Request(name, item.id, 1, (), ""), ModelReply(text=text))
         assert found.outcome in OUTCOMES

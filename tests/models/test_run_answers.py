@@ -1,9 +1,9 @@
 """Answers are read from the log as each reply would be read alone."""
 
+import json
 from pathlib import Path
 
 import pytest
-import reply_corpus
 
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
@@ -11,13 +11,8 @@ from merilo.models.asking import ModelReply, Request
 from merilo.models.run_answers import read_answers_of, reply_to
 from merilo.models.run_log import open_log
 
-CASES = [
-    case
-    for value in vars(reply_corpus).values()
-    if isinstance(value, list)
-    for case in value
-    if isinstance(case, reply_corpus.Case)
-]
+LINES = (Path(__file__).parent / "replies" / "guard.jsonl").read_text(encoding="utf-8").splitlines()
+REPLIES = [(row["reply"], "length" if row["cut"] else "stop") for row in map(json.loads, LINES)]
 
 
 @pytest.mark.parametrize("name", ["rummlu", "rwsd", "bps", "simplear", "use", "chegeka", "ruethics"])
@@ -31,9 +26,7 @@ def test_a_reply_in_a_log_is_read_as_it_would_be_alone(name: str, tmp_path: Path
         for value in (item.inputs.values() if not isinstance(item.inputs, str) else [item.inputs])
     ]
     # Every reply is given to every item, and so are replies that repeat a text of one of them.
-    replies = [(case.reply, case.finish) for case in CASES] + [
-        (f"{text}.", "stop") for text in texts if len(text) < 80
-    ]
+    replies = REPLIES + [(f"{text}.", "stop") for text in texts if len(text) < 80]
     replies += [(f"Ответ: {text}", "stop") for text in texts if len(text) < 80]
     with open_log(tmp_path) as log:
         for item in items:

@@ -5,25 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import isnan
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.items import Item
-from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.scoring import RATED
-from merilo.models.answer_readers import (
-    IntegerReader,
-    NumberListReader,
-    criteria_in,
-    read_text,
-    reader_of,
-    without_criteria,
-)
-from merilo.models.answer_rules import AnswerReader, find_answer, json_object, own_part, refusal
 from merilo.models.asking import ModelReply, Request
+from merilo.models.reply_reader import Form, read
 from merilo.settings import Manner
 from merilo.strict_json import Json
 from merilo.wording import shortened
@@ -107,8 +97,15 @@ _REPORTED: Final[Mapping[str, ExtractionOutcome]] = {
     "refusal": "refused",
 }
 _LONGEST_PIECE: Final = 500
-#: Rules that take a free text as it stands, which may be a refusal.
-_UNMARKED: Final = ("first line", "whole text", "after an announcement")
+#: A refusal, in a reply that states no answer.
+_REFUSAL: Final = re.compile(
+    r"\bI(?: can(?:no|')t| won't| am (?:unable|not able)|'m (?:sorry|unable|not able))\b|as an ai\b"
+    r"|\bunable to (?:answer|assist|help)|\bне могу\b|\bотказываюсь\b|к сожалению, я|\bя не знаю\b"
+    r"|\bне (?:буду|стану) (?:отвеч|выбир|перефраз|помог)|как языковая модель",
+    re.IGNORECASE,
+)
+#: Rules that read an answer which the reply does not announce, so that it may be a refusal.
+_UNANNOUNCED: Final = ("whole reply", "only one")
 #: Words that only a program has; a refusal has none of them.
 _CODE: Final = ("def ", "return", "```", "lambda", "=")
 
@@ -170,25 +167,27 @@ def _from_text(declared: Dataset, item: Item, said: str, *, cut: bool) -> Extrac
         return ExtractedAnswer(None, "truncated" if cut else "empty", reason)
     if declared.answer.kind == "program":
         return _program(said, text, cut=cut)
-    asked = item.inputs if isinstance(item.inputs, str) else "\n".join(map(str, item.inputs.values()))
-    read = partial(_free_text, asked=asked) if _is_free(declared, item) else partial(_closed, item=item)
-    if (own := own_part(text, asked)) != text:
-        found = read(declared, text=own, cut=False)
-        if found.rule not in ("no answer", "nothing marks the answer"):
-            return found
-    return read(declared, text=text, cut=cut)
+    if (judged := _all_criteria(declared, text)) is not None:
+        return ExtractedAnswer(judged, "answered", "criteria", text[:_LONGEST_PIECE])
+    form = form_of(declared, item)
+    refused = _REFUSAL.search(text)
+    found = read(text, form, cut=cut)
+    if found.value is not None and not (refused and found.rule in _UNANNOUNCED):
+        return ExtractedAnswer(
+            _for_criteria(declared, found.value), "answered", found.rule, found.piece[:_LONGEST_PIECE]
+        )
+    outcome: ExtractionOutcome = "refused" if refused else "truncated" if cut else "unreadable"
+    return ExtractedAnswer(
+        None,
+        outcome,
+        "refusal" if refused else found.rule,
+        (refused[0] if refused else found.piece)[:_LONGEST_PIECE],
+    )
 
 
 def _reported_text(reply: ModelReply) -> str:
     text: object = reply.error or reply.text
     return text[:_LONGEST_PIECE] if isinstance(text, str) else ""
-
-
-def _is_free(declared: Dataset, item: Item) -> bool:
-    """Check whether the answer is a free text; in the exam, only tasks of type "text" have one."""
-    if declared.answer.kind != "text":
-        return False
-    return "grade_norm" not in declared.metrics or item.meta.get("type") == "text"
 
 
 def _compared(declared: Dataset, item: Item, values: Sequence[float]) -> tuple[str, ...]:
@@ -217,8 +216,8 @@ def _for_criteria(declared: Dataset, label: str) -> Json:
 
 
 def _program(said: str, text: str, *, cut: bool) -> ExtractedAnswer:
-    if not any(word in text for word in _CODE) and (words := refusal(text, free=False)) is not None:
-        return ExtractedAnswer(None, "refused", "refusal", words)
+    if not any(word in text for word in _CODE) and (refused := _REFUSAL.search(text)):
+        return ExtractedAnswer(None, "refused", "refusal", refused[0])
     if cut:
         return ExtractedAnswer(
             said, "truncated", "whole text, cut off; the sandbox takes the program from it"
@@ -226,62 +225,52 @@ def _program(said: str, text: str, *, cut: bool) -> ExtractedAnswer:
     return ExtractedAnswer(said, "answered", "whole text; the sandbox takes the program from it")
 
 
-def _free_text(declared: Dataset, text: str, asked: str, *, cut: bool) -> ExtractedAnswer:
-    sentence = bool(set(RATED) & set(declared.metrics))
-    found = read_text(text, declared.stop, asked, sentence=sentence)
-    if (words := refusal(text, free=sentence)) is not None and (found is None or found.rule in _UNMARKED):
-        return ExtractedAnswer(None, "refused", "refusal", words)
-    if found and not sentence and (words := refusal(found.text, free=False)) is not None:
-        return ExtractedAnswer(None, "refused", "refusal", words)
-    if found is None:
-        reason = "nothing marks the answer" if any(map(str.isalnum, text)) else "no letters or digits"
-        return ExtractedAnswer(None, "unreadable", reason, shortened(text))
-    piece = found.piece[:_LONGEST_PIECE]
-    if cut and not found.complete:
-        return ExtractedAnswer(None, "truncated", found.rule, piece)
-    return ExtractedAnswer(found.text, "answered", found.rule, piece)
-
-
-def _all_criteria(declared: Dataset, text: str) -> tuple[Json, str] | None:
-    """Return the labels of all criteria, from a JSON object or one a line, and the rule; `None` without them."""
+def _all_criteria(declared: Dataset, text: str) -> Json:
+    """Return the labels of all criteria, from a JSON object or one a line; `None` without them."""
     if not declared.answer.criteria:
         return None
-    held: Json = json_object(text)
-    rule = "JSON"
-    if held is None:
-        held, rule = {**criteria_in(text, declared.answer.criteria, declared.answer.labels)}, "criteria"
-    try:
-        given = read_answer(declared.answer, held)
-    except (AnswerTypeError, AnswerContentError):
-        return None
-    return ({**given}, rule) if isinstance(given, Mapping) else None
+    labels = "|".join(map(re.escape, declared.answer.labels))
+    held = {}
+    for name in declared.answer.criteria:
+        found = re.search(rf"\b{name}\b[^\n\w]*?[:=—–-][\s\"'*]*({labels})\b", text, re.IGNORECASE)
+        if found:
+            held[name] = found[1]
+    return held if len(held) == len(declared.answer.criteria) else None
 
 
-def _closed(declared: Dataset, item: Item, text: str, *, cut: bool) -> ExtractedAnswer:
-    """Find a label, an integer, or the numbers of an exam task."""
-    if (judged := _all_criteria(declared, text)) is not None:
-        return ExtractedAnswer(judged[0], "answered", judged[1], text[:_LONGEST_PIECE])
-    single = without_criteria(text, declared.answer.criteria, declared.answer.labels)
-    found = find_answer(single, _reader(declared, item), cut=cut)
-    piece = found.piece[:_LONGEST_PIECE]
-    if found.value is not None:
-        return ExtractedAnswer(_for_criteria(declared, found.value), "answered", found.rule, piece)
-    outcome: ExtractionOutcome = "refused" if found.refused else "truncated" if cut else "unreadable"
-    return ExtractedAnswer(None, outcome, found.rule, piece)
+_LISTED: Final = re.compile(r"(?:^|\n)\s*(\d+)\)")
+_IN_TEXT: Final = re.compile(r"\((\d+)\)")
 
 
-def _reader(declared: Dataset, item: Item) -> AnswerReader:
-    inputs = item.inputs if not isinstance(item.inputs, str) else {"": item.inputs}
+def numbers_of(item: Item) -> list[str]:
+    """Return the numbers among which a task lets choose: those of its options, or else those in its text."""
+    fields = item.inputs if not isinstance(item.inputs, str) else {"text": item.inputs}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    listed = _LISTED.findall(texts.get("choices", ""))
+    numbers = [
+        number for name, text in texts.items() if name != "choices" for number in _IN_TEXT.findall(text)
+    ]
+    return list(dict.fromkeys(listed or numbers))
+
+
+#: How many letters a task of the exam asks a number for.
+_LETTERS_ASKED: Final = 4
+
+
+def form_of(declared: Dataset, item: Item) -> Form:
+    """Return what an answer to an item may be."""
     if declared.answer.kind == "integer":
-        return IntegerReader(item.inputs if isinstance(item.inputs, str) else "")
+        return Form("integer")
     if declared.answer.kind == "text":
-        return NumberListReader(item)
-    fields = option_fields(declared)
-    texts = {label: inputs.get(name) for label, name in fields.items()}
-    options = tuple((label, text) for label, text in texts.items() if isinstance(text, str))
-    named = set(fields.values())
-    question = " ".join(text for name, text in inputs.items() if isinstance(text, str) and name not in named)
-    return reader_of(declared.name, offered_labels(item, declared), options, question)
+        exam = "grade_norm" in declared.metrics and item.meta.get("type") != "text"
+        if exam:
+            letters = _LETTERS_ASKED if item.meta.get("type") == "matching" else 0
+            return Form("numbers", letters=letters, choices=frozenset(numbers_of(item)))
+        return Form("text", sentence=bool(set(RATED) & set(declared.metrics)))
+    inputs = item.inputs if not isinstance(item.inputs, str) else {}
+    texts = {label: inputs.get(name) for label, name in option_fields(declared).items()}
+    options = {label: text for label, text in texts.items() if isinstance(text, str)}
+    return Form("label", offered_labels(item, declared), options)
 
 
 def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:

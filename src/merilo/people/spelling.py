@@ -5,7 +5,7 @@ are unified on reading (`unify`). Rules that merge further spellings (`RULES`) a
 Answers that the metric treats as equal are votes for one label (`spelled_as_compared`). Every change is
 recorded; gold answers are not used. Experts skip questions that they may have written (`may_be_mine`).
 
-The words, letters and phrases of Russian answers of people stand here, those of models in `merilo.models.answer_rules`.
+The words, letters and phrases of Russian answers of people stand here, those of models in `merilo.models.reply_reader`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from typing import Final, Literal, TypeAlias
 
 from markupsafe import Markup, escape
 
-from merilo.models.answer_rules import letters_asked
 from merilo.site.served_study import ServedStudy
 from merilo.studies.platform_tasks import ANSWER, PATTERNS, media_kind
 from merilo.studies.study_tasks import StudyTask
@@ -99,6 +98,21 @@ def _set_field(prompt: str) -> ItemField:
     if len(numbers) > 1 and numbers == tuple(str(n) for n in range(1, len(numbers) + 1)):
         return ItemField("choices", numbers)
     return ItemField("list", pattern=PATTERNS["set"])
+
+
+#: The order of letters that a question of the exam names: "в порядке букв А, Б, В, Г", "для А, Б, В и Г".
+_LETTERS: Final = re.compile(r"(?:букв\w*|для)\s+\(?((?:[А-Я]\s*,\s*)+[А-Я](?:\s+и\s+[А-Я])?)\b")
+
+
+def letters_asked(prompt: str) -> tuple[str, ...]:
+    """Return the letters for which a question of the exam asks a number each; empty if it names none.
+
+    Example:
+        >>> letters_asked("Запишите цифры в порядке букв А, Б, В.")
+        ('А', 'Б', 'В')
+    """
+    named = _LETTERS.findall(prompt)
+    return tuple(re.findall(r"[А-Я]", named[-1])) if named else ()
 
 
 def _matching_field(prompt: str) -> ItemField:
