@@ -15,7 +15,7 @@ from merilo.site.database import DATABASE_VARIABLE, database_url, open_database,
 from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 #: The database on a PostgreSQL server that has the site's tables and nothing in them.
-MIGRATED = "migrated"
+EMPTY = "empty"
 
 
 #: Modules about concurrency and storage, which run on PostgreSQL in every `make test`; others do so in `make test-all`.
@@ -37,8 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for all tests of a process."""
     with postgres_server() as server:
-        server.execute(f"CREATE DATABASE {MIGRATED}")
-        open_database(database_url(Path(), server.address(MIGRATED))).dispose()
+        server.execute(f"CREATE DATABASE {EMPTY}")
+        open_database(database_url(Path(), server.address(EMPTY))).dispose()
         yield server
 
 
@@ -48,7 +48,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'site.db'}"
     server: PostgresServer = request.getfixturevalue("postgres")
-    return server.new_database(MIGRATED)
+    return server.new_database(EMPTY)
 
 
 @pytest.fixture

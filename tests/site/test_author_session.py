@@ -6,13 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
 from author_session import signed_in
 from command import merilo
-from earlier_database import take_back
 from ended_process import ended_process
 from fastapi.testclient import TestClient
 from site_in_process import hidden, opened_site, to_first_task
@@ -28,9 +26,9 @@ from merilo.site.author_session import (
     set_password,
     stored_password,
 )
-from merilo.site.database import cookie_key, database_url, keep_setting, open_database, site_clock, writing
+from merilo.site.database import cookie_key, database_url, open_database, site_clock, writing
 from merilo.site.people_access import admit_from_platform
-from merilo.site.schema import AUTHOR, EVENT, SESSION, SETTING
+from merilo.site.schema import AUTHOR, EVENT, SESSION
 from merilo.site.served_study import load_study, register
 from merilo.site.serving import remove_site_author, set_site_password
 from merilo.site.site_requests import VisitorCookies
@@ -186,22 +184,6 @@ def test_a_running_server_takes_the_new_key(frozen: Frozen) -> None:
             with writing(site.engine) as opened:
                 set_password(opened, "another password", 6)
             until(lambda: 'name="task"' not in client.get(f"{path}task").text)
-
-
-def test_the_password_of_an_earlier_database_opens_the_account_author(database: str) -> None:
-    url = database_url(Path(), database)
-    engine = open_database(url)
-    with writing(engine) as opened:
-        take_back(opened, "0005")
-        for name, value in (("author password", hashed(PASSWORD)), ("author session", "x")):
-            keep_setting(opened, name, value)
-    engine.dispose()
-    engine = open_database(url)
-    with writing(engine) as opened:
-        assert ensure_password(opened, 5) is None
-        assert is_password(str(stored_password(opened, "author")), PASSWORD)
-        assert "author password" not in opened.scalars(select(SETTING.c.name)).all()
-    engine.dispose()
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -66,10 +66,10 @@ def not_frozen(folder: StudyFolder) -> None:
             path.unlink()
 
 
-def newer(folder: StudyFolder) -> None:
+def of_another_schema(folder: StudyFolder) -> None:
     open_database(database_url(folder.path, None)).dispose()
     with closing(sqlite3.connect(folder.path / "site.db")) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = 'v9999'")
+        connection.execute("UPDATE setting SET value = '9999' WHERE name = 'schema'")
         connection.commit()
 
 
@@ -92,7 +92,7 @@ def ruined(change: Callable[[bytes], bytes]) -> Callable[[StudyFolder], None]:
 
 @every("harm, said", [
     (not_frozen, "not frozen"),
-    (newer, "newer version of Merilo (its tables have the version 'v9999')"),
+    (of_another_schema, "another version of Merilo (its tables have the schema 9999, not 1)"),
     (of_another_program, "belongs to another program (it has the table 'bookmarks')"),
     (ruined(lambda _: b"this is a text\n" * 100), "site.db"),
     (ruined(lambda content: content[: len(content) // 3]), "site.db"),

@@ -1,12 +1,9 @@
 """Suspicious speed: crowds of honest people of differing speeds have few flags, guessers are found."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from earlier_database import take_back
-from sqlalchemy import inspect
 
 from merilo.people.quality import Work
 from merilo.people.votes import Votes
@@ -15,7 +12,6 @@ from merilo.site.collected_figures import (
     ENOUGH_PEOPLE,
     speed_flags,
 )
-from merilo.site.database import database_url, open_database, writing
 
 
 def crowd(
@@ -88,15 +84,3 @@ def test_answers_without_times_have_no_flags() -> None:
     assert work.seconds is not None
     work.seconds[:] = np.nan
     assert speed_flags(work) == {}
-
-
-def test_a_database_that_kept_flags_is_opened_and_keeps_them_no_more(database: str) -> None:
-    url = database_url(Path(), database)
-    engine = open_database(url)
-    with writing(engine) as connection:
-        connection.exec_driver_sql("ALTER TABLE person ADD COLUMN flagged TEXT")
-        take_back(connection, "0004")
-    engine.dispose()
-    engine = open_database(url)
-    assert "flagged" not in {column["name"] for column in inspect(engine).get_columns("person")}
-    engine.dispose()

@@ -173,7 +173,7 @@ _AWAY: Final = (
     )
     .order_by(PERSON.c.id)
 )
-_HAD: Final = select(RESPONSE.c.task).where(ONE)
+
 _SEND: Final = insert(RESPONSE)
 _COUNT_CONTROL: Final = (
     update(PERSON)
@@ -288,8 +288,7 @@ class Allocation:
         if self.most is not None and place > self.most:
             return "most"
         control = self.rules.control_at(seed, place)
-        # A database of an earlier version may have given it at another place.
-        if control is not None and not self.connection.execute(_HAD, self._one(person, control)).first():
+        if control is not None:
             return self._send(person, control, place)
         while (found := self._free(person, seed, place)) is not None:
             task, dialogue = found

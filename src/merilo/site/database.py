@@ -1,6 +1,6 @@
 """The site's database: SQLite in the study's folder, or PostgreSQL by its address.
 
-Migrations, backups, settings, the thread that writes, and the server's time, which does not jump when the computer's
+Tables, backups, settings, the thread that writes, and the server's time, which does not jump when the computer's
 clock is set.
 
 A sync to the disk costs more than everything else in saving an answer, so the writer takes all operations
@@ -20,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -30,10 +29,9 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from merilo.atomic_write import OWNER
 from merilo.errors import DataError, InputError, MissingPartError, OutputError, UsageError, argument
-from merilo.site.schema import EVENT, METADATA, PERSON, RESPONSE, SETTING
+from merilo.site.schema import EVENT, METADATA, PERSON, RESPONSE, SCHEMA, SETTING, STUDY
 
 if TYPE_CHECKING:
-    from alembic.config import Config
     from sqlalchemy.engine.interfaces import DBAPIConnection
 
 
@@ -42,6 +40,9 @@ DATABASE_FILE: Final = "site.db"
 
 #: The environment variable with the database's address, for containers, where every command uses the same database.
 DATABASE_VARIABLE: Final = "MERILO_SITE_DATABASE"
+
+#: The setting that holds the number of the schema.
+_SCHEMA: Final = "schema"
 
 #: Seconds that SQLite waits for another process.
 _PATIENCE: Final = 30
@@ -97,16 +98,16 @@ def database_url(folder: Path, given: str | None) -> URL:
 
 
 def open_database(url: URL) -> Engine:
-    """Open a database and bring its tables up to date.
+    """Open a database; a new one gets its tables.
 
     Raises:
-        DataError: the tables were made by a newer version of Merilo.
+        DataError: the tables are those of another program or have another schema.
         InputError: the database cannot be reached or is damaged.
         MissingPartError: the extra `postgres` is missing.
     """
     engine = _engine(url)
     try:
-        _migrate(engine)
+        _make_tables(engine)
     except SQLAlchemyError as error:
         engine.dispose()
         raise InputError(f"cannot be opened ({_reason(error)})", file=_named(url)) from error
@@ -199,28 +200,20 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
             yield connection
 
 
-def _migrate(engine: Engine) -> None:
-    from alembic import command  # noqa: PLC0415 - needed once
-    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415
-    from alembic.script import ScriptDirectory  # noqa: PLC0415
-
+def _make_tables(engine: Engine) -> None:
+    """Make the tables of a new database; refuse those of another schema."""
     with writing(engine) as connection:
-        config = _alembic()
-        found = MigrationContext.configure(connection).get_current_revision()
-        known = {one.revision for one in ScriptDirectory.from_config(config).walk_revisions()}
-        if found is not None and found not in known:
-            raise DataError(
-                "was written by a newer version of Merilo (its tables have the version "
-                f"'{found}'); install that version",
-                file=_named(engine.url),
-            )
-        config.attributes["connection"] = connection
-        if found is None:
+        if not {STUDY.name, SETTING.name} <= set(inspect(connection).get_table_names()):
             _refuse_foreign(connection)
             METADATA.create_all(connection)
-            command.stamp(config, "head")
-        else:
-            command.upgrade(config, "head")
+            keep_setting(connection, _SCHEMA, str(SCHEMA))
+        found = connection.scalar(select(SETTING.c.value).where(SETTING.c.name == _SCHEMA))
+        if found != str(SCHEMA):
+            raise DataError(
+                f"was made by another version of Merilo (its tables have the schema {found or 'without a number'}, "
+                f"not {SCHEMA}); use that version or give another {argument('database')}",
+                file=_named(engine.url),
+            )
 
 
 def _refuse_foreign(connection: Connection) -> None:
@@ -236,14 +229,6 @@ def _refuse_foreign(connection: Connection) -> None:
             f"belongs to another program (it has the table '{min(tables)}'); give another {argument('database')}",
             file=_named(connection.engine.url),
         )
-
-
-def _alembic() -> Config:
-    from alembic.config import Config  # noqa: PLC0415 - needed once
-
-    config = Config()
-    config.set_main_option("script_location", str(files("merilo.site") / "migrations").replace("%", "%%"))
-    return config
 
 
 def back_up(url: URL, out: Path) -> None:

@@ -29,6 +29,9 @@ from sqlalchemy import (
     text,
 )
 
+#: The number of the schema: raise it when a table changes. A database with another number is refused.
+SCHEMA: Final = 1
+
 METADATA: Final = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_name)s",
