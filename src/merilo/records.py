@@ -1,8 +1,7 @@
 """Results as JSON: typed records whose fields are the keys, and the numbers and intervals in them.
 
-A record is made by the step that computes it, or read from a file that an earlier version may have written: a
-key that the file lacks has the field's default. Only fields that were given are written, so that a result has
-the keys that it had when it was made.
+A record is made by the step that computes it, or read from a file: a key that the file lacks has the field's
+default. Only fields that were given are written, so that a result has the keys that it had when it was made.
 """
 
 from __future__ import annotations

@@ -261,8 +261,6 @@ class Settings(AnalysisSettings):
         labels: the dataset's labels; answers outside them are reported.
         open_answers: whether answers are free text, if the dataset declares it; `None`: derived from the
             number of labels in the pool.
-        whole_answers: whether only whole answers are voted on, also to the exam's lists of numbers, as in
-            versions that did not vote on each number.
     """
 
     alternatives: Annotated[
@@ -281,7 +279,6 @@ class Settings(AnalysisSettings):
     dataset: str | None = None
     labels: tuple[str, ...] = ()
     open_answers: bool | None = None
-    whole_answers: bool = False
 
     def __post_init__(self) -> None:
         super(Settings, self).__post_init__()

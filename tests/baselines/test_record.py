@@ -1,4 +1,4 @@
-"""The record of a baseline: one type for its JSON, written now or by an earlier version."""
+"""The record of a baseline: one type for its JSON."""
 
 import json
 from pathlib import Path
@@ -41,13 +41,13 @@ def test_the_interval_of_record_is_over_items_and_annotators_where_it_is_defined
     assert isinstance(acc.interval, Span)
 
 
-def test_a_record_of_an_earlier_version_has_defaults_for_what_it_lacks(tmp_path: Path) -> None:
+def test_a_record_has_defaults_for_what_its_file_lacks(tmp_path: Path) -> None:
     content = {
         "dataset": "bps",
         "status": "accepted",
         "metrics": {"acc": {"value": 0.5, "n": 4, "ci95": [0.2, 0.8]}},
     }
-    (tmp_path / "baseline.json").write_text(json.dumps({**content, "of_another_version": 1}))
+    (tmp_path / "baseline.json").write_text(json.dumps({**content, "unknown": 1}))
     record = read_record(tmp_path)
     assert record.metrics["acc"].interval == (0.2, 0.8)
     assert (record.annotators.total, record.cost.total, record.agreement.krippendorff_alpha) == (

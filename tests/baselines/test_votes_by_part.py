@@ -1,7 +1,6 @@
 """The exam's items without a majority for a whole answer are decided number by number."""
 
 import json
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import merilo
 from merilo.baselines.expert_scores import score_people
 from merilo.datasets import dataset
 from merilo.reports.baseline import BaselineResult
-from merilo.reports.hb import raw_study
-from merilo.settings import Settings
 
 PEOPLE = 5
 #: Answers to the item of type matching, gold 3,6,5,1. In the set of task 20 each person leaves out another number.
@@ -108,20 +105,3 @@ def test_other_datasets_have_no_such_step() -> None:
     )
     assert merilo.baseline(table).record.resolved_by.parts == 0
     assert "grade_norm" in dataset("use").metrics
-
-
-def test_a_folder_of_the_version_that_voted_on_whole_answers_verifies(
-    gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made(gold, settings=Settings(whole_answers=True)).save(tmp_path / "base")
-    own = raw_study.settings_for
-    with monkeypatch.context() as earlier:
-        earlier.setattr(raw_study, "settings_for", lambda *given: replace(own(*given), whole_answers=True))
-        merilo.report(tmp_path / "base", tmp_path / "hb")
-    moved = {one.name for one in merilo.verify(tmp_path / "hb").moved}
-    assert "consensus.csv, item 30, label" in moved
-    assert "resolved_by.parts" in moved
-    manifest = tmp_path / "hb" / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 1}))
-    found = merilo.verify(tmp_path / "hb")
-    assert found.ok, found.moved

@@ -152,8 +152,6 @@ def test_a_label_that_an_item_does_not_offer_is_no_answer_to_it(colours: tuple[A
     assert read == [["D", "D", "B"], [None, None, "B"]]
     likely = Prompter(declared, splits["shots"].items, RunSettings(), chat=False).request(three)
     assert extract(declared, three, likely, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0))).answer == "B"
-    # Runs of earlier versions asked for the likelihood of every label.
-    assert extract(declared, three, likely, ModelReply(loglikelihoods=(-3.0, -1.0, -2.0, -4.0))).answer == "B"
 
 
 def test_the_built_in_respondents_choose_among_the_options_of_an_item(

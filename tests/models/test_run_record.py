@@ -51,18 +51,6 @@ def test_a_record_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert read_record(tmp_path) == record()
 
 
-def test_a_run_from_before_there_were_prompts_of_the_harness_was_asked_in_merilos(tmp_path: Path) -> None:
-    write_record(tmp_path, record(study=dataset_record(study="s", shots=0)))
-    content = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    for held in (content["settings"], *content["datasets"].values()):
-        for name in ("prompts", "shots_like"):
-            held.pop(name)
-    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
-    found = read_record(tmp_path)
-    assert (found.settings.prompts, found.settings.shots_like) == ("merilo", "merilo")
-    assert (found.datasets["study"].prompts, found.datasets["study"].shots_like) == ("people", None)
-
-
 @every(
     ("other", "told"),
     [

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import Engine, func, insert, select
+from sqlalchemy import Engine, func, select
 
 from merilo.site.assignment import Allocation, GivenTask, StudyRules, below_threshold
 from merilo.site.database import writing
@@ -181,17 +181,6 @@ def test_one_control_comes_in_every_so_many_tasks_and_nobody_can_tell_where(engi
         )
     )
     assert max(gaps.values()) < 0.1 * gaps.total()
-
-
-def test_a_person_of_an_earlier_version_does_not_get_a_control_item_again(engine: Engine) -> None:
-    rules = StudyRules(study=1, seed=1, overlap=1, tests=8, controls=1, every=2)
-    with writing(engine) as connection:
-        begin(connection, rules, 1)
-        given = {"study": 1, "person": 1, "task": 8, "place": -1, "state": ANSWERED, "counts": False}
-        connection.execute(insert(RESPONSE).values(given))
-    all_answer(engine, rules, 1)
-    with engine.connect() as connection:
-        assert sorted(connection.scalars(select(RESPONSE.c.task))) == [*range(9)]
 
 
 def test_orders_differ_between_people(engine: Engine) -> None:

@@ -379,9 +379,7 @@ def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     except InputError as error:
         raise InputError(f"{error.message}: check that this is a baseline folder", file=path) from error
     if missing := [name for name in columns if name not in table.columns]:
-        raise InputError(
-            f"has no column {', '.join(missing)}: it may come from another version of Merilo", file=path
-        )
+        raise InputError(f"has no column {', '.join(missing)}", file=path)
     return table
 
 

@@ -1,7 +1,7 @@
 """The record of a baseline: everything that `baseline.json` holds, typed. All renderers take it.
 
-`record_of` makes it from the pipeline's result, `to_json` writes it, and `read_record` reads a saved folder,
-also one of an earlier version. `docs/json.md` explains the keys.
+`record_of` makes it from the pipeline's result, `to_json` writes it, and `read_record` reads a saved folder.
+`docs/json.md` explains the keys.
 """
 
 from __future__ import annotations
@@ -93,10 +93,7 @@ class AnnotatorCounts(Record):
 
     @property
     def unchecked(self) -> int:
-        """Return how many annotators had no or too few control answers and were kept.
-
-        An earlier version lacks the latter.
-        """
+        """Return how many annotators had no or too few control answers and were kept."""
         return max(self.kept_without_controls or 0, self.unjudged or 0)
 
 
@@ -657,7 +654,7 @@ class BaselineRecord(Record):
         declaration = read_declaration_json(self.declaration)
         if declaration is None:
             raise InputError(
-                "the dataset's declaration is missing or invalid: the folder may come from another version of Merilo",
+                "the dataset's declaration is missing or invalid",
                 file=file,
                 field="declaration",
             )
@@ -679,7 +676,7 @@ class BaselineRecord(Record):
 
 
 def read_record(folder: Path) -> BaselineRecord:
-    """Read the record of a baseline that was saved by any version.
+    """Read the record of a saved baseline.
 
     Args:
         folder: a folder of `merilo baseline --out` or `merilo report --out`.

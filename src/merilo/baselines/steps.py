@@ -171,7 +171,7 @@ def clean(
             f"all {responses.table.height} responses are to control items: there are no test items"
         )
     clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), field_tables(items, gold))
-    by_part = "grade_norm" in declaration.metrics and not settings.whole_answers
+    by_part = "grade_norm" in declaration.metrics
     in_order = {number: kind == "matching" for number, kind in types.items() if by_part and kind != "text"}
     return Cleaned(responses, gold, normalisation, items, clusters, in_order)
 

@@ -190,16 +190,10 @@ def _reported_text(reply: ModelReply) -> str:
     return text[:_LONGEST_PIECE] if isinstance(text, str) else ""
 
 
-def _compared(declared: Dataset, item: Item, values: Sequence[float]) -> tuple[str, ...]:
-    """Return the labels whose log-likelihoods these are: those that the item offers, or all of the dataset."""
-    offered = offered_labels(item, declared)
-    return offered if len(offered) == len(values) else declared.answer.labels
-
-
 def _most_likely(declared: Dataset, item: Item, reply: ModelReply) -> ExtractedAnswer:
     """Return the label of the most likely continuation; equal or missing log-likelihoods decide nothing."""
     values = reply.loglikelihoods
-    labels = _compared(declared, item, values)
+    labels = offered_labels(item, declared)
     shown = ", ".join(f"{value:.4f}" for value in values)
     if len(values) != len(labels) or any(map(isnan, values)):
         return ExtractedAnswer(None, "unreadable", "log-likelihoods are missing", shown)
@@ -296,7 +290,7 @@ def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: M
         return extract(declared, item, request, reply)
     labels, values = declared.answer.labels, reply.loglikelihoods
     if request.mode == "loglikelihood":
-        labels = _compared(declared, item, values)
+        labels = offered_labels(item, declared)
         if len(values) != len(labels) or any(map(isnan, values)):
             return _most_likely(declared, item, reply)
         label = labels[values.index(max(values))]

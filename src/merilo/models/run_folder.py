@@ -210,26 +210,14 @@ def read_record(run: Path) -> RunRecord:
     try:
         # The types are those that `to_json` wrote; a field that is missing or new raises a TypeError.
         known = cast("dict[str, Any]", content)
-        people = known["settings"]["as_people"]
         return RunRecord(
             model=AskedModel(**known["model"]),
-            settings=RunSettings.of(
-                {"prompts": None if people else "merilo", "shots_like": "merilo"} | known["settings"]
-            ),
-            datasets={
-                name: DatasetRecord(**_before_prompts(one, as_people=people) | one)
-                for name, one in known["datasets"].items()
-            },
+            settings=RunSettings.of(known["settings"]),
+            datasets={name: DatasetRecord(**one) for name, one in known["datasets"].items()},
             commands=tuple(known["commands"]),
         )
     except (KeyError, TypeError, AttributeError, UsageError):
         raise InputError("is not the record of a run of this version", file=path) from None
-
-
-def _before_prompts(dataset: Mapping[str, Any], *, as_people: bool) -> dict[str, Any]:
-    """Return the fields that the record of a dataset had not before there were prompts of the harness."""
-    form = "people" if as_people or dataset["study"] else "merilo"
-    return {"prompts": form, "shots_like": "merilo" if dataset["shots"] else None}
 
 
 def is_run(path: Path) -> bool:

@@ -92,7 +92,7 @@ def _title(record: BaselineRecord) -> Text:
 
 
 def _status(record: BaselineRecord) -> tuple[Text | str, str]:
-    """Return the name of the status, and its colour; that of another version has none."""
+    """Return the name of the status, and its colour."""
     known = {str(name): (text, colour) for name, (text, colour, _) in STATUSES.items()}
     return known.get(record.status, (record.status, "default"))
 

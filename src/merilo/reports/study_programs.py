@@ -88,7 +88,7 @@ def write_verdicts(folder: StudyFolder, arm: str, answers: Path) -> Path:
 
 
 def _known_verdicts(path: Path) -> dict[Asked, dict[str, Json]]:
-    """Return the verdicts of an earlier table; a table without the hashes of items has none."""
+    """Return the verdicts of the table that is there."""
     if not path.exists():
         return {}
     rows = [cast("dict[str, Json]", value) for _, value in json_lines(path)]

@@ -39,7 +39,7 @@ _FIRST: Final = (
 #: Keys that hold no figures: the declaration of the dataset, and how the result was made.
 NO_FIGURES: Final = ("declaration", "provenance")
 
-#: A sentence that says what the figures beside it say; a later version may word it in another way.
+#: A sentence that says what the figures beside it say.
 SENTENCE: Final = "verdict_sentence"
 
 #: What identifies an object in a list, so that a figure keeps its name if the order changes.

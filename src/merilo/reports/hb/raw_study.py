@@ -81,7 +81,7 @@ class _GoldReading(Record):
     without_gold: tuple[int, ...]
     unused: tuple[int, ...]
     unsolved: tuple[int, ...]
-    withheld: bool = False  # earlier versions withheld nothing
+    withheld: bool
     warnings: tuple[dict[Language, str], ...]
     fields: tuple[str, ...] | None
 
@@ -123,26 +123,26 @@ class _ProvenanceReading(Record):
 
 
 class _Reading(Record):
-    """The content of `reading.json`. Earlier versions did not record the platform, margin and population."""
+    """The content of `reading.json`."""
 
     format: int
     rows_read: int
     dropped: dict[str, int]
     currency: str | None
     answer_field: str | None
-    platform: str | None = None
+    platform: str | None
     renamed: dict[str, str] | None
     absent: tuple[str, ...]
     unread: tuple[Unread, ...]
     recoded: tuple[Recoded, ...]
     lost_pages: tuple[tuple[float | None, float | None], ...] | None
     participation: Participation | None = None
-    scored: bool = False
+    scored: bool
     gold: _GoldReading | None
     dataset: str | None
     common_items: bool
-    margin: Margin | None = None
-    population: _PopulationReading | None = None
+    margin: Margin | None
+    population: _PopulationReading | None
     arms: str | None = None
     other: tuple[str, ...] = ()
     settings: Object
@@ -478,8 +478,6 @@ def _responses(path: Path, items: pl.DataFrame) -> pl.DataFrame:
 
 def _settings(found: Mapping[str, Json], dataset: Dataset | None, path: Path) -> Settings:
     """Check the names and types of the settings, and add those that follow from the dataset."""
-    # Earlier versions had no choice of items for human_benchmark.
-    found = {"human_benchmark": "all", **found}
     damaged = InputError("is not as Merilo writes it", file=path, field="settings")
     if set(found) != set(Settings().parameters()):
         raise damaged

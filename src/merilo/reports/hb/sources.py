@@ -155,7 +155,7 @@ def _baseline_folder(folder: Path, *, studied: bool) -> Path:
 def _raw(place: Path) -> RawStudy:
     if not (place / RAW).is_dir():
         raise InputError(
-            f"has no raw answers ({RAW}/ is missing): an earlier version of Merilo made it; make the baseline again",
+            f"has no raw answers ({RAW}/ is missing): make the baseline again",
             file=place,
         )
     return read_raw(place / RAW)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -35,21 +34,7 @@ _TABLES: Final = ("annotators.csv", "consensus.csv")
 _WITH_GOLD: Final = ("doubtful.csv",)
 
 _KIND: Final = "merilo hb"
-_FORMAT: Final = 2
-
-#: In folders of this format, Dawid-Skene had a prior, and stood in place of `auto` among the methods that are
-#: tried beside the baseline's own; some intervals were computed by other methods (`_BY_OTHER_METHODS`).
-_FORMAT_WITH_PRIOR: Final = 1
-
-#: The figures that a folder of that format has by other methods: experts beside people, the whole dataset, and
-#: intervals of agreement.
-_BY_OTHER_METHODS: Final = re.compile(
-    rf"{re.escape(EXPERTS_FILE)}, comparison\.|.*(^|\.)(whole_dataset\.metrics\.\w+|metrics\.\w+\.dataset)\."
-    r"|.*(^|\.)agreement\.(\w+_ci95\.|method$)"
-)
-
-#: Parts of the record that folders of earlier versions do not have.
-_LATER: Final = frozenset({"panel"})
+_FORMAT: Final = 1
 
 #: What programs leave in a folder that they open.
 _IGNORED: Final = frozenset({".ipynb_checkpoints", ".DS_Store", "__pycache__"})
@@ -139,14 +124,10 @@ def verify(folder: str | Path) -> Verification:
         InputError: the folder is not such a folder.
     """
     place = Path(folder)
-    form, entries = _manifest(place)
-    files = _check_files(place, entries)
+    files = _check_files(place, _manifest(place))
     published, faults = _published(place)
     try:
         raw = read_raw(place / RAW)
-        if form == _FORMAT_WITH_PRIOR:
-            # Its version voted on whole answers only.
-            raw = replace(raw, settings=replace(raw.settings, whole_answers=True))
         made = recompute(raw)
         experts = object_of(place / EXPERTS_FILE) if (place / EXPERTS_FILE).is_file() else None
         again = experts_again(place / RAW / EXPERTS_RAW, experts, made.baseline)
@@ -156,66 +137,14 @@ def verify(folder: str | Path) -> Verification:
     if experts is not None and again is not None:
         published = {**published, **_expert_figures({key: experts.get(key) for key in again})}
         recomputed |= _expert_figures(again)
-    later = _LATER - {name.partition(".")[0] for name in published}
-    recomputed = {name: one for name, one in recomputed.items() if name.partition(".")[0] not in later}
     figures = compare_figures(published, recomputed)
     hashed = (EXPERTS_FILE,) if experts is not None and again is None else ()
     taken = [_verdicts_taken(made)] if made.baseline.programs else []
-    if form == _FORMAT_WITH_PRIOR:
-        if made.raw.settings.aggregator == "dawid-skene":
-            reason = (
-                "an earlier version's Dawid-Skene model, which had a prior, decided the items, and "
-                "this version does not have it"
-            )
-            return Verification(place, (), files, (*faults, f"nothing can be recomputed: {reason}"))
-        figures, sentences = _of_earlier_version(figures)
-        taken += sentences
     unknown: list[str] = []
     if made.raw.gold is not None and made.raw.gold.withheld:
         unknown = [one.name for one in figures if one.needs_gold and one.published != ABSENT]
         figures = [one for one in figures if not one.needs_gold]
     return Verification(place, tuple(figures), files, tuple(faults), hashed, tuple(unknown), tuple(taken))
-
-
-def _of_earlier_version(figures: Sequence[Figure]) -> tuple[list[Figure], list[str]]:
-    """Leave out figures that a folder has by methods which this version does not have, and those of `auto`.
-
-    The folder's version did not have `auto`, and warned of less.
-    """
-    with_prior = [one for one in figures if "dawid-skene" in one.name and one.recomputed == ABSENT]
-    other = [one for one in figures if _BY_OTHER_METHODS.match(one.name) and one.published != one.recomputed]
-    gone = {one.name for one in (*with_prior, *other)}
-    left = [
-        one
-        for one in figures
-        if one.name not in gone
-        and one.name != "sensitivity.left_out"
-        and not one.name.startswith("warnings.")
-        and not (one.published == ABSENT and _names_auto(one.name))
-    ]
-    sentences = [
-        f"{len(some)} values of {of} are taken as an earlier version gave them: this version does not have the {what}"
-        for some, of, what in (
-            (with_prior, "the Dawid-Skene model with a prior, which stands beside the baseline,", "model"),
-            (
-                other,
-                "the whole dataset, experts beside people, agreement and abilities",
-                "methods",
-            ),
-        )
-        if some
-    ]
-    return left, sentences
-
-
-def _names_auto(name: str) -> bool:
-    """Return whether a figure is one of the method `auto`.
-
-    A row of the sensitivity table, or an annotator's accuracy.
-    """
-    return (name.startswith("sensitivity.rows.") and ", auto." in name) or (
-        name.startswith("quality.") and name.endswith(".auto")
-    )
 
 
 def _verdicts_taken(made: Recomputed) -> str:
@@ -319,8 +248,8 @@ def _check_files(folder: Path, entries: Mapping[str, dict[str, Json]]) -> FileCh
     return FileCheck(tuple(changed), tuple(name for name in entries if name not in there), tuple(extra))
 
 
-def _manifest(folder: Path) -> tuple[int, dict[str, dict[str, Json]]]:
-    """Return the format of a folder and what its manifest says of each file."""
+def _manifest(folder: Path) -> dict[str, dict[str, Json]]:
+    """Return what the manifest of a folder says of each file."""
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(f"is not a folder of merilo report: {MANIFEST} is missing", file=folder)
@@ -328,11 +257,9 @@ def _manifest(folder: Path) -> tuple[int, dict[str, dict[str, Json]]]:
     if not isinstance(content, dict) or content.get("kind") != _KIND:
         raise InputError("is not a manifest of merilo report", file=path)
     form = content.get("format")
-    if form not in {_FORMAT_WITH_PRIOR, _FORMAT} or not isinstance(form, int):
+    if form != _FORMAT:
         raise InputError(
-            f"has the format {form}; this version of Merilo reads {_FORMAT_WITH_PRIOR} and {_FORMAT}",
-            file=path,
-            field="format",
+            f"has the format {form}; this version of Merilo reads {_FORMAT}", file=path, field="format"
         )
     files = content.get("files")
     if (
@@ -341,4 +268,4 @@ def _manifest(folder: Path) -> tuple[int, dict[str, dict[str, Json]]]:
         or not isinstance(content.get("baseline"), dict)
     ):
         raise InputError("must have the objects files, versions and baseline", file=path)
-    return form, {name: entry for name, entry in files.items() if isinstance(entry, dict)}
+    return {name: entry for name, entry in files.items() if isinstance(entry, dict)}

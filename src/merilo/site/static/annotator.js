@@ -103,7 +103,7 @@ const begin = (gone) => {
       let found = null;
       try { found = JSON.parse(kept(key(task)) ?? "null"); } catch { continue; }
       if (!found || !Array.isArray(found.draft)) continue;
-      try { told.get(task)?.add(JSON.parse(found.signals ?? "{}")); } catch { /* written by another version */ }
+      try { told.get(task)?.add(JSON.parse(found.signals ?? "{}")); } catch { /* not what this page writes */ }
       fields(task).forEach((one, at) => {
         if (typeof found.draft[at] === "boolean") one.checked = found.draft[at];
         else if (typeof found.draft[at] === "string") one.value = found.draft[at];
