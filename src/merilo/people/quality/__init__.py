@@ -3,7 +3,6 @@
 Every answer stands with its time, duration, page, and whether it was a control.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +83,7 @@ class StudyWork:
         work: the answers as arrays, one row per response, in the order of the response table.
         items: shape (items,), the items' numbers.
         annotators: shape (annotators,), the annotators' ids.
-        labels: shape (labels,), the labels: answers, the controls' known answers, and the labels given by the caller.
+        labels: shape (labels,), the labels: answers, and the controls' known answers.
     """
 
     work: Work
@@ -93,9 +92,7 @@ class StudyWork:
     labels: tuple[str, ...]
 
 
-def study_work(
-    responses: Responses, labels: Iterable[str] = (), *, encoding: Encoding | None = None
-) -> StudyWork:
+def study_work(responses: Responses, *, encoding: Encoding | None = None) -> StudyWork:
     """Encode a study's responses, including controls.
 
     Answers are ordered by the time when their page was opened, then by row; if any time is missing, all are ordered
@@ -103,7 +100,6 @@ def study_work(
 
     Args:
         responses: the responses; each has an item, an annotator and an answer.
-        labels: further labels, such as golds, whether or not anyone gave them.
         encoding: the votes of all these responses, as a baseline has in `pool.everyone`; by default, they are
             encoded here.
 
@@ -111,9 +107,8 @@ def study_work(
         The work.
     """
     table = responses.table
-    known = {*table["control"].drop_nulls().unique(), *labels}
     votes = encoding or encode(table["item"], table["respondent"], table["answer"])
-    coded = votes.with_labels(known)
+    coded = votes.with_labels(table["control"].drop_nulls().unique())
     time = pl.coalesce("started", "submitted").dt.epoch("ms").cast(pl.Float64)
     derived = table.select(
         time.alias("time"),
