@@ -59,7 +59,7 @@ def test_annotators_are_judged_by_the_majority_of_the_others_on_other_datasets(
     assert made.record.other_datasets.model_dump() == {
         "reliable": ("ann", "bob", "dan"),
         "unreliable": ("eve",),
-        "not_judged": ("cat",),
+        "not_judged": 1,
     }
     first = made.doubtful.row(0, named=True)
     assert (first["gold"], first["consensus"]) == ("A", "B")

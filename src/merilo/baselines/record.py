@@ -556,11 +556,11 @@ class DatasetQualityRecord(Record):
 
 
 class OtherDatasetsRecord(Record):
-    """Annotators who agree with the majority on other datasets, who do not, and who have too few answers there."""
+    """Annotators who agree with the majority on other datasets, who do not, and how many have too few answers there."""
 
     reliable: tuple[str, ...] = ()
     unreliable: tuple[str, ...] = ()
-    not_judged: tuple[str, ...] = ()
+    not_judged: int = 0
 
 
 class BaselineRecord(Record):
@@ -1148,7 +1148,7 @@ def _other_datasets(annotators: pl.DataFrame) -> OtherDatasetsRecord:
         one: tuple(part["annotator"]) for (one,), part in annotators.group_by("reliable", maintain_order=True)
     }
     return OtherDatasetsRecord(
-        reliable=names.get(True, ()), unreliable=names.get(False, ()), not_judged=names.get(None, ())
+        reliable=names.get(True, ()), unreliable=names.get(False, ()), not_judged=len(names.get(None, ()))
     )
 
 

@@ -119,7 +119,7 @@ def other_datasets(record: BaselineRecord) -> Text | None:
         names=f" ({', '.join(found.reliable)})" if found.reliable else "",
         unreliable=len(found.unreliable),
         others=f" ({', '.join(found.unreliable)})" if found.unreliable else "",
-        left=len(found.not_judged),
+        left=found.not_judged,
     )
 
 
