@@ -6,6 +6,7 @@ the parameters of a result and the reference of the commands follow from these c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -304,19 +305,6 @@ class RunSettings(CheckedSettings):
         Whole | None,
         Help("Solved items before each question. Default: as many as the dataset declares.", PROMPT),
     ] = None
-    shots_like: Annotated[
-        Manner | None,
-        Help(
-            "How solved items are drawn: in sequence over the items with the harness's seed, or by each item. "
-            "Default: as the prompts.",
-            PROMPT,
-        ),
-    ] = None
-    shots_as_turns: Annotated[Flag, Help("Give solved items as turns of the conversation.", PROMPT)] = False
-    structured: Annotated[
-        Flag,
-        Help("Demand answers as JSON of a fixed form, where the backend can: chat servers.", PROMPT),
-    ] = False
     system: Annotated[str | None, Help("The system prompt.", PROMPT)] = None
     as_people: Annotated[
         Flag, Help("Ask exactly what people saw: no shots, each item with its instruction.", PROMPT)
@@ -346,36 +334,21 @@ class RunSettings(CheckedSettings):
             "The temperature of sampling, 0 for greedy decoding. Default: 0.6 for programs, else 0.", PROMPT
         ),
     ] = None
-    top_p: Annotated[
-        Annotated[float, Strict(), Field(gt=0, le=1)] | None,
-        Help("The share of probability that is sampled from.", PROMPT),
-    ] = None
     seed: Annotated[Whole, Help("The random seed of the choice of shots and of sampling.", PROMPT)] = 0
     samples: Annotated[Count | None, Help("Answers to each item. Default: 10 programs, else 1.", PROMPT)] = (
         None
     )
-    price_in: Annotated[Amount | None, Help("The price of a million tokens of requests.", LIMITS, "USD")] = (
-        None
-    )
-    price_out: Annotated[Amount | None, Help("The price of a million tokens of answers.", LIMITS, "USD")] = (
-        None
-    )
+    price: Annotated[
+        Text | None,
+        Help(
+            "The price in USD of a million tokens of requests and of answers, such as 2.5,10.",
+            LIMITS,
+            "IN,OUT",
+        ),
+    ] = None
     max_usd: Annotated[
         Amount | None, Help("Stop before the run costs more, earlier commands included.", LIMITS, "USD")
     ] = None
-    max_requests: Annotated[
-        Count | None, Help("Stop after N requests, earlier commands included.", LIMITS)
-    ] = None
-    max_failures: Annotated[
-        Whole,
-        Help(
-            "Stop when N requests in a row have failed for the same reason, each after all attempts; 0: never.",
-            LIMITS,
-        ),
-    ] = 20
-    requests_per_minute: Annotated[Positive | None, Help("The most requests a minute.", LIMITS)] = None
-    tokens_per_minute: Annotated[Positive | None, Help("The most tokens a minute.", LIMITS)] = None
-    device: Annotated[str | None, Help("Where local weights are put: cpu, cuda:0.", LIMITS)] = None
     extract: Annotated[
         Manner | None,
         Help(
@@ -393,13 +366,18 @@ class RunSettings(CheckedSettings):
             raise UsageError(
                 f"{argument('as_people')} sends what people saw: leave out {argument('prompts')}"
             )
-        if (self.price_in is None) != (self.price_out is None):
-            raise UsageError(f"{argument('price_in')} and {argument('price_out')} need each other")
-        if self.max_usd is not None and self.price_in is None:
-            raise UsageError(
-                f"needs the price of a million tokens: {argument('price_in')} and {argument('price_out')}",
-                field=argument("max_usd"),
-            )
+        if self.max_usd is not None and self.price is None:
+            told = f"needs the price of a million tokens: {argument('price', 'IN,OUT')}"
+            raise UsageError(told, field=argument("max_usd"))
+        if self.price is not None and self.prices is None:
+            told = f"takes the prices of requests and of answers, such as 2.5,10, not {self.price!r}"
+            raise UsageError(told, field=argument("price"))
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """The price in US dollars of a million tokens of requests, and of answers; `None` if it is not known."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", "".join((self.price or "").split()))
+        return (float(found[1]), float(found[2])) if found else None
 
     @property
     def manner(self) -> Manner:
@@ -411,16 +389,12 @@ class RunSettings(CheckedSettings):
         names = (
             "prompts",
             "shots",
-            "shots_like",
-            "shots_as_turns",
-            "structured",
             "system",
             "as_people",
             "mode",
             "stop",
             "max_tokens",
             "temperature",
-            "top_p",
             "seed",
         )
         chosen = self.parameters()

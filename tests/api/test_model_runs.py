@@ -12,7 +12,7 @@ from model_backends import LocalBackend, label_by_hash
 import merilo
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
-from merilo.errors import DataError, InputError, UsageError
+from merilo.errors import BackendError, DataError, InputError, UsageError
 from merilo.models.asking import ModelReply, Request
 
 
@@ -152,7 +152,16 @@ def test_a_dialogue_is_asked_turn_by_turn_with_the_models_own_answers(tmp_path: 
 
 def test_a_dialogue_that_was_interrupted_goes_on_with_the_answers_of_before(tmp_path: Path) -> None:
     whole = merilo.run(LocalBackend(label_by_hash(("1", "2"))), "rutie", out=tmp_path / "whole")
-    merilo.run(LocalBackend(label_by_hash(("1", "2"))), "rutie", out=tmp_path / "parts", max_requests=2)
+    said = []
+
+    def twice(request: Request) -> str:
+        said.append(request)
+        if len(said) > 2:
+            raise BackendError("the server is gone")
+        return label_by_hash(("1", "2"))(request)
+
+    with pytest.raises(BackendError):
+        merilo.run(LocalBackend(twice), "rutie", out=tmp_path / "parts")
     backend = LocalBackend(label_by_hash(("1", "2")))
     parts = merilo.run(backend, "rutie", out=tmp_path / "parts")
     assert parts.is_complete
@@ -198,11 +207,9 @@ def test_j_is_computed_where_the_classifiers_are_given(tmp_path: Path) -> None:
             ones = np.ones(len(toxic))
             return Ratings(ones, ones, ones / 2)
 
-    plain = merilo.run(LocalBackend(lambda request: "вежливо"), "rudetox", out=tmp_path / "plain")
+    plain = merilo.run(LocalBackend(lambda request: "вежливо"), "rudetox", out=tmp_path)
     assert "needs the three classifiers" in next(iter(plain.datasets["rudetox"].scores.missing.values()))
-    rated = merilo.run(
-        LocalBackend(lambda request: "вежливо"), "rudetox", out=tmp_path / "rated", rudetox_models=Rater()
-    )
+    rated = merilo.score_run(tmp_path, rudetox_models=Rater())
     assert rated.datasets["rudetox"].metrics["j"].value == 0.5
 
 
@@ -218,15 +225,6 @@ def test_choices_are_compared_by_likelihood(tmp_path: Path) -> None:
         LocalBackend(answer, chat=False, modes=("generate", "loglikelihood")), "bps", out=tmp_path
     )
     assert result.datasets["bps"].metrics["acc"].value == 1.0
-
-
-def test_the_limit_of_requests_stops_the_run_and_counts_earlier_calls(tmp_path: Path) -> None:
-    result = merilo.run(LocalBackend(right("lcs")), "lcs", out=tmp_path, max_requests=2)
-    assert "max_requests=2 is reached" in result.to_dict()["stopped"]
-    assert result.datasets["lcs"].outcomes.missing == len(golds("lcs")) - 2
-    backend = LocalBackend(right("lcs"))
-    merilo.run(backend, "lcs", out=tmp_path, max_requests=2)
-    assert backend.asked == []
 
 
 def test_a_run_can_be_scored_later_with_the_gold_of_its_owner_and_not_with_other_items(

@@ -26,13 +26,11 @@ FORMS = (
     ("continued text, 2 shots", RunSettings(prompts="merilo", shots=2), False),
     ("chat, 0 shots", RunSettings(prompts="merilo", shots=0, system="Отвечай кратко."), True),
     ("chat, 1 shot", RunSettings(prompts="merilo", shots=1), True),
-    ("chat, 2 shots as turns", RunSettings(prompts="merilo", shots=2, shots_as_turns=True), True),
 )
 DIALOGUE_FORMS = (
     ("continued text, first turn", RunSettings(prompts="merilo"), False),
     ("continued text, third turn", RunSettings(prompts="merilo"), False),
     ("chat, third turn", RunSettings(prompts="merilo"), True),
-    ("chat, third turn, earlier turns as turns", RunSettings(prompts="merilo", shots_as_turns=True), True),
     ("chat, third turn, as people saw it", RunSettings(as_people=True), True),
 )
 

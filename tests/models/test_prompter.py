@@ -228,10 +228,6 @@ class TestBadInput:
         with pytest.raises(UsageError, match="the answers of SimpleAr are open"):
             Prompter(SUM, [], RunSettings(prompts="merilo", shots=0, mode="loglikelihood"), chat=False)
 
-    def test_turns_for_a_backend_that_continues_a_text(self) -> None:
-        with pytest.raises(UsageError, match="shots_as_turns needs a backend that takes a conversation"):
-            Prompter(SUM, SOLVED, RunSettings(prompts="merilo", shots_as_turns=True), chat=False)
-
     def test_several_greedy_answers(self) -> None:
         with pytest.raises(
             UsageError, match="5 answers to an item of SimpleAr would be equal at temperature 0"
@@ -254,13 +250,11 @@ def test_shots_of_a_dataset_that_cannot_have_any(name: str) -> None:
         ({"max_tokens": 0}, "max_tokens must be 1 or more"),
         ({"temperature": -0.1}, "temperature must be 0 or more"),
         ({"temperature": float("nan")}, "temperature must be a finite number"),
-        ({"top_p": 0.0}, "top_p must be more than 0"),
-        ({"top_p": 1.1}, "top_p must be 1 or less"),
         ({"stop": ("",)}, "stop must not be empty"),
         ({"mode": "guess"}, "mode must be 'auto', 'generate' or 'loglikelihood'"),
         ({"as_people": True, "shots": 1}, "people saw no shots"),
         ({"samples": 0}, "samples must be 1 or more"),
-        ({"price_in": 1.0}, "price_in and price_out need each other"),
+        ({"price": "1"}, "price: takes the prices of requests and of answers, such as 2.5,10, not '1'"),
         ({"max_usd": 1.0}, "max_usd: needs the price of a million tokens"),
     ],
 )

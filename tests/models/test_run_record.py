@@ -28,7 +28,7 @@ ITEMS = [Item(number, "{inputs}?", f"вопрос {number}", "1") for number in 
 def dataset_record(**changed: object) -> DatasetRecord:
     record = DatasetRecord(
         title="LCS", declaration="lcs", data="lcs.json", study=None, mode="generate", chat=True, prompts="harness",
-        shots=1, shots_like="harness", shots_sha256="ab", samples=2, limit=None,
+        shots=1, shots_sha256="ab", samples=2, limit=None,
         hashes={str(item.id): item_hash(item) for item in ITEMS},
     )  # fmt: skip
     return replace(record, **changed)  # type: ignore[arg-type]

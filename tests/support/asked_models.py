@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from merilo.models.asking import ChatMessage, ModelReply, Request
-from merilo.models.backends import RateLimits, open_backend
+from merilo.models.backends import open_backend
 
 
 def request(text: str, **fields: Any) -> Request:
@@ -23,13 +23,12 @@ def ask(
     arguments: dict[str, str],
     requests: Sequence[Request] = (),
     *,
-    limits: RateLimits = RateLimits(),  # noqa: B008
     media_folder: Path | None = None,
 ) -> list[ModelReply]:
     """Open a backend, ask it, and close it; without requests it is asked one."""
 
     async def run() -> list[ModelReply]:
-        backend = open_backend(name, arguments, limits, media_folder=media_folder)
+        backend = open_backend(name, arguments, media_folder=media_folder)
         try:
             return list(await backend.ask(requests or [request("Is it so?")]))
         finally:

@@ -13,15 +13,10 @@ import typer
 
 from merilo.cli.code import watch_programs
 from merilo.cli.options import (
-    CurvesOption,
-    ExplainOption,
     JsonOption,
-    RaterOption,
-    rater_of,
     takes_settings,
 )
 from merilo.cli.output import bars, check_places, deliver, number, say
-from merilo.errors import UsageError
 from merilo.settings import INPUT, OUTPUT, RunSettings
 from merilo.text import Text
 
@@ -81,22 +76,12 @@ def ask(
         ),
     ] = None,
     settings: RunSettings,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Show the prompts, the number of requests, and estimated tokens and cost; ask nothing.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
-    explain_id: ExplainOption = None,
-    rudetox_models: RaterOption = None,
-    rudetox_curves: CurvesOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The folder of the run. The same command resumes a run that was interrupted.",
+            help="The folder of the run; the same command resumes a run that was interrupted. Without it, nothing "
+            "is asked: the prompts, the number of requests, and estimated tokens and cost are shown.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -113,7 +98,6 @@ def ask(
     from merilo.cli.score_tables import deliver_run, show_plan  # noqa: PLC0415 - slow; the help needs only declarations
     from merilo.models.backends.model_arguments import parse_model_arguments  # noqa: PLC0415
     from merilo.runs.model_run import RunOptions, plan_run, run_model  # noqa: PLC0415
-    from merilo.runs.run_explanation import explain_item  # noqa: PLC0415
 
     check_places([data, study], json_to)
     if settings.stop:
@@ -127,22 +111,20 @@ def ask(
         settings=settings,
         command="merilo run",
     )
-    if dry_run:
-        plan = plan_run(options)
-        deliver(json_to, plan.to_dict, partial(show_plan, plan, explain_id or ()))
-        return 0
     if out is None:
-        raise UsageError("name the folder of the run: --out DIR (or --dry-run to see the prompts)")
+        plan = plan_run(options)
+        deliver(json_to, plan.to_dict, partial(show_plan, plan))
+        say(Text("nothing was asked; --out DIR asks the model"))
+        return 0
     result = run_model(
         options,
         out,
-        rater=rater_of(rudetox_models, rudetox_curves),
         force=force,
         watch=partial(_watch, out),
         watch_programs=partial(watch_programs, None),
         say=say,
     )
-    deliver_run(result, [explain_item(out, name, data=data) for name in explain_id or ()], json_to)
+    deliver_run(result, [], json_to)
     if result.stopped:
         say(Text("stopped: {why}; a higher limit resumes the run", why=result.stopped))
     elif not result.is_complete:

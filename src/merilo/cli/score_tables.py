@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from merilo.cli.output import deliver, number, say, show, show_table
@@ -157,15 +157,10 @@ def _not_computed(title: str, scores: Scores) -> Iterator[Text]:
         )
 
 
-def show_plan(plan: RunPlan, wanted: Sequence[str]) -> None:
-    """Print a plan: a rendered request of each dataset, and the estimates.
-
-    Args:
-        plan: the plan.
-        wanted: ids of items whose requests are shown; by default, the first item of each dataset.
-    """
+def show_plan(plan: RunPlan) -> None:
+    """Print a plan: the first request of each dataset as it is rendered, and the estimates."""
     for one in plan.datasets.values():
-        for request in [one for one in one.requests if str(one.item) in wanted] or one.requests[:1]:
+        for request in one.requests[:1]:
             show(
                 Text("=== {dataset}, item {item} ===", dataset=one.title, item=request.item), _prompt(request)
             )
@@ -193,7 +188,7 @@ def _prompt(request: Request) -> str:
     else:
         told = (
             f"{name} {content[name]!r}"
-            for name in ("max_tokens", "temperature", "top_p", "stop")
+            for name in ("max_tokens", "temperature", "stop")
             if content[name] is not None
         )
         lines.append(f"[parameters] {', '.join(told)}")

@@ -165,7 +165,6 @@ class AskedDataset:
             chat=self.prompter.chat,
             prompts=self.prompter.form,
             shots=self.prompter.shot_count,
-            shots_like=self.prompter.shots_like if self.prompter.shot_count else None,
             shots_sha256=shots_hash(self.shots) if self.prompter.shot_count else "",
             samples=self.samples,
             limit=self.prompter.settings.limit,
@@ -364,11 +363,6 @@ def _asked(
             raise UsageError(f"this backend generates no text, which {declared.title} needs")
         way = argument("mode", "generate", given="generate")
         raise UsageError(f"this backend has no log-likelihoods: ask {declared.title} with {way}")
-    if settings.structured and not abilities.structured:
-        able = "a chat server of OpenAI's kind"
-        raise UsageError(
-            f"this backend cannot demand JSON of a fixed form; {able} can", field=argument("structured")
-        )
     split, refused = without_media(limited(source.split, settings.limit), declared, abilities)
     below = _below(source.file.parent, media_folder) if media_folder and declared.media else ""
     asked = AskedDataset(source, prompter, split, shots, refused, below)

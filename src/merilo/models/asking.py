@@ -68,9 +68,7 @@ class Request:
         stop: the strings that end an answer.
         max_tokens: the most tokens of an answer, thought included; `None` leaves it to the backend.
         temperature: 0 is greedy decoding.
-        top_p: the share of probability that is sampled from; `None` leaves it to the backend.
         seed: the seed of sampling, for backends that take one.
-        schema: the JSON schema that the answer must have, as text; empty if its form is free.
     """
 
     dataset: str
@@ -82,9 +80,7 @@ class Request:
     stop: tuple[str, ...] = ()
     max_tokens: int | None = None
     temperature: float = 0.0
-    top_p: float | None = None
     seed: int | None = None
-    schema: str = ""
 
     @property
     def mode(self) -> Mode:
@@ -112,9 +108,7 @@ class Request:
             self.stop,
             self.max_tokens,
             self.temperature,
-            self.top_p,
             self.seed,
-            *filter(None, (self.schema,)),
         ]
         return sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
@@ -161,7 +155,6 @@ class Abilities:
         builtin: whether it is no model but a rule built into Merilo (`merilo.models.builtin_respondents`);
             tables mark it.
         thought_tokens: how many tokens of thought a reply may have above the limit of its request.
-        structured: whether it can demand that an answer has a JSON schema.
     """
 
     modes: frozenset[Mode]
@@ -169,7 +162,6 @@ class Abilities:
     chat: bool = True
     builtin: bool = False
     thought_tokens: int = 0
-    structured: bool = False
 
 
 class ModelBackend(Protocol):

@@ -7,7 +7,6 @@ space separates a question from its answer, a blank line separates solved items.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -79,12 +78,6 @@ def prompt_form(declared: Dataset, settings: RunSettings) -> PromptForm:
     return settings.prompts or ("harness" if known else "merilo")
 
 
-def shot_rule(declared: Dataset, settings: RunSettings) -> Manner:
-    """Return the rule by which shots are drawn; by default, that of the prompts."""
-    form = prompt_form(declared, settings)
-    return settings.shots_like or ("harness" if form == "harness" else "merilo")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSettings:
     """How the items of one dataset are asked: the settings of a run with the dataset's defaults.
@@ -138,20 +131,12 @@ class RequestSettings:
         if settings.samples is not None and samples > 1 and mode == "loglikelihood":
             leave = f"leave {argument('samples')} out"
             raise UsageError(f"the log-likelihoods of {title} are the same in each sample: {leave}")
-        if settings.structured and mode == "loglikelihood":
-            way = argument("mode", "generate", given="generate")
-            raise UsageError(
-                f"log-likelihoods have no form: ask {title} with {way}", field=argument("structured")
-            )
         stop, most = declared.stop, HARNESS_TOKENS
         if prompt_form(declared, settings) != "harness":
             stop, most = (() if chat else stop), (CHAT_TOKENS if chat else CONTINUATION_TOKENS)[kind]
         return cls(
             mode=mode,
-            # A stop at a newline would cut JSON of several lines.
-            stop=(() if settings.structured and not program else stop)
-            if settings.stop is None
-            else settings.stop,
+            stop=stop if settings.stop is None else settings.stop,
             max_tokens=settings.max_tokens or most,
             temperature=temperature,
             samples=samples,
@@ -393,31 +378,6 @@ TARGET_DELIMITER: Final = " "
 SHOT_DELIMITER: Final = "\n\n"
 
 
-def answer_schema(declared: Dataset, labels: Sequence[str]) -> str:
-    """Return the JSON schema of an answer, as text: an object with the answer or the label of each criterion.
-
-    A program has none.
-
-    Args:
-        declared: the dataset.
-        labels: the labels that the item offers.
-
-    Example:
-        >>> from merilo.datasets import dataset
-        >>> json.loads(answer_schema(dataset("parus"), ("1", "2")))["properties"]
-        {'answer': {'type': 'string', 'enum': ['1', '2']}}
-    """
-    form = declared.answer
-    if form.kind == "program":
-        return ""
-    value: Json = {"type": "integer"} if form.kind == "integer" else {"type": "string"}
-    if labels:
-        value = {"type": "string", "enum": [*labels]}
-    properties = dict.fromkeys(form.criteria or ("answer",), value)
-    schema = {"type": "object", "properties": properties, "required": [*properties]}
-    return json.dumps({**schema, "additionalProperties": False}, ensure_ascii=False)
-
-
 class Prompter:
     """Makes the requests of a dataset.
 
@@ -435,7 +395,6 @@ class Prompter:
         asked: the settings, with the dataset's defaults.
         chat: whether requests are for a backend that takes a conversation.
         shot_count: how many shots precede a question.
-        shots_like: the rule by which they are drawn.
 
     Raises:
         UsageError: shots are wanted of a dataset that has none, or settings do not fit the dataset or the backend.
@@ -458,18 +417,14 @@ class Prompter:
         chat: bool,
         items: Sequence[Item] = (),
     ) -> None:
-        if settings.shots_as_turns and not chat:
-            needs = "needs a backend that takes a conversation; this one continues a text"
-            raise UsageError(f"{argument('shots_as_turns')} {needs}")
         self.declared = declared
         self.settings = settings
         self.chat = chat
         self.shot_count = shot_count(declared, settings)
         self.form = prompt_form(declared, settings)
-        self.shots_like = shot_rule(declared, settings)
         self.asked = RequestSettings.of(settings, declared, chat=chat)
         self._harness = harness_prompts(declared) if self.form == "harness" else None
-        in_sequence = items if self.shots_like == "harness" else None
+        in_sequence = items if self.form == "harness" else None
         self._deck = ShotDeck(declared, shots, self.shot_count, settings.seed, in_sequence)
 
     @property
@@ -507,9 +462,7 @@ class Prompter:
             stop=asked.stop if generated else (),
             max_tokens=asked.max_tokens if generated else None,
             temperature=asked.temperature if generated else 0.0,
-            top_p=settings.top_p if generated else None,
             seed=asked.seed_of(sample) if generated else None,
-            schema=answer_schema(declared, offered_labels(item, declared)) if settings.structured else "",
         )
 
     def blind(self, item: Item) -> str | None:
@@ -537,7 +490,7 @@ class Prompter:
         """Return the solved items with their answers, and the question."""
         if earlier:
             solved = [self._turn(*turn) for turn in earlier]
-            if names_context(item, self.declared) and not self.settings.shots_as_turns:
+            if names_context(item, self.declared):
                 return [], self._question(item, context=_text(_joined(_blocks(solved))))
             return solved, self._question(item)
         gold = shown_gold if self._harness is None else whole_gold
@@ -583,12 +536,7 @@ class Prompter:
         if not self.chat:
             return ()
         system = [ChatMessage("system", (self.settings.system,))] if self.settings.system else []
-        if not self.settings.shots_as_turns:
-            return (*system, ChatMessage("user", _joined((*_blocks(solved), question))))
-        said: list[ChatMessage] = []
-        for asked, answer in solved:
-            said += [ChatMessage("user", _joined((asked,))), ChatMessage("assistant", (answer,))]
-        return (*system, *said, ChatMessage("user", _joined((question,))))
+        return (*system, ChatMessage("user", _joined((*_blocks(solved), question))))
 
 
 def _blocks(solved: Sequence[tuple[Parts, str]]) -> list[Parts]:

@@ -30,7 +30,7 @@ from merilo.items import Item, entry_of
 from merilo.models.asking import Mode
 from merilo.models.prompter import PromptForm
 from merilo.models.run_log import LOG_FOLDER, RunLog, open_log
-from merilo.settings import Manner, RunSettings
+from merilo.settings import RunSettings
 from merilo.strict_json import Json, indented, read_json
 from merilo.wording import listed, shortened
 
@@ -87,7 +87,6 @@ class DatasetRecord:
         chat: whether requests are conversations.
         prompts: the form of requests: "harness", "merilo" or "people".
         shots: solved items before each question.
-        shots_like: the rule by which they were drawn: "harness" or "merilo"; `None` without shots.
         shots_sha256: the hash of the solved items that shots are taken from.
         samples: answers to each item.
         limit: the first items that are asked; `None` for all.
@@ -102,7 +101,6 @@ class DatasetRecord:
     chat: bool
     prompts: PromptForm
     shots: int
-    shots_like: Manner | None
     shots_sha256: str
     samples: int
     limit: int | None
@@ -120,9 +118,8 @@ class DatasetRecord:
         Empty for the prompts of the benchmark's harness, for those that people saw, and for Merilo's of a dataset that
         the harness does not have.
         """
-        if self.prompts == "merilo" and self.declaration.lower() in CATALOGUE:
-            return "prompts: merilo"
-        return "shots: merilo" if (self.prompts, self.shots_like) == ("harness", "merilo") else ""
+        known = self.declaration.lower() in CATALOGUE
+        return "prompts: merilo" if self.prompts == "merilo" and known else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,19 +57,6 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What the replies of a log cost.
-
-    Attributes:
-        requests: the number of replies, those that failed included.
-        usd: their cost in US dollars, as far as it is known.
-    """
-
-    requests: int = 0
-    usd: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class CutLine:
     """An incomplete last line of a log.
 
@@ -136,8 +123,8 @@ class RunLog:
                 found[row["item"], row["sample"]] = Earlier(row["request"], reply)
         return found
 
-    def spent(self, dataset: str) -> Spent:
-        """Return what the replies in the log of a dataset cost, replaced ones included.
+    def spent(self, dataset: str) -> float:
+        """Return what the replies in the log of a dataset cost in US dollars, replaced ones included.
 
         Raises:
             InputError: the log is not one of this version.
@@ -145,7 +132,7 @@ class RunLog:
         """
         self._open(dataset)
         table = read_log(log_path(self._run, dataset), ("item", "sample", "cost"), latest=False)
-        return Spent(table.height, float(table["cost"].sum() or 0.0))
+        return float(table["cost"].sum() or 0.0)
 
     def append(self, request: Request, reply: ModelReply, cost: float | None = None) -> None:
         """Append the reply to a request.

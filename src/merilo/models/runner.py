@@ -4,7 +4,7 @@ Requests come from a generator, and as many are made at a time as the backend an
 not grow with their number. A dialogue is a generator too: it yields a request, receives the reply, and yields
 the next request with it.
 
-The budget counts money and requests before a request is sent, so that a limit is never passed. The cost of a
+The budget counts money before a request is sent, so that its limit is never passed. The cost of a
 request is known only after its reply. Until then the budget reserves an upper estimate: the tokens of the
 prompt by the highest ratio of tokens to characters met so far, and as many tokens of the answer as the
 request allows. Before the first reply a byte of the prompt counts as a token, which is the most that
@@ -121,21 +121,13 @@ class RunBudget:
     Args:
         price: the price of tokens; `None` if it is not known.
         max_usd: the most that the run may cost.
-        max_requests: the most requests that the run may send; the attempts of one request count once.
         usd: what earlier commands of the run cost.
-        requests: how many requests earlier commands of the run sent.
         thought_tokens: how many tokens of thought a reply may have above the limit of its request.
 
     Attributes:
         usd: what the run has cost, as far as replies state their tokens.
-        requests: how many requests were answered.
         running: how many requests are being answered.
 
-    Example:
-        >>> budget = RunBudget(max_requests=1)
-        >>> request = Request("lcs", 1, 1, (), "2 + 2 =")
-        >>> budget.reserve([request]), budget.reserve([request])
-        ((0.0,), None)
     """
 
     def __init__(
@@ -143,18 +135,14 @@ class RunBudget:
         price: Price | None = None,
         *,
         max_usd: float | None = None,
-        max_requests: int | None = None,
         usd: float = 0.0,
-        requests: int = 0,
         thought_tokens: int = 0,
     ) -> None:
         self.price = price
         self.usd = usd
-        self.requests = requests
         self.running = 0
         self._thought_tokens = thought_tokens
         self._max_usd = max_usd
-        self._max_requests = max_requests
         self._reserved = 0.0
         self._ratio = 0.0
         self._has_reply = False
@@ -167,9 +155,6 @@ class RunBudget:
             left of the budget, or if the cost is limited and the first reply has not come yet.
         """
         if self._max_usd is not None and self.running and not self._has_reply:
-            return None
-        count = self.requests + self.running + len(requests)
-        if self._max_requests is not None and count > self._max_requests:
             return None
         estimates = tuple(map(self.estimate, requests))
         if self._max_usd is not None and self.usd + self._reserved + sum(estimates) > self._max_usd:
@@ -189,7 +174,6 @@ class RunBudget:
         Returns:
             The cost in US dollars; `None` if there is no price or the reply states no tokens.
         """
-        self.requests += 1
         self._has_reply = self._has_reply or reply.finish != "failed"
         self.release((estimate,))
         if self.price is None:
@@ -223,9 +207,7 @@ class RunBudget:
         return self.price.of(prompt, (request.max_tokens or UNLIMITED_TOKENS) + self._thought_tokens)
 
     def exhausted(self) -> str:
-        """Return which limit ends the run, as the end of a sentence."""
-        if self._max_requests is not None and self.requests + 1 > self._max_requests:
-            return f"{argument('max_requests', str(self._max_requests), given=self._max_requests)} is reached"
+        """Return why the limit ends the run, as the end of a sentence."""
         limit = argument("max_usd", f"{self._max_usd:g}", given=self._max_usd)
         return f"the next request may exceed {limit}: ${self.usd:.4f} is spent"
 
@@ -318,7 +300,6 @@ def ask_all(
     log: ReplyLog,
     budget: RunBudget | None = None,
     *,
-    max_failures: int = 0,
     watch: Watch = lambda _: None,
     run: RunInLoop | None = None,
 ) -> Progress:
@@ -328,8 +309,7 @@ def ask_all(
         backend: what answers; its `batch_size` and `concurrency` say how many requests are sent together and at a time.
         requests: single requests and dialogues.
         log: where replies are kept.
-        budget: the limits of cost and requests; by default, there are none.
-        max_failures: how many requests in a row may fail for the same reason; 0 for any number.
+        budget: the limit of cost; by default, there is none.
         watch: called after each reply.
         run: runs coroutines in the event loop of the backend's connections; by default, a new loop.
 
@@ -341,7 +321,7 @@ def ask_all(
             Requests that are being answered at that time get ten seconds.
         OutputError: the log cannot be written.
     """
-    runner = _Runner(backend, requests, log, budget or RunBudget(), watch, _Failures(max_failures))
+    runner = _Runner(backend, requests, log, budget or RunBudget(), watch, _Failures())
     if run is not None:
         return run(runner.run())
     with event_loop() as own:
@@ -356,6 +336,9 @@ class _Turn:
     dialogue: Dialogue | None = None
 
 
+#: Requests in a row that may fail for the same reason.
+MOST_FAILURES: Final = 20
+
 #: What differs between equal failures: numbers, and the ids of requests.
 _NUMBER: Final = re.compile(r"\w*\d\w*")
 
@@ -367,7 +350,6 @@ class _Failures:
     Replies without a text beside thought are failures as long as no other reply came.
     """
 
-    most: int
     reason: str = ""
     count: int = 0
     has_text: bool = False
@@ -385,13 +367,11 @@ class _Failures:
         reason = _NUMBER.sub("", fault)
         self.count = self.count + 1 if reason == self.reason else 1
         self.reason = reason
-        if self.count == self.most:
-            limit = argument("max_failures", str(self.most), given=self.most)
+        if self.count == MOST_FAILURES:
             if reply.finish == "failed":
                 told = f"{self.count} requests in a row failed for the same reason: {fault}"
-                raise BackendError(f"{told}; the same command resumes the run ({limit} is the limit)")
-            anyway = argument("max_failures", "0", given=0)
-            raise BackendError(f"the first {self.count} replies have no text: {fault}; {anyway} asks on")
+                raise BackendError(f"{told}; the same command resumes the run")
+            raise BackendError(f"the first {self.count} replies have no text: {fault}")
 
     def _fault(self, reply: ModelReply) -> str:
         if reply.finish == "failed":

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from merilo.errors import MissingPartError
 from merilo.files import sha256
-from merilo.metrics.detox import Rater, rater_of
 from merilo.models.asked_datasets import (
     BUNDLED_NAME,
     AskedDataset,
@@ -82,8 +81,7 @@ class RunOptions:
     @property
     def price(self) -> Price | None:
         """The price of tokens; `None` if it is not known."""
-        prompt, completion = self.settings.price_in, self.settings.price_out
-        return None if prompt is None or completion is None else Price(prompt, completion)
+        return None if self.settings.prices is None else Price(*self.settings.prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,6 @@ def rendered(request: Request) -> dict[str, Json]:
         "stop": list(request.stop),
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
-        "top_p": request.top_p,
         "seed": request.seed,
     }
 
@@ -204,8 +201,6 @@ def run(
     model_args: Mapping[str, str] | None = None,
     data: str | Path | None = None,
     study: str | Path | None = None,
-    rudetox_models: str | Path | Rater | None = None,
-    rudetox_curves: str | Path | None = None,
     force: bool = False,
     settings: RunSettings | None = None,
     **chosen: object,
@@ -223,8 +218,6 @@ def run(
         data: a folder with `<name>.json` or `<name>/test.json` for each dataset, the folder of a baseline, whose
             items are asked without shots, or a file; by default, the items included in Merilo.
         study: the folder of a study: its items are asked exactly as people saw them.
-        rudetox_models: the classifiers of the metric J, as for `merilo.score`.
-        rudetox_curves: the file of J's calibration curves.
         force: delete the run in the folder and start again.
         settings: the settings of the run.
         **chosen: single settings by name, such as `shots=0`; `merilo.RunSettings` declares them, `merilo run
@@ -249,7 +242,7 @@ def run(
         study=None if study is None else Path(study),
         settings=RunSettings.of(chosen, settings),
     )
-    return run_model(options, Path(out), rater=rater_of(rudetox_models, rudetox_curves), force=force)
+    return run_model(options, Path(out), force=force)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +259,6 @@ def run_model(
     options: RunOptions,
     out: Path,
     *,
-    rater: Rater | None = None,
     force: bool = False,
     watch: AskWatch = unwatched,
     watch_programs: Watch = unwatched,
@@ -277,7 +269,6 @@ def run_model(
     Args:
         options: what is asked.
         out: the folder of the run.
-        rater: the classifiers of the metric J.
         force: delete the run in the folder and start again.
         watch: shows the progress of asking.
         watch_programs: shows the progress of the sandbox.
@@ -295,7 +286,7 @@ def run_model(
         begun = time.monotonic()
         done = _ask(prepared, log, loop, watch, say)
         seconds = time.monotonic() - begun
-    return _result(prepared, folder, done, seconds, rater=rater, watch=watch_programs)
+    return _result(prepared, folder, done, seconds, watch=watch_programs)
 
 
 def _as_begun(options: RunOptions, out: Path) -> RunOptions:
@@ -304,8 +295,7 @@ def _as_begun(options: RunOptions, out: Path) -> RunOptions:
     if not is_run(out) or chosen.as_people:
         return options
     begun = read_record(out).settings
-    prompts, shots_like = chosen.prompts or begun.prompts, chosen.shots_like or begun.shots_like
-    return replace(options, settings=replace(chosen, prompts=prompts, shots_like=shots_like))
+    return replace(options, settings=replace(chosen, prompts=chosen.prompts or begun.prompts))
 
 
 def plan_run(options: RunOptions) -> RunPlan:
@@ -392,13 +382,12 @@ def _ask(
     prepared: _Prepared, log: RunLog, loop: RunInLoop, watch: AskWatch, say: Callable[[str], None]
 ) -> Progress:
     sources: list[Requests] = []
-    left = answered = spent = 0
+    left = answered = 0
     usd = 0.0
     for one in prepared.asked:
         name = one.declared.name
         known = log.earlier(name, replies=one.is_dialogue)
-        before = log.spent(name)
-        spent, usd = spent + before.requests, usd + before.usd
+        usd += log.spent(name)
         done = len(known)
         answered, left = answered + done, left + max(0, one.count - done)
         sources.append(one.requests(known))
@@ -410,15 +399,12 @@ def _ask(
     budget = RunBudget(
         options.price,
         max_usd=limits.max_usd,
-        max_requests=limits.max_requests,
         usd=usd,
-        requests=spent,
         thought_tokens=prepared.backend.abilities.thought_tokens,
     )
     everything = chain.from_iterable(sources)
-    failures = limits.max_failures
     with watch(left, answered) as tell:
-        return ask_all(prepared.backend, everything, log, budget, max_failures=failures, watch=tell, run=loop)
+        return ask_all(prepared.backend, everything, log, budget, watch=tell, run=loop)
 
 
 def _result(
@@ -427,19 +413,18 @@ def _result(
     done: Progress,
     seconds: float,
     *,
-    rater: Rater | None,
     watch: Watch,
 ) -> RunResult:
     found: dict[str, DatasetRun] = {}
     notes: list[str] = []
     for one in prepared.asked:
         name = one.declared.name
-        scored = scored_dataset(folder, name, one.source, rater=rater)
+        scored = scored_dataset(folder, name, one.source)
         write_answers(folder.path, scored.answers)
         if one.declared.answer.kind == "program" and scored.answers.answers:
             note = run_programs(folder, one.source, watch)
             notes += [note] if note else []
-            scored = scored_dataset(folder, name, one.source, rater=rater)
+            scored = scored_dataset(folder, name, one.source)
         if one.refused:
             notes.append(
                 f"{one.declared.title}: {len(one.refused)} of {len(one.source.split)} items have "

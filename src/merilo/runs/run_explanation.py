@@ -139,7 +139,6 @@ def _asked_again(record: RunRecord, dataset: DatasetRecord, data: Path | None) -
         frozenset(("generate", "loglikelihood")),
         frozenset(("image", "audio", "video")),
         dataset.chat,
-        structured=True,
     )
     samples = dataset.samples if dataset.mode == "generate" else None
     (asked,) = asked_datasets([source], replace(record.settings, samples=samples), abilities)

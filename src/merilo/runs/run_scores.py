@@ -143,7 +143,6 @@ class DatasetRun:
             "mode": self.record.mode,
             "prompts": self.record.prompts,
             "shots": self.record.shots,
-            "shots_like": self.record.shots_like,
             "outcomes": self.outcomes.to_dict(),
             "unanswered": [dict(one._asdict()) for one in self.answers.unanswered],
             "unreadable": [

@@ -51,7 +51,7 @@ def test_the_system_prompt_stands_apart_and_stops_of_white_space_are_kept_here(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
     messages = (ChatMessage("system", ("Be short.",)), ChatMessage("user", ("2+2?",)))
     with ScriptedServer([Answers("4\nfour")]) as server:
-        asked = request("", messages=messages, stop=("\n", "###"), temperature=0.5, top_p=0.9)
+        asked = request("", messages=messages, stop=("\n", "###"), temperature=0.5)
         reply = ask("anthropic-chat", arguments(server), [asked])[0]
     assert reply.text == "4"
     assert server.asked[0].body == {
@@ -61,7 +61,6 @@ def test_the_system_prompt_stands_apart_and_stops_of_white_space_are_kept_here(
         "max_tokens": 1024,
         "stop_sequences": ["###"],
         "temperature": 0.5,
-        "top_p": 0.9,
     }
     assert server.asked[0].headers["authorization"] == "Bearer sk-ant-secret"
 

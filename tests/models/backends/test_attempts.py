@@ -8,7 +8,7 @@ import pytest
 from merilo.errors import BackendError
 from merilo.models.asking import ModelReply
 from merilo.models.backends import servers as attempts
-from merilo.models.backends.servers import Attempts, RateLimiter, RateLimits, TryAgain, Unreachable
+from merilo.models.backends.servers import Attempts, TryAgain, Unreachable
 
 RIGHT = ModelReply(text="A", prompt_tokens=1, completion_tokens=1)
 
@@ -22,9 +22,7 @@ class Sender:
         self.outcomes = list(outcomes)
         self.now = 0.0
         self.slept: list[float] = []
-        limiter = RateLimiter(RateLimits(), clock=lambda: self.now, sleep=self.sleep)
         self.attempts = Attempts(
-            limiter,
             "http://host",
             max_retries,
             clock=lambda: self.now,
@@ -43,7 +41,7 @@ class Sender:
         return outcome
 
     def reply(self) -> ModelReply:
-        return asyncio.run(self.attempts.reply(self.send, 10))
+        return asyncio.run(self.attempts.reply(self.send))
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +60,7 @@ def test_the_servers_wait_holds_other_requests_too() -> None:
     sender = Sender([TryAgain("busy", 7.5), RIGHT, RIGHT])
 
     async def both() -> None:
-        await asyncio.gather(*(sender.attempts.reply(sender.send, 10) for _ in range(2)))
+        await asyncio.gather(*(sender.attempts.reply(sender.send) for _ in range(2)))
 
     asyncio.run(both())
     assert sender.now == 7.5

@@ -78,7 +78,6 @@ def test_everything_that_a_request_says_is_sent() -> None:
             stop=("\n", "."),
             max_tokens=32,
             temperature=0.6,
-            top_p=0.9,
             seed=7,
         )
         ask(LOCAL, arguments(server), [asked])
@@ -93,17 +92,8 @@ def test_everything_that_a_request_says_is_sent() -> None:
         "stop": ["\n", "."],
         "max_tokens": 32,
         "temperature": 0.6,
-        "top_p": 0.9,
         "seed": 7,
     }
-
-
-def test_the_schema_of_an_answer_is_sent_as_the_format_of_the_response() -> None:
-    schema = {"type": "object", "properties": {"answer": {"type": "integer"}}}
-    with ScriptedServer() as server:
-        ask(LOCAL, arguments(server), [request("?", schema=json.dumps(schema))])
-    form = {"name": "answer", "strict": True, "schema": schema}
-    assert server.asked[0].body["response_format"] == {"type": "json_schema", "json_schema": form}
 
 
 @every(

@@ -6,7 +6,6 @@ from every import every
 from merilo.errors import UsageError
 from merilo.models.backends import backend_names, open_backend
 from merilo.models.backends.model_arguments import ServerArguments, parse_model_arguments
-from merilo.models.backends.servers import RateLimits
 
 
 @every(
@@ -104,16 +103,6 @@ def test_a_wrong_value_is_named(given: dict[str, str], message: str) -> None:
     complete = {"model": "a", "base_url": "http://h/v1"} if given.keys() - {"model"} else {}
     with pytest.raises(UsageError, match=message):
         open_backend("local-chat-completions", complete | given)
-
-
-def test_a_device_is_for_local_weights() -> None:
-    with pytest.raises(UsageError, match="device: local-completions has no local weights to put on a device"):
-        open_backend("local-completions", {"model": "a", "base_url": "http://h/v1"}, device="cpu")
-
-
-def test_limits_a_minute_are_for_servers() -> None:
-    with pytest.raises(UsageError, match="requests_per_minute: hf has no limits a minute"):
-        open_backend("hf", {"pretrained": "a"}, RateLimits(requests_per_minute=5))
 
 
 def test_the_model_may_be_named_as_lm_eval_names_weights() -> None:

@@ -12,11 +12,10 @@ from merilo.models.backends.continuations import Completions
 from merilo.models.backends.lm_eval_models import LOCAL_BACKENDS, open_local_model
 from merilo.models.backends.model_arguments import nearest
 from merilo.models.backends.self_check import self_check
-from merilo.models.backends.servers import RateLimits
 from merilo.models.builtin_respondents import BUILTIN_RESPONDENTS, BuiltinRespondent, RespondentMaterial
 from merilo.settings import RunSettings
 
-__all__ = ["RateLimits", "backend_names", "open_backend", "self_check"]
+__all__ = ["backend_names", "open_backend", "self_check"]
 
 
 _CHATS: Final = ("openai-chat-completions", "local-chat-completions")
@@ -37,9 +36,7 @@ def backend_names() -> tuple[str, ...]:
 def open_backend(
     name: str,
     args: Mapping[str, str],
-    limits: RateLimits = RateLimits(),  # noqa: B008 - immutable
     *,
-    device: str | None = None,
     media_folder: Path | None = None,
 ) -> ModelBackend:
     """Open a backend.
@@ -49,8 +46,6 @@ def open_backend(
     Args:
         name: a name of `backend_names`.
         args: its arguments, as in lm-eval's `--model_args`; see `model_arguments.parse_model_arguments`.
-        limits: the limits of requests and tokens a minute; only servers have them.
-        device: where local weights are put, such as "cpu" or "cuda:0"; only backends with local weights take it.
         media_folder: the folder that the paths of pictures are below; without it, items with pictures are refused.
 
     Raises:
@@ -63,18 +58,13 @@ def open_backend(
         # `merilo run` takes built-in respondents by the same option.
         ends = nearest(name, [*backend_names(), *BUILTIN_RESPONDENTS])
         raise UsageError(f"there is no backend {name!r}; {ends}", field=argument("model"))
-    if device is not None and known not in LOCAL_BACKENDS:
-        raise UsageError(f"{name} has no local weights to put on a device", field=argument("device"))
-    if limits != RateLimits() and known in LOCAL_BACKENDS:
-        limited = "requests_per_minute" if limits.requests_per_minute is not None else "tokens_per_minute"
-        raise UsageError(f"{name} has no limits a minute: it runs on this machine", field=argument(limited))
     if known in LOCAL_BACKENDS:
-        return open_local_model(known, args, device)
+        return open_local_model(known, args)
     if known in _CHATS:
-        return ChatCompletions(known, args, limits, media_folder)
+        return ChatCompletions(known, args, media_folder)
     if known in _CONTINUATIONS:
-        return Completions(known, args, limits)
-    return AnthropicChat(args, limits, media_folder)
+        return Completions(known, args)
+    return AnthropicChat(args, media_folder)
 
 
 def open_model(
@@ -89,8 +79,7 @@ def open_model(
     Args:
         name: the name.
         args: the backend's arguments; built-in respondents take none.
-        settings: the settings of the run: limits a minute, device, and the random seed of the built-in
-            respondent `random`.
+        settings: the settings of the run, for the random seed of the built-in respondent `random`.
         materials: the datasets with their items, which built-in respondents read.
         media_folder: the folder that paths of media are relative to.
 
@@ -103,5 +92,4 @@ def open_model(
         if args:
             raise UsageError(f"the built-in respondent {name} takes no arguments")
         return BuiltinRespondent(name, materials, seed=settings.seed)
-    limits = RateLimits(settings.requests_per_minute, settings.tokens_per_minute)
-    return open_backend(name, args, limits, device=settings.device, media_folder=media_folder)
+    return open_backend(name, args, media_folder=media_folder)

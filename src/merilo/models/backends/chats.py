@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from abc import abstractmethod
 from base64 import b64encode
@@ -18,7 +17,6 @@ from merilo.models.backends.model_arguments import AnthropicArguments, ChatArgum
 from merilo.models.backends.servers import (
     ANTHROPIC,
     OPENAI,
-    RateLimits,
     ServerBackend,
     TryAgain,
     server_address,
@@ -136,7 +134,7 @@ class ChatBackend(ServerBackend):
             body = self._body(request)
         except DataError as error:
             return ModelReply(finish="failed", error=str(error), attempts=0)
-        return await self._reply(body, lambda found: self._read(found, request), estimated_tokens(request))
+        return await self._reply(body, lambda found: self._read(found, request))
 
     @abstractmethod
     def _body(self, request: Request) -> dict[str, Json]:
@@ -166,7 +164,6 @@ class ChatCompletions(ChatBackend):
     Args:
         name: `openai-chat-completions` or `local-chat-completions`.
         given: the backend's arguments.
-        limits: its limits a minute.
         media_folder: the folder that the paths of pictures are below.
 
     Raises:
@@ -174,9 +171,7 @@ class ChatCompletions(ChatBackend):
         MissingPartError: the extra `models` is not installed.
     """
 
-    def __init__(
-        self, name: str, given: Mapping[str, str], limits: RateLimits, media_folder: Path | None
-    ) -> None:
+    def __init__(self, name: str, given: Mapping[str, str], media_folder: Path | None) -> None:
         of_openai = name == "openai-chat-completions"
         args = self._args = ChatArguments.read(name, given, OPENAI.key)
         thinks = of_openai and bool(_THINKS.match(args.model))
@@ -190,20 +185,15 @@ class ChatCompletions(ChatBackend):
             self._extra["reasoning_effort"] = args.reasoning_effort
         if args.enable_thinking is not None:
             self._extra["chat_template_kwargs"] = {"enable_thinking": args.enable_thinking}
-        abilities = Abilities(
-            frozenset({"generate"}), frozenset({"image"} if self._images else ()), structured=True
-        )
+        abilities = Abilities(frozenset({"generate"}), frozenset({"image"} if self._images else ()))
         url = server_address(args, OPENAI, "/chat/completions", own=of_openai)
-        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url)
+        super().__init__(name, abilities, args, vendor=OPENAI, url=url)
 
     def _body(self, request: Request) -> dict[str, Json]:
         messages: list[Json] = [self._message(message) for message in request.messages]
         body: dict[str, Json] = {"model": self.model, "messages": messages, **self._extra}
         if most := request.max_tokens or self._args.max_gen_toks:
             body[self._tokens_field] = most
-        if request.schema:
-            form: dict[str, Json] = {"name": "answer", "strict": True, "schema": json.loads(request.schema)}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
         if request.stop and self._stops:
             body["stop"] = list(request.stop[:MOST_STOPS])
         return body | (sampling_of(request) if self._sampling else {}) | self._args.added
@@ -294,24 +284,16 @@ def sampling_of(request: Request) -> dict[str, Json]:
     """Return the parameters of sampling in the words of OpenAI's API."""
     sampling: dict[str, Json] = {
         "temperature": request.temperature,
-        "top_p": request.top_p,
         "seed": request.seed,
     }
     return {name: value for name, value in sampling.items() if value is not None}
 
 
-def estimated_tokens(request: Request) -> int:
-    """Estimate the tokens of a request and its reply, for the limit a minute, at two and a half characters a token."""
-    text = sum(len(message.text) for message in request.messages) or len(request.prompt)
-    return round(text / 2.5) + (request.max_tokens or 256)
-
-
 class AnthropicChat(ChatBackend):
-    """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse temperature and top_p.
+    """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse a temperature.
 
     Args:
         given: the backend's arguments.
-        limits: its limits a minute.
         media_folder: the folder that the paths of pictures are below.
 
     Raises:
@@ -319,7 +301,7 @@ class AnthropicChat(ChatBackend):
         MissingPartError: the extra `models` is not installed.
     """
 
-    def __init__(self, given: Mapping[str, str], limits: RateLimits, media_folder: Path | None) -> None:
+    def __init__(self, given: Mapping[str, str], media_folder: Path | None) -> None:
         args = self._args = AnthropicArguments.read("anthropic-chat", given, ANTHROPIC.key)
         self._media_folder = media_folder
         self._extra: dict[str, Json] = {}
@@ -333,7 +315,7 @@ class AnthropicChat(ChatBackend):
         self._sampling = args.thinking in {None, "disabled"} if args.sampling is None else args.sampling
         abilities = Abilities(frozenset({"generate"}), frozenset({"image"}), thought_tokens=self._budget)
         url = server_address(args, ANTHROPIC, "/v1/messages", own=True)
-        super().__init__("anthropic-chat", abilities, args, limits, vendor=ANTHROPIC, url=url)
+        super().__init__("anthropic-chat", abilities, args, vendor=ANTHROPIC, url=url)
 
     def _body(self, request: Request) -> dict[str, Json]:
         system = "\n\n".join(message.text for message in request.messages if message.role == "system")

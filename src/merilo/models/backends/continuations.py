@@ -25,7 +25,6 @@ from merilo.models.backends.chats import (
 from merilo.models.backends.model_arguments import CompletionArguments
 from merilo.models.backends.servers import (
     OPENAI,
-    RateLimits,
     ServerBackend,
     TryAgain,
     missing_models_extra,
@@ -94,7 +93,6 @@ class Completions(ServerBackend):
     Args:
         name: `local-completions` or `openai-completions`.
         given: the backend's arguments.
-        limits: its limits a minute.
 
     Raises:
         UsageError: an argument has the wrong value.
@@ -102,13 +100,13 @@ class Completions(ServerBackend):
         MissingPartError: the extra `models` is not installed.
     """
 
-    def __init__(self, name: str, given: Mapping[str, str], limits: RateLimits) -> None:
+    def __init__(self, name: str, given: Mapping[str, str]) -> None:
         of_openai = name == "openai-completions"
         args = self._args = CompletionArguments.read(name, given, OPENAI.key)
         url = server_address(args, OPENAI, "/completions", own=of_openai)
         self._tokenizer = open_tokenizer(args, url, "tiktoken" if of_openai else "none")
         abilities = Abilities(frozenset({"generate", "loglikelihood"}), chat=False)
-        super().__init__(name, abilities, args, limits, vendor=OPENAI, url=url)
+        super().__init__(name, abilities, args, vendor=OPENAI, url=url)
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
@@ -138,7 +136,7 @@ class Completions(ServerBackend):
         def read(body: dict[str, Json]) -> ModelReply:
             return self._read_text(body, request.stop[MOST_STOPS:])
 
-        return await self._reply(body | self._args.added, read, _estimated(request.prompt, most or 256))
+        return await self._reply(body | self._args.added, read)
 
     def _read_text(self, body: Row, stop: Sequence[str]) -> ModelReply:
         choice = first_choice(body)
@@ -189,7 +187,7 @@ class Completions(ServerBackend):
                 reply = ModelReply(finish="failed", error=str(error))
             return replace(counted(reply, body), completion_tokens=None if asked is None else 0)
 
-        return await self._reply(body, read, _estimated(context + continuation, 1))
+        return await self._reply(body, read)
 
 
 def loglikelihood(
@@ -277,7 +275,3 @@ def joined(replies: Sequence[ModelReply]) -> ModelReply:
         seconds=max(reply.seconds for reply in replies),
         attempts=max(reply.attempts for reply in replies),
     )
-
-
-def _estimated(text: str, most: int) -> int:
-    return round(len(text) / 2.5) + most

@@ -262,8 +262,6 @@ class LocalModel:
     def _sampling(self, request: Request) -> dict[str, Any]:
         settings: dict[str, Any] = {"until": list(request.stop), "max_gen_toks": self._most(request)}
         settings |= {"do_sample": request.temperature > 0, "temperature": request.temperature}
-        if request.top_p is not None and request.temperature > 0:
-            settings["top_p"] = request.top_p
         return settings
 
     def _seed(self, requests: Sequence[Request]) -> None:
@@ -320,13 +318,12 @@ def _instances(kind: str, pairs: Sequence[tuple[str, Any]]) -> list[Any]:
     return [Instance(kind, {}, pair, place) for place, pair in enumerate(pairs)]
 
 
-def open_local_model(name: str, given: Mapping[str, str], device: str | None) -> LocalModel:
+def open_local_model(name: str, given: Mapping[str, str]) -> LocalModel:
     """Load local weights.
 
     Args:
         name: a name of `LOCAL_BACKENDS`.
         given: the arguments of lm-eval's class, and `apply_chat_template`, `think_end_token`, `max_gen_toks`.
-        device: where the weights are put; `None` leaves it to lm-eval.
 
     Raises:
         UsageError: an argument is unknown or has the wrong value.
@@ -340,19 +337,16 @@ def open_local_model(name: str, given: Mapping[str, str], device: str | None) ->
         if parameter.kind is not parameter.VAR_KEYWORD
     } - {"self"}
     args = LocalArguments.read(name, given, others=takes | {*_PASSED_ON.get(name, "").split()})
-    if device is not None and args.device not in {None, device}:
-        raise UsageError("is named twice, and differently", field=argument("device"))
     own = LocalArguments.model_fields.keys() - {"pretrained"}
     passed = {
         key: value if key in _TEXTS else _typed(value) for key, value in given.items() if key not in own
     }
     passed["batch_size"] = args.batch_size
-    where = device or args.device
-    if where is not None:
+    if args.device is not None:
         if "device" not in takes:
             chosen = f"{name} chooses its devices itself; the environment variable CUDA_VISIBLE_DEVICES limits them"
-            raise UsageError(chosen, field=argument("device"))
-        passed["device"] = where
+            raise UsageError(chosen, field=argument("model_args"))
+        passed["device"] = args.device
     try:
         with contextlib.redirect_stdout(sys.stderr):
             lm = made(**passed)

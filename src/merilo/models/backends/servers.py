@@ -1,12 +1,4 @@
-"""Servers of models: limits a minute, attempts and their errors, and connections through the vendors' SDKs.
-
-Each limit is a token bucket, which fills evenly; a request takes one request and its tokens from the buckets.
-The buckets are small (a tenth of a second's worth, at least one request), so that requests are spread over
-the minute: servers enforce a limit a minute in shorter steps too. In no minute are more requests sent than
-the limit, and at most one request more than the limit of tokens.
-
-The tokens of a request are estimated before it is sent and corrected after its reply. No kept library allows
-the correction (aiolimiter 1.3, pyrate-limiter 4.5).
+"""Servers of models: attempts and their errors, and connections through the vendors' SDKs.
 
 The SDKs' typed requests and replies and their retries are not used: `Attempts` counts attempts, a reply of
 the wrong shape must not pass for one with empty fields, and a request takes a third to half of the processor
@@ -36,107 +28,6 @@ from merilo.models.backends.model_arguments import ServerArguments
 from merilo.models.run_folder import without_secrets
 from merilo.strict_json import Json
 from merilo.wording import shortened
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimits:
-    """The most that a backend may ask a minute.
-
-    Attributes:
-        requests_per_minute: requests, repeated ones included; `None` for no limit.
-        tokens_per_minute: tokens of requests and replies together; `None` for no limit.
-    """
-
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """The rest of a limit. It is below zero after a request that needed more than the bucket holds."""
-
-    capacity: float
-    per_second: float
-    left: float
-    filled_at: float
-
-    @classmethod
-    def of(cls, per_minute: float | None, now: float) -> _Bucket | None:
-        """Make a full bucket, `None` without a limit.
-
-        Together with what it holds at first, a minute allows no more than the limit.
-        """
-        if per_minute is None:
-            return None
-        capacity = max(1.0, per_minute / 600)
-        per_second = (per_minute - capacity + 1) / 60 if per_minute > 1 else per_minute / 60
-        return cls(capacity, per_second, capacity, now)
-
-    def fill(self, now: float) -> None:
-        self.left = min(self.capacity, self.left + (now - self.filled_at) * self.per_second)
-        self.filled_at = now
-
-    def seconds_until(self, amount: float) -> float:
-        """Return the seconds until the amount is there, or until the bucket is full if it cannot hold as much."""
-        return max(0.0, (min(amount, self.capacity) - self.left) / self.per_second)
-
-
-class RateLimiter:
-    """Keeps limits, and the pause that a server asked for; shared by all requests of a backend.
-
-    Requests are let through in the order in which they came.
-
-    Args:
-        limits: the limits.
-        clock: the time in seconds; for tests.
-        sleep: waits for seconds; for tests.
-    """
-
-    def __init__(
-        self,
-        limits: RateLimits,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._clock = clock
-        self._sleep = sleep
-        now = clock()
-        self._requests = _Bucket.of(limits.requests_per_minute, now)
-        self._tokens = _Bucket.of(limits.tokens_per_minute, now)
-        self._closed_until = now
-        self._turn = asyncio.Lock()
-
-    async def admit(self, tokens: int) -> None:
-        """Wait until a request of about so many tokens (with its reply) may be sent, and count it."""
-        if self._requests is None and self._tokens is None and self._clock() >= self._closed_until:
-            return
-        async with self._turn:
-            while (seconds := self._wait_for(tokens)) > 1e-9:
-                await self._sleep(seconds)
-            if self._requests is not None:
-                self._requests.left -= 1
-            if self._tokens is not None:
-                self._tokens.left -= tokens
-
-    def correct(self, estimated: int, counted: int | None) -> None:
-        """Replace the estimate of a request's tokens by the server's count; `None` keeps the estimate."""
-        if self._tokens is not None and counted is not None:
-            self._tokens.left += estimated - counted
-
-    def pause(self, seconds: float) -> None:
-        """Send nothing for some seconds, as the server asked."""
-        self._closed_until = max(self._closed_until, self._clock() + seconds)
-
-    def _wait_for(self, tokens: int) -> float:
-        now = self._clock()
-        wait = self._closed_until - now
-        for bucket, amount in ((self._requests, 1), (self._tokens, tokens)):
-            if bucket is not None:
-                bucket.fill(now)
-                wait = max(wait, bucket.seconds_until(amount))
-        return wait
-
 
 #: Back-off in seconds: this after the first failure, twice as much after each further one, up to the longest.
 FIRST_WAIT: Final = 0.5
@@ -168,7 +59,6 @@ class Attempts:
     """Sends requests, again where that may help; shared by all requests of a backend.
 
     Args:
-        limiter: what lets requests through.
         address: the server's address, for messages.
         max_retries: how many times a request is sent again.
         model: the model asked for, for messages.
@@ -180,7 +70,6 @@ class Attempts:
         chance: returns a random number from 0 to 1, for the jitter.
     """
 
-    limiter: RateLimiter
     address: str
     max_retries: int
     model: str = ""
@@ -191,13 +80,13 @@ class Attempts:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = Random().random  # noqa: S311 - not for secrets
     _answered: bool = False
+    _paused_until: float = 0.0
 
-    async def reply(self, send: Callable[[], Awaitable[ModelReply]], tokens: int) -> ModelReply:
+    async def reply(self, send: Callable[[], Awaitable[ModelReply]]) -> ModelReply:
         """Send a request until it is answered or has failed for good.
 
         Args:
             send: sends it once; raises `TryAgain` if another attempt may help.
-            tokens: about how many tokens request and reply have.
 
         Raises:
             BackendError: nothing answers at the address, or the server asks for a very long wait.
@@ -206,7 +95,8 @@ class Attempts:
         attempt = 0
         while True:
             attempt += 1
-            await self.limiter.admit(tokens)
+            while (seconds := self._paused_until - self.clock()) > 0:
+                await self.sleep(seconds)
             try:
                 reply = await send()
             except TryAgain as failure:
@@ -220,7 +110,6 @@ class Attempts:
                     await self._wait(failure, attempt)
                     continue
             self._answered = self._answered or reply.finish != "failed"
-            self.limiter.correct(tokens, _counted(reply))
             return replace(reply, attempts=attempt, seconds=self.clock() - started)
 
     def settle(self, status: int, content: bytes, headers: Mapping[str, str]) -> ModelReply:
@@ -278,16 +167,11 @@ class Attempts:
                 "run the same command again then"
             )
         if asked is not None:
-            self.limiter.pause(asked)  # a limit concerns every request, not this one alone
+            # A limit concerns every request, not this one alone.
+            self._paused_until = max(self._paused_until, self.clock() + asked)
             return
         longest = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
         await self.sleep(longest * (0.5 + self.chance() / 2))
-
-
-def _counted(reply: ModelReply) -> int | None:
-    if reply.prompt_tokens is None and reply.completion_tokens is None:
-        return None
-    return (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
 
 
 _TOO_LONG: Final = re.compile(
@@ -454,7 +338,6 @@ class ServerBackend(ABC):
         name: the backend's name.
         abilities: what it can do.
         args: its arguments.
-        limits: its limits a minute.
         vendor: whose SDK connects to it.
         url: the address that requests are sent to.
 
@@ -469,7 +352,6 @@ class ServerBackend(ABC):
         name: str,
         abilities: Abilities,
         args: ServerArguments,
-        limits: RateLimits,
         *,
         vendor: Vendor,
         url: str,
@@ -497,11 +379,10 @@ class ServerBackend(ABC):
             self._http.headers["authorization"] = (
                 f"Basic {b64encode(unquote_to_bytes(address.userinfo)).decode()}"
             )
-        limiter = RateLimiter(limits)
         values = [value for name, value in parse_qsl(urlsplit(url).query) if name != "api-version"]
         secrets = tuple(filter(None, (key, *values)))
         self._attempts = Attempts(
-            limiter, without_secrets(url), args.max_retries, args.model, vendor.key, bool(key), secrets
+            without_secrets(url), args.max_retries, args.model, vendor.key, bool(key), secrets
         )
         # The vendor's own address answers nobody without a key; other servers may.
         self._needs = vendor if args.base_url is None and not key else None
@@ -528,14 +409,13 @@ class ServerBackend(ABC):
         """Answer one request."""
 
     async def _reply(
-        self, body: dict[str, Json], read: Callable[[dict[str, Json]], ModelReply], tokens: int
+        self, body: dict[str, Json], read: Callable[[dict[str, Json]], ModelReply]
     ) -> ModelReply:
         """Send a request, again where that may help, and read its reply.
 
         Args:
             body: what is sent.
             read: reads the body of a reply; raises `TryAgain` if it has the wrong shape.
-            tokens: about how many tokens request and reply have.
 
         Raises:
             BackendError: what ends the run.
@@ -545,7 +425,7 @@ class ServerBackend(ABC):
             found = await self._post(body)
             return found if isinstance(found, ModelReply) else read(found)
 
-        return await self._attempts.reply(once, tokens)
+        return await self._attempts.reply(once)
 
     async def _post(self, body: dict[str, Json]) -> dict[str, Json] | ModelReply:
         try:
