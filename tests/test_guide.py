@@ -137,8 +137,8 @@ REQUIREMENTS = [
         lambda run: not {one["prompt"] for one in run.controls} & {one["prompt"] for one in run.items}),
     Requirement(CONTROLS, "they stand at regular intervals", "Toloka: tasks.tsv, GOLDEN:answer", regular),
     Requirement(CONTROLS, "nobody meets one twice", "hb/raw/responses.csv: is_control", asked_once),
-    Requirement(CONTROLS, "they look like items of the test", "merilo study create: controls.auc",
-        lambda run: run.created["controls"]["checked"] and run.created["controls"]["alike"]),
+    Requirement(CONTROLS, "they look like items of the test", "merilo study create: controls.shares",
+        lambda run: run.created["controls"]["shares"] and run.created["controls"]["alike"]),
     Requirement(CONTROLS, "answers to them give each annotator's skill", "hb/annotators.csv: control_accuracy",
         lambda run: all(row["controls"] == "0" or row["control_accuracy"] for row in run.rows("hb/annotators.csv"))),
 

@@ -1,75 +1,100 @@
+"""Control items beside the items of the test: shares of the dataset's groups, of answers and of lengths."""
+
 import random
-import sys
+from dataclasses import replace
 
 import pytest
 from every import every
 
-from merilo.datasets import CATALOGUE
+from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.generators import GENERATORS, generate_splits
 from merilo.datasets.ready_items import examples
+from merilo.items import Item
 from merilo.studies.known_answers import (
-    LookalikeItem,
-    check_lookalikes,
+    ComparedShare,
     choose_controls,
     compare_controls,
     screen_known,
+    telling_shares,
 )
 
 
-def questions(n: int, seed: int, words: str = "река город гора поле лес море") -> list[LookalikeItem]:
-    chance = random.Random(seed)
+def questions(n: int, seed: int) -> list[Item]:
+    """Questions of ruMMLU, of three domains and any answer and length."""
+    chance, first = random.Random(seed), examples(dataset("rummlu"))["test"].items[0]
+    assert isinstance(first.inputs, dict)
     return [
-        LookalikeItem(
-            " ".join(chance.choices(words.split(), k=chance.randint(4, 12))),
-            chance.choice("xyz"),
-            chance.choice("AB"),
+        replace(
+            first,
+            id=number,
+            inputs={**first.inputs, "text": "слово " * chance.randint(4, 40)},
+            outputs=chance.choice("ABCD"),
+            meta={**first.meta, "id": number, "domain": chance.choice(["law", "virology", "anatomy"])},
         )
-        for _ in range(n)
+        for number in range(n)
     ]
 
 
-@pytest.mark.thorough
+def telling(rows: tuple[ComparedShare, ...]) -> set[str]:
+    return {one.field for one in rows if one.telling}
+
+
+def test_shares_are_those_of_the_items() -> None:
+    test, controls = questions(150, 1), questions(24, 2)
+    rows = compare_controls(controls, test, dataset("rummlu"))
+    assert {one.field for one in rows} == {"domain", "answer", "length"}
+    for field in ("domain", "answer", "length"):
+        own = [one for one in rows if one.field == field]
+        assert sum(one.test for one in own) == pytest.approx(1)
+        assert sum(one.controls for one in own) == pytest.approx(1)
+    law = next(one for one in rows if one.value == "law")
+    assert law.test == sum(one.meta["domain"] == "law" for one in test) / 150
+    assert law.controls == sum(one.meta["domain"] == "law" for one in controls) / 24
+    assert law.difference == abs(law.test - law.controls)
+    quartiles = [one.test for one in rows if one.field == "length"]
+    assert len(quartiles) == 4
+    assert all(0.2 <= share <= 0.3 for share in quartiles)
+
+
 def test_controls_of_the_same_kind_are_seldom_told_apart() -> None:
     alarms = [
-        not check_lookalikes(questions(150, seed), questions(24, 1000 + seed), seed=seed).alike
-        for seed in range(12)
+        bool(telling(compare_controls(questions(n, 1000 + seed), questions(150, seed), dataset("rummlu"))))
+        for seed in range(100)
+        for n in (4, 10, 24)
     ]
-    # All features and each of four groups are tested: 3 of 12 would be far beyond the nominal share.
-    assert sum(alarms) <= 2
+    assert sum(alarms) <= 12
 
 
 @every(
-    "different, feature",
+    "changes, field",
     [
-        (LookalikeItem("река " * 30, "x", "A"), "length"),
-        (LookalikeItem("река город гора поле лес", "другая область", "A"), "domain"),
-        (LookalikeItem("звезда планета комета спутник луна", "x", "A"), "words"),
+        ({"meta": {"domain": "law"}}, "domain"),
+        ({"outputs": "A"}, "answer"),
+        ({"inputs": {"text": "река " * 200}}, "length"),
     ],
-    ids=["length", "domain", "words"],
+    ids=["domain", "answer", "length"],
 )
-def test_controls_that_look_different_are_found_by_what_tells_them(
-    different: LookalikeItem, feature: str
-) -> None:
-    check = check_lookalikes(questions(150, 1), [different] * 20, seed=0)
-    telling = {found.name for found in check.features if found.telling}
-    assert {"all", feature} <= telling
-    assert any(f"can be distinguished from test items by {feature}: AUC" in text for text in check.warnings)
-    if feature == "words":
-        assert "звезда" in check.words
+def test_controls_that_look_different_are_named_with_their_shares(changes: dict, field: str) -> None:
+    controls = [
+        replace(one, **{name: {**getattr(one, name), **new} if isinstance(new, dict) else new for name, new in changes.items()})
+        for one in questions(20, 2)
+    ]  # fmt: skip
+    shares = compare_controls(controls, questions(150, 1), dataset("rummlu"))
+    assert telling(shares) == {field}
+    (told,) = telling_shares(shares)
+    assert told.startswith(f"control items differ from test items by {field}: ")
+    assert told.endswith("of the test and 100% of the control items")
 
 
-def test_too_few_controls_are_not_judged() -> None:
-    check = check_lookalikes(questions(100, 1), questions(7, 2), seed=0)
-    assert not check.checked
-    assert check.alike
-    assert check.warnings == [
-        "whether control items look like test items was not checked: too few control items (7)"
-    ]
+def test_a_test_without_gold_answers_is_not_compared_by_answer() -> None:
+    test = [replace(one, outputs=None) for one in questions(100, 1)]
+    rows = compare_controls(questions(20, 2), test, dataset("rummlu"))
+    assert {one.field for one in rows} == {"domain", "length"}
+    assert compare_controls([], test, dataset("rummlu")) == ()
 
 
 @pytest.mark.thorough
 def test_controls_from_shots_of_generated_datasets_look_like_the_test() -> None:
-    """The AUC's interval lies above 0.5 only as often as chance puts it there."""
     told = []
     for name in sorted(GENERATORS):
         for seed in range(2):
@@ -77,11 +102,8 @@ def test_controls_from_shots_of_generated_datasets_look_like_the_test() -> None:
             pool = screen_known(shots.items, test.items).items
             chosen = choose_controls(pool, test.items, CATALOGUE[name], wanted=14, seed=seed)
             assert len(chosen.items) == 14
-            whole = chosen.check.features[0]
-            assert whole.name == "all"
-            if whole.interval.low > 0.5:
-                told.append((name, seed))
-    assert len(told) <= 2, told
+            told += [(name, seed)] * bool(telling(chosen.shares))
+    assert len(told) <= 1, told
 
 
 def test_bundled_shots_are_seldom_told_from_the_bundled_test() -> None:
@@ -90,19 +112,6 @@ def test_bundled_shots_are_seldom_told_from_the_bundled_test() -> None:
     for name, declared in CATALOGUE.items():
         splits = examples(declared)
         shots = splits["shots"].items if "shots" in splits else ()
-        check = compare_controls(shots, splits["test"].items, declared, seed=0)
-        assert check.checked == (min(len(shots), len(splits["test"])) >= 8), name
-        if not check.alike and not splits["test"].lengths:
+        if telling(compare_controls(shots, splits["test"].items, declared)) and not splits["test"].lengths:
             told.append(name)
     assert len(told) <= 1, told
-
-
-def test_without_scikit_learn_the_check_is_left_out_and_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction", None)
-    check = check_lookalikes(questions(100, 1), questions(20, 2), seed=0)
-    assert not check.checked
-    assert check.warnings[0].endswith(
-        "was not checked: scikit-learn is not installed (pip install 'merilo[studies]')"
-    )

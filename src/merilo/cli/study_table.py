@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from merilo.cli.output import interval, number, show, show_table
 from merilo.people.cost import paid_work
@@ -18,6 +19,9 @@ from merilo.studies.plan_figures import PlanFigures, plan_rows, plan_sentences
 from merilo.studies.plan_types import Study
 from merilo.studies.study_export import ExportedStudy
 from merilo.text import Text, joined
+
+#: How many differences between control items and the test are printed; the JSON has all shares.
+_SHARES: Final = 6
 
 
 def show_created(made: CreatedStudy) -> None:
@@ -46,26 +50,16 @@ def show_created(made: CreatedStudy) -> None:
                 value=largest.value,
             )
         )
-    if made.controls is not None and made.controls.check.checked:
-        whole = made.controls.check.features[0]
-        show(
-            Text(
-                "Controls: {n:# item|# items}; a classifier distinguishes them from test items with AUC {auc:.2f} "
-                "({low:.2f} to {high:.2f}; up to 0.5 is chance)",
-                n=len(made.controls.items),
-                auc=whole.auc,
-                low=whole.interval.low,
-                high=whole.interval.high,
-            )
-        )
-    elif made.controls is not None:
-        show(
-            Text(
-                "Controls: {n} of {wanted} items; not checked whether they look like test items: {why}",
-                n=len(made.controls.items),
-                wanted=made.controls.wanted,
-                why=made.controls.check.why_unchecked,
-            )
+    if made.controls is not None:
+        show(Text("Controls: {n} of {wanted} items", n=len(made.controls.items), wanted=made.controls.wanted))
+        largest_first = sorted(made.controls.shares, key=lambda one: -one.difference)[:_SHARES]
+        show_table(
+            [
+                (f"{one.field}: {one.value}", number(one.test, ".0%"), number(one.controls, ".0%"))
+                for one in largest_first
+            ],
+            ["", Text("of the test"), Text("of the controls")],
+            title=Text("Largest differences between the test and its control items"),
         )
     show_plan_figures(made.folder.plan, made.figures)
     show(

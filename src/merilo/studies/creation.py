@@ -37,6 +37,7 @@ from merilo.studies.known_answers import (
     opening_turns,
     screen_known,
     spacing,
+    telling_shares,
     wanted_controls,
 )
 from merilo.studies.plan_checks import metric_gaps, overlap_shortfalls
@@ -112,9 +113,16 @@ class CreatedStudy:
             checked = {
                 "items": len(controls.items),
                 "wanted": controls.wanted,
-                "checked": controls.check.checked,
-                "alike": controls.check.alike,
-                "auc": {feature.name: feature.as_json() for feature in controls.check.features},
+                "alike": not any(one.telling for one in controls.shares),
+                "shares": [
+                    {
+                        "field": one.field,
+                        "value": one.value,
+                        "test": round(one.test, 4),
+                        "controls": round(one.controls, 4),
+                    }
+                    for one in controls.shares
+                ],
             }
         return {
             "study": self.folder.plan.study,
@@ -303,7 +311,7 @@ def _notes(known: _Known, declared: Dataset) -> Iterator[str]:
     elif missing := known.examples.uncovered:
         yield f"the examples of the instruction do not show {listed(missing, 8)}; add examples"
     if known.controls is not None:
-        yield from known.controls.check.warnings
+        yield from telling_shares(known.controls.shares)
     elif declared.answer.kind != "program":
         given = argument("controls", "FILE")
         yield f"there are no solved items for controls: give {given} with items with known answers"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from math import ceil, sqrt
+from typing import Final
 
 import numpy as np
 
@@ -15,237 +14,99 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import UsageError, argument
 from merilo.items import Item
-from merilo.statistics import FloatArray
-from merilo.statistics.intervals import Interval, student_quantile
-from merilo.strict_json import Json
 from merilo.studies.drawing import draw_balanced
-from merilo.studies.item_fields import ANSWER, fields_of, grouping_fields
+from merilo.studies.item_fields import ANSWER, LENGTH, fields_of, grouping_fields
 from merilo.studies.study_source import comparable
 from merilo.studies.study_tasks import one_answer
 from merilo.wording import listed
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-
-Test = TypeVar("Test")
-
-#: With fewer control items, a classifier cannot be trained and checked.
-LEAST_CONTROLS: Final = 8
-#: Words are counted in so many columns.
-_COLUMNS: Final = 256
-_FOLDS: Final = 5
-_ROUNDS: Final = 2
-#: The penalty on the coefficients of standardised features.
-_PENALTY: Final = 30.0
-_MOST_TEST: Final = 600
-
-_WORD: Final = re.compile(r"\w+|[^\w\s]")
+#: Shares that differ by less are not told.
+_LEAST_DIFFERENCE: Final = 0.15
+#: So many standard errors of a difference by chance are not told either: few control items differ much by chance.
+_BY_CHANCE: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class LookalikeItem:
-    """The visible part of an item, and its gold answer.
+class ComparedShare:
+    """The share of one value of a field among test items, and among control items.
 
     Attributes:
-        prompt: the text that annotators read, or the item's own part of it.
-        domain: the values of its groups, such as its domain; empty if there are none.
-        answer: the class of its right answer; empty if answers form no classes.
+        field: a group of the dataset such as the domain, `answer`, or `length`.
+        value: the value; a quartile of the test for the length of an item's own text.
+        test: the share of test items, in [0, 1].
+        controls: the share of control items, in [0, 1].
+        telling: whether the shares differ by 15 points or more, and by three standard errors or more.
     """
 
-    prompt: str
-    domain: str = ""
-    answer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TellingFeature:
-    """A group of features by which control items may be recognised.
-
-    Attributes:
-        name: length, domain, answer, words, or all of them.
-        auc: the probability that a random control item gets a higher score than a random test item, by
-            cross-validation.
-        interval: its confidence interval.
-    """
-
-    name: str
-    auc: float
-    interval: Interval
-
-    def as_json(self) -> dict[str, Json]:
-        """Return the AUC and its interval."""
-        low, high = round(self.interval.low, 4), round(self.interval.high, 4)
-        return {"value": round(self.auc, 4), "interval": [low, high], "level": round(self.interval.level, 6)}
+    field: str
+    value: str
+    test: float
+    controls: float
+    telling: bool
 
     @property
-    def telling(self) -> bool:
-        """Whether the feature tells control items from test items better than chance."""
-        return self.interval.low > 0.5
+    def difference(self) -> float:
+        """How much larger one share is than the other."""
+        return abs(self.controls - self.test)
 
 
-@dataclass(frozen=True, slots=True)
-class LookalikeCheck:
-    """The result of the check how well control items can be distinguished from test items.
-
-    Attributes:
-        controls: the number of control items.
-        items: the number of test items that they were compared with.
-        features: the groups of features, all of them together first; empty if nothing was compared.
-        words: the words that are most typical of control items, where words tell the two apart.
-        installed: whether scikit-learn, which trains the classifiers, is installed.
-    """
-
-    controls: int
-    items: int
-    features: tuple[TellingFeature, ...]
-    words: tuple[str, ...] = ()
-    installed: bool = True
-
-    @property
-    def checked(self) -> bool:
-        """Whether the two were compared."""
-        return bool(self.features)
-
-    @property
-    def alike(self) -> bool:
-        """Whether no group of features tells the two apart better than chance."""
-        return not any(feature.telling for feature in self.features)
-
-    @property
-    def why_unchecked(self) -> str:
-        """Why the two were not compared, in a phrase."""
-        if not self.installed:
-            return "scikit-learn is not installed (pip install 'merilo[studies]')"
-        return f"too few control items ({self.controls})"
-
-    @property
-    def warnings(self) -> list[str]:
-        """What the author should know, a sentence each."""
-        if not self.checked:
-            return [f"whether control items look like test items was not checked: {self.why_unchecked}"]
-        found = []
-        for feature in self.features:
-            if feature.telling:
-                what = "all features together" if feature.name == "all" else feature.name
-                words = f" (typical words: {', '.join(self.words)})" if self.words and what == "words" else ""
-                found.append(
-                    f"control items can be distinguished from test items by {what}: AUC {feature.auc:.2f} "
-                    f"[{feature.interval.low:.2f}, {feature.interval.high:.2f}] does not contain 0.5{words}"
-                )
-        return found
-
-
-def check_lookalikes(
-    items: Sequence[LookalikeItem], controls: Sequence[LookalikeItem], *, seed: int, level: float = 0.95
-) -> LookalikeCheck:
-    """Train classifiers to tell control items from test items, and estimate their AUC on items not seen in training.
-
-    The classifier is scikit-learn's logistic regression with a quadratic penalty on standardised features: characters,
-    words, digits and lines; the domain; the answer; and words in hashed columns. The AUC is computed within
-    each of five folds, whose items took no part in training, and averaged over the folds of two divisions.
-    Its interval is Student's, with the variance corrected for folds that share training items. The levels of
-    the single groups are corrected by Bonferroni's method. The AUC may lie below 0.5: of control items drawn
-    to match the test, one part is rich in what the other lacks.
+def compare_controls(
+    controls: Sequence[Item], test: Sequence[Item], declared: Dataset
+) -> tuple[ComparedShare, ...]:
+    """Compare control items with test items by the dataset's groups, the right answer and the length.
 
     Args:
-        items: the test items; of more than 600, a random 600 are compared.
         controls: the control items.
-        seed: the random seed of the folds.
-        level: the nominal coverage of the intervals, in (0, 1).
+        test: the test items.
+        declared: their dataset.
 
     Returns:
-        The check; without features if there are fewer than `LEAST_CONTROLS` control items or test items, or
-        if scikit-learn is not installed.
-
-    References:
-        C. Nadeau, Y. Bengio (2003), Inference for the generalization error. Machine Learning 52, 239-281.
+        A row for each value of a field that both kinds of items have, those of one field together; empty if there are
+        no items of one kind.
     """
-    items = _some(items, seed)
-    if min(len(items), len(controls)) < LEAST_CONTROLS:
-        return LookalikeCheck(len(controls), len(items), ())
-    try:
-        groups = _features([*controls, *items])
-    except ImportError:
-        return LookalikeCheck(len(controls), len(items), (), installed=False)
-    from scipy.sparse import hstack  # noqa: PLC0415 - slow to load
-
-    labels = np.concatenate([np.ones(len(controls)), np.zeros(len(items))])
-    corrected = 1 - (1 - level) / len(groups)
-    found = []
-    for name, table in {"all": hstack(list(groups.values()), format="csr"), **groups}.items():
-        auc, interval = _cross_validated_auc(table, labels, seed, level if name == "all" else corrected)
-        found.append(TellingFeature(name, auc, interval))
-    words: tuple[str, ...] = ()
-    if any(feature.telling for feature in found if feature.name in {"all", "words"}):
-        words = _typical_words(items, controls)
-    return LookalikeCheck(len(controls), len(items), tuple(found), words)
-
-
-def _some(items: Sequence[Test], seed: int) -> Sequence[Test]:
-    """Draw the test items that are compared."""
-    if len(items) <= _MOST_TEST:
-        return items
-    rng = np.random.default_rng(seed)
-    return [items[int(at)] for at in np.sort(rng.choice(len(items), _MOST_TEST, replace=False))]
-
-
-def _cross_validated_auc(
-    table: csr_array, labels: FloatArray, seed: int, level: float
-) -> tuple[float, Interval]:
-    """Estimate the AUC of the classifier on items not seen in training: the mean of the folds, and its interval."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - an extra
-    from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score  # noqa: PLC0415
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
-    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
-
-    logistic = LogisticRegression(C=1 / _PENALTY, class_weight="balanced", solver="newton-cg")
-    model = make_pipeline(StandardScaler(with_mean=False), logistic)
-    several = min(_FOLDS, int(labels.sum()), int((1 - labels).sum()))
-    folds = RepeatedStratifiedKFold(n_splits=several, n_repeats=_ROUNDS, random_state=seed % 2**32)
-    found = cross_val_score(model, table, labels, scoring="roc_auc", cv=folds)
-    variance = (1 / len(found) + 1 / (several - 1)) * float(np.var(found, ddof=1))
-    half = student_quantile((1 + level) / 2, len(found) - 1) * variance**0.5
-    auc = float(np.mean(found))
-    bounds = Interval(max(auc - half, 0.0), min(auc + half, 1.0), level, "corrected resampled t over folds")
-    return auc, bounds
+    if not controls or not test:
+        return ()
+    ends = np.quantile([_length(item) for item in test], (0.25, 0.5, 0.75))
+    there, here = (
+        Counter(
+            sign
+            for item in items
+            for sign in (
+                *_signs(item, declared),
+                f"{LENGTH}: quartile {int(np.searchsorted(ends, _length(item))) + 1}",
+            )
+        )
+        for items in (test, controls)
+    )
+    both = {sign.partition(": ")[0] for sign in there} & {sign.partition(": ")[0] for sign in here}
+    rows = []
+    for sign in sorted(there.keys() | here.keys()):
+        field, _, value = sign.partition(": ")
+        if field not in both:
+            continue
+        shares = there[sign] / len(test), here[sign] / len(controls)
+        whole = (there[sign] + here[sign]) / (len(test) + len(controls))
+        error = sqrt(whole * (1 - whole) * (1 / len(test) + 1 / len(controls)))
+        is_telling = abs(shares[1] - shares[0]) >= max(_LEAST_DIFFERENCE, _BY_CHANCE * error)
+        rows.append(ComparedShare(field, value, *shares, is_telling))
+    return tuple(rows)
 
 
-def _features(every: Sequence[LookalikeItem]) -> Mapping[str, csr_array]:
-    """Return the groups of features, each with a row for an item; a group in which all items are equal is left out."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
-    from sklearn.feature_extraction import FeatureHasher  # noqa: PLC0415 - an extra
-    from sklearn.preprocessing import OneHotEncoder  # noqa: PLC0415
-
-    texts = [one.prompt for one in every]
-    sizes = [[len(t), len(t.split()), sum(map(str.isdigit, t)), t.count("\n")] for t in texts]
-    hashed = FeatureHasher(_COLUMNS, alternate_sign=False).transform(Counter(_words(text)) for text in texts)
-    found: dict[str, Any] = {"length": np.log1p(sizes)}
-    for name, values in (
-        ("domain", [one.domain for one in every]),
-        ("answer", [one.answer for one in every]),
-    ):
-        if len(set(values)) > 1:
-            found[name] = OneHotEncoder().fit_transform(np.array(values).reshape(-1, 1))
-    found["words"] = hashed.log1p()
-    return {name: cast("csr_array", csr_array(table)) for name, table in found.items()}
+def telling_shares(shares: Sequence[ComparedShare]) -> list[str]:
+    """Return what tells control items from test items: a sentence for each field, on the value that differs most."""
+    ranked = sorted(shares, key=lambda one: one.difference)
+    worst = {one.field: one for one in ranked if one.telling}
+    return [
+        f"control items differ from test items by {one.field}: {one.value} is {one.test:.0%} of the test and "
+        f"{one.controls:.0%} of the control items"
+        for one in worst.values()
+    ]
 
 
-def _words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(text)]
-
-
-def _typical_words(
-    items: Sequence[LookalikeItem], controls: Sequence[LookalikeItem], most: int = 5
-) -> tuple[str, ...]:
-    """Find the words whose share of items differs most between control items and test items."""
-    shares = []
-    for group in (controls, items):
-        there = Counter(word for one in group for word in set(_words(one.prompt)))
-        shares.append({word: count / len(group) for word, count in there.items()})
-    ours, theirs = shares
-    ranked = sorted(ours, key=lambda word: (theirs.get(word, 0.0) - ours[word], word))
-    return tuple(word for word in ranked[:most] if ours[word] > theirs.get(word, 0.0) + 0.1)
+def _length(item: Item) -> int:
+    """The characters of an item's own fields: its template may be any of the dataset's prompts."""
+    shown = [item.inputs] if isinstance(item.inputs, str) else [str(value) for value in item.inputs.values()]
+    return sum(map(len, shown))
 
 
 #: An example is short enough to be read at a glance up to this number of characters.
@@ -417,12 +278,12 @@ class ChosenControls:
     Attributes:
         items: the control items.
         wanted: how many were wanted.
-        check: how well they can be distinguished from test items.
+        shares: what they look like beside test items.
     """
 
     items: tuple[Item, ...]
     wanted: int
-    check: LookalikeCheck
+    shares: tuple[ComparedShare, ...]
 
 
 def spacing(share: float) -> int:
@@ -477,24 +338,4 @@ def choose_controls(
             chosen = [pool[place] for place in draw_balanced(own, wanted, seed=seed, like=shares)]
         else:
             chosen = chosen[:wanted]
-    return ChosenControls(tuple(chosen), wanted, compare_controls(chosen, test, declared, seed=seed))
-
-
-def compare_controls(
-    controls: Sequence[Item], test: Sequence[Item], declared: Dataset, *, seed: int
-) -> LookalikeCheck:
-    """Check whether control items can be distinguished from test items by length, domain, answer or words."""
-    return check_lookalikes(
-        [_looks(item, declared) for item in _some(test, seed)],
-        [_looks(item, declared) for item in controls],
-        seed=seed,
-    )
-
-
-def _looks(item: Item, declared: Dataset) -> LookalikeItem:
-    groups = [sign for sign in _signs(item, declared) if not sign.startswith(f"{ANSWER}: ")]
-    known = one_answer(item.outputs)
-    answer = str(known) if declared.answer.labels and known is not None else ""
-    # The fields of the item only: its template may be any of the dataset's prompts.
-    shown = [item.inputs] if isinstance(item.inputs, str) else [str(value) for value in item.inputs.values()]
-    return LookalikeItem("\n".join(shown), "; ".join(groups), answer)
+    return ChosenControls(tuple(chosen), wanted, compare_controls(chosen, test, declared))

@@ -22,7 +22,7 @@ from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
 from merilo.studies.consent import Consent, OwnWords
 from merilo.studies.item_fields import field_names
-from merilo.studies.known_answers import compare_controls
+from merilo.studies.known_answers import compare_controls, telling_shares
 from merilo.studies.plan_figures import PlanFigures, plan_figures, plan_page
 from merilo.studies.plan_file import (
     CHECKLIST_NUMBERS,
@@ -289,7 +289,7 @@ def _controls(content: _Content) -> Iterator[Finding]:
                 )
     if content.controls and content.items and content.declared is not None:
         solved = [shown.item for shown in content.controls]
-        yield from compare_controls(solved, content.asked, content.declared, seed=plan.seed).warnings
+        yield from telling_shares(compare_controls(solved, content.asked, content.declared))
 
 
 def _instruction(content: _Content) -> Iterator[Finding]:
