@@ -3,12 +3,8 @@
     python benchmarks/crowds.py [FOLDER] [--quick]
 
 FOLDER holds tables of task, worker, label and truth (CSV, gzip); default: ../shared/data/crowds. Accuracy is over the
-tasks with a known true label, and a task without a label counts as wrong and has confidence 0.
+tasks with a known true label, and a task without a label counts as wrong.
 
-The second table is about confidences. "surplus" is the mean confidence minus the accuracy. "ECE" is the expected calibration
-error: tasks are put into ten bins of equal width by their confidence; it is the mean over tasks of the absolute difference
-between the mean confidence and the accuracy of their bin. "model" are the probabilities of the model, "calibrated" those that
-Merilo reports. Constants of the calibration were chosen on the other datasets in the rows "chosen on the others".
 `--quick` leaves out crowd-kit's MACE and GLAD, which take minutes. A method that cannot run is named with the reason: KOS takes two
 labels only, and Wawa and ZeroBasedSkill of crowd-kit 1.4.2 need a scikit-learn before 1.7. They run in an environment made by
 
@@ -35,12 +31,10 @@ import polars as pl
 from merilo.people.aggregation import (
     Consensus,
     auto,
-    candidates,
     cascade,
     dawid_skene,
     glad,
     majority,
-    one_coin,
     plurality,
 )
 from merilo.people.votes import Votes, encode
@@ -57,19 +51,10 @@ OURS: dict[str, Callable[[Votes], Consensus]] = {
     "majority of 3": majority,
     "most votes": plurality,
     "cascade": cascade,
-    "one-coin": one_coin,
     "GLAD": glad,
     "Dawid-Skene": dawid_skene,
     RECOMMENDED: auto,
 }
-
-
-#: Methods whose confidence is the label's share of the votes.
-BY_VOTES = (majority, plurality, cascade)
-
-#: Methods whose calibrated confidence has to be near the accuracy, and by how much it may differ, as a mean over datasets.
-CALIBRATED = ("one-coin", "GLAD", RECOMMENDED)
-MOST_SURPLUS = 0.05
 
 
 @dataclass(frozen=True)
@@ -88,8 +73,6 @@ class Crowd:
 class Result:
     accuracy: float
     seconds: float
-    raw: tuple[float, float] = (float("nan"), float("nan"))
-    calibrated: tuple[float, float] = (float("nan"), float("nan"))
     reason: str = ""
 
 
@@ -107,20 +90,6 @@ def read(path: Path) -> Crowd:
         encoding.labels.to_list(),
         np.array([codes.get(truth[item], -2) if item in truth else -1 for item in encoding.items]),
     )
-
-
-def expected_calibration_error(confidence: np.ndarray, right: np.ndarray, bins: int = 10) -> float:
-    """The expected calibration error with bins of equal width (Naeini, Cooper, Hauskrecht 2015; Guo et al. 2017)."""
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
-    return float(np.abs(np.bincount(place, confidence - right, bins)).sum() / confidence.size)
-
-
-def calibration(confidence: np.ndarray, label: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """The surplus and the expected calibration error over the tasks with a known true label."""
-    known = truth != -1
-    right = (label == truth)[known]
-    sure = np.where(label == -1, 0.0, np.nan_to_num(confidence))[known]
-    return float(sure.mean() - right.mean()), expected_calibration_error(sure, right)
 
 
 def accuracy(label: np.ndarray, truth: np.ndarray) -> float:
@@ -167,22 +136,14 @@ def theirs(make: Callable[[], object], crowd: Crowd) -> Result:
     seconds = time.process_time() - start
     places = {label: place for place, label in enumerate(crowd.labels)}
     label = np.array([places.get(name, -1) for name in labels.reindex(crowd.items)])
-    probabilities = getattr(method, "probas_", None)
-    if probabilities is None:
-        return Result(accuracy(label, crowd.truth), seconds)
-    table = probabilities.reindex(crowd.items).max(axis=1).to_numpy()
-    return Result(accuracy(label, crowd.truth), seconds, calibration(table, label, crowd.truth))
+    return Result(accuracy(label, crowd.truth), seconds)
 
 
 def ours(method: Callable[[Votes], Consensus], crowd: Crowd) -> Result:
     start = time.process_time()
     found = method(crowd.votes)
     seconds = time.process_time() - start
-    sure = calibration(found.confidence, found.label, crowd.truth)
-    raw = sure
-    if found.fit is not None and found.fit.posterior is not None and method not in BY_VOTES:
-        raw = calibration(found.fit.posterior.max(axis=1), found.label, crowd.truth)
-    return Result(accuracy(found.label, crowd.truth), seconds, raw, sure)
+    return Result(accuracy(found.label, crowd.truth), seconds)
 
 
 def line(name: str, results: list[Result]) -> None:
@@ -196,53 +157,6 @@ def line(name: str, results: list[Result]) -> None:
     print(f"{name:<32}{accuracies}{mean:>9}{seconds:>10.2f}{some}", flush=True)
 
 
-def confidences(table: dict[str, list[Result]], sets: list[Crowd]) -> dict[str, float]:
-    """Print how far confidences are from accuracies; the mean surplus of each of our methods."""
-    print(
-        f"\n{'confidence minus accuracy':<32}{''.join(f'{one.name[:9]:>10}' for one in sets)}     mean  absolute     ECE"
-    )
-    found = {}
-    for name, results in table.items():
-        kinds = {"model": [one.raw for one in results], "calibrated": [one.calibrated for one in results]}
-        if name.startswith("crowd-kit") or name not in OURS:
-            kinds.pop("calibrated")
-        elif OURS[name] in BY_VOTES:
-            kinds = {"share of votes": kinds["model"]}
-        for kind, pairs in kinds.items():
-            surplus, error = np.array(pairs).T
-            if np.isnan(surplus).any():
-                continue
-            cells = "".join(f"{value:>+10.3f}" for value in surplus)
-            print(
-                f"{f'{name}, {kind}':<32.32}{cells}{surplus.mean():>+9.3f}{np.abs(surplus).mean():>10.3f}{error.mean():>8.3f}",
-                flush=True,
-            )
-            found[name] = float(surplus.mean())
-    return found
-
-
-def priors(sets: list[Crowd]) -> None:
-    """Print the calibration under other priors, and with the prior that is best on the other datasets."""
-    tried = [(median, spread) for spread in (0.5, 1.0, 100.0) for median in (0.1, 0.2, 0.3, 0.5)]
-    kept = candidates.MEDIAN, candidates.LOG_SPREAD
-    print(
-        "\nconfidence minus accuracy by the prior on the correlation; its median and the spread of its logarithm"
-    )
-    for name in CALIBRATED:
-        found = []
-        for candidates.MEDIAN, candidates.LOG_SPREAD in tried:  # type: ignore[misc]
-            found.append([ours(OURS[name], one).calibrated for one in sets])
-        candidates.MEDIAN, candidates.LOG_SPREAD = kept  # type: ignore[misc]
-        surplus, error = np.moveaxis(np.array(found), 2, 0)
-        others = np.abs(surplus).sum(1, keepdims=True) - np.abs(surplus)
-        chosen = others.argmin(0), np.arange(len(sets))
-        print(
-            f"  {name:<20}from {surplus.mean(1).min():+.3f} to {surplus.mean(1).max():+.3f}, ECE from "
-            f"{error.mean(1).min():.3f} to {error.mean(1).max():.3f}; chosen on the others: {surplus[chosen].mean():+.3f}, "
-            f"ECE {error[chosen].mean():.3f}"
-        )
-
-
 def crowds(folder: Path, *, quick: bool) -> list[str]:
     """Print the table, and the targets that are met or missed."""
     sets = [read(path) for path in sorted(folder.glob("*.csv.gz"))]
@@ -254,8 +168,6 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
     for name, method in OURS.items():
         table[name] = [ours(method, crowd) for crowd in sets]
         line(name, table[name])
-    surplus = confidences(table, sets)
-    priors(sets)
     mean = {name: float(np.mean([one.accuracy for one in results])) for name, results in table.items()}
     best = max(
         (value, name) for name, value in mean.items() if name.startswith("crowd-kit") and not np.isnan(value)
@@ -269,18 +181,6 @@ def crowds(folder: Path, *, quick: bool) -> list[str]:
         (mean[RECOMMENDED] > best[0], f"{RECOMMENDED} {mean[RECOMMENDED]:.4f}, wanted above {best[1]} {best[0]:.4f}"),
         (min(below)[0] >= -0.02, f"{RECOMMENDED} less majority, at worst {min(below)[0]:+.3f} ({min(below)[1]}), wanted -0.02"),
     ]  # fmt: skip
-    wanted += [
-        (abs(surplus[name]) <= MOST_SURPLUS, f"{name}: mean confidence less accuracy {surplus[name]:+.3f}, wanted within {MOST_SURPLUS}")
-        for name in CALIBRATED
-    ]  # fmt: skip
-    if not quick:
-        peer = mean["crowd-kit MACE"]
-        wanted.append(
-            (
-                mean["one-coin"] > peer,
-                f"one-coin {mean['one-coin']:.4f}, wanted above crowd-kit MACE {peer:.4f}",
-            )
-        )
     for met, text in wanted:
         print(f"{'met' if met else 'MISSED':<8}{text}")
         if not met:
@@ -315,32 +215,18 @@ def small_pools(folder: Path, pools: int = 20) -> None:
 
 def made_up(seeds: int = 20) -> None:
     """Print accuracies on simulated pools of open answers: 300 items, 40 annotators, 5 answers per item, the mean of several pools."""
-    print(
-        f"\n{'made-up pools of open answers':<32}{'majority of 3':>15}{'most votes':>12}{'one-coin':>10}{'GLAD':>8}"
-        f"{'':>4}right where more than 0.99 is claimed: one-coin, GLAD"
-    )
+    print(f"\n{'made-up pools of open answers':<32}{'majority of 3':>15}{'most votes':>12}{'GLAD':>8}")
     for fault in ("slips", "near misses", "attractive", "copying", "copying everywhere"):
-        right: dict[str, list[float]] = {name: [] for name in ("majority", "votes", "one-coin", "GLAD")}
-        sure: dict[str, list[tuple[int, int]]] = {"one-coin": [], "GLAD": []}
+        right: dict[str, list[float]] = {name: [] for name in ("majority", "votes", "GLAD")}
         methods: dict[str, Callable[[Votes], Consensus]] = {
-            "majority": majority, "votes": plurality, "one-coin": one_coin, "GLAD": glad,
+            "majority": majority, "votes": plurality, "GLAD": glad,
         }  # fmt: skip
         for seed in range(seeds):
             pool = open_pool(fault, seed=seed)
             for name, method in methods.items():
-                found = method(pool.votes)
-                right[name].append(float((found.label == pool.truth).mean()))
-                if name in sure:
-                    claimed = found.confidence > 0.99
-                    sure[name].append((int((found.label == pool.truth)[claimed].sum()), int(claimed.sum())))
+                right[name].append(float((method(pool.votes).label == pool.truth).mean()))
         m = {name: float(np.mean(values)) for name, values in right.items()}
-        shares = {name: np.array(pairs).sum(0) for name, pairs in sure.items()}
-        told = ", ".join(
-            f"{r / max(n, 1):.3f} of {n / (300 * seeds):.0%} of items" for r, n in shares.values()
-        )
-        print(
-            f"  {fault:<30}{m['majority']:>15.3f}{m['votes']:>12.3f}{m['one-coin']:>10.3f}{m['GLAD']:>8.3f}{'':>4}{told}"
-        )
+        print(f"  {fault:<30}{m['majority']:>15.3f}{m['votes']:>12.3f}{m['GLAD']:>8.3f}")
 
 
 #: Crowds on an ordered scale, by the parameters of `ordered_votes`.
@@ -361,10 +247,10 @@ ORDERED: dict[str, dict[str, Any]] = {
 
 def ordered(seeds: int = 100) -> list[str]:
     """Print accuracy and mean absolute error on an ordered scale; the targets that are missed."""
-    print(f"\n{f'ordered labels, {seeds} pools each':<34}{'most votes':>17}{'cascade':>17}{'auto, by name':>17}{'weighted median':>17}{'confidence':>12}")  # fmt: skip
+    print(f"\n{f'ordered labels, {seeds} pools each':<34}{'most votes':>17}{'cascade':>17}{'auto, by name':>17}{'weighted median':>17}")  # fmt: skip
     missed = []
     for name, crowd in ORDERED.items():
-        found, surplus = [], []
+        found = []
         for seed in range(seeds):
             votes, truth = ordered_votes(np.random.default_rng(seed), **crowd)
             median = auto(votes, scale=np.arange(votes.labels))
@@ -376,10 +262,9 @@ def ordered(seeds: int = 100) -> list[str]:
                 (shared_majority(votes, truth), ((most * apart).sum(axis=1) / most.sum(axis=1)).mean()),
                 *(((label == truth).mean(), np.abs(label - truth)[label >= 0].mean()) for label in labels),
             ])  # fmt: skip
-            surplus.append(np.nanmean(median.confidence) - found[-1][-1][0])
         means = np.mean(found, axis=0)
         cells = "".join(f"{f'{exact:.3f} ({error:.3f})':>17}" for exact, error in means)
-        print(f"  {name:<32}{cells}{np.mean(surplus):>+12.3f}")
+        print(f"  {name:<32}{cells}")
         if means[3, 0] < means[0, 0] or means[3, 1] > means[0, 1]:
             missed.append(f"{name}: the weighted median is worse than most votes")
     return missed

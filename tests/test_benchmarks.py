@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "programs.py"
@@ -77,14 +76,3 @@ def test_make_bench_runs_every_benchmark_once() -> None:
     called = {path.stem for path in BENCHMARKS if f"from {path.stem} import" in coverage}
     assert run | called == {path.stem for path in BENCHMARKS}
     assert not run & called
-
-
-def test_the_expected_calibration_error_compares_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten items at 0.95, of which eight are right, and ten at 0.55, of which six are right: (0.15 + 0.05) / 2."""
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    monkeypatch.syspath_prepend(str(SCRIPT.parent.parent / "tests" / "support"))
-    crowds = pytest.importorskip("crowds")
-    confidence = np.repeat([0.95, 0.55], 10)
-    right = np.r_[np.arange(10) < 8, np.arange(10) < 6]
-    assert crowds.expected_calibration_error(confidence, right) == pytest.approx(0.1)
-    assert crowds.calibration(confidence, right.astype(int), np.ones(20, int)) == pytest.approx((0.05, 0.1))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from merilo.people.aggregation.estimators import Cascade as Cascade
     from merilo.people.aggregation.estimators import DawidSkene as DawidSkene
     from merilo.people.aggregation.estimators import MajorityVote as MajorityVote
-    from merilo.people.aggregation.estimators import OneCoin as OneCoin
     from merilo.people.aggregation.estimators import aggregate as aggregate
     from merilo.people.agreement import agreement as agreement
     from merilo.people.power import power as power
@@ -49,7 +48,6 @@ _HOMES = {
         "DawidSkene",
         "GLAD",
         "MajorityVote",
-        "OneCoin",
         "aggregate",
     ),
     "merilo.reports.baseline": ("baseline",),

@@ -69,7 +69,7 @@ Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
 #: The platform that wrote an export.
 Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "mturk", "csv"]
 #: The method that aggregates votes into labels.
-Aggregator: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad"]
+Aggregator: TypeAlias = Literal["majority", "auto", "dawid-skene", "glad"]
 #: How items that the aggregator leaves unresolved are treated.
 Resolve: TypeAlias = Literal["none", "skill", "glad", "cascade"]
 #: What happens to an annotator's second, different answer to an item.
@@ -194,9 +194,6 @@ class AnalysisSettings(CheckedSettings):
             "most votes and then skill, then GLAD, or all in turn (cascade)."
         ),
     ] = "cascade"
-    anchor_controls: Annotated[
-        Flag, Help("Give the models of annotators the known answers to control items.")
-    ] = False
     normalise: Annotated[
         tuple[Text, ...],
         Help(

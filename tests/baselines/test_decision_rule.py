@@ -77,7 +77,7 @@ def test_a_group_has_the_interval_of_its_own_items(grouped: tuple[list, dict]) -
 def test_a_row_of_the_sensitivity_table_has_the_interval_of_its_procedure(grouped: tuple[list, dict]) -> None:
     answers, found = grouped
     rows = {one["aggregator"]: one for one in found["sensitivity"]["rows"]}
-    assert {"majority", "cascade", "auto", "one-coin", "glad"} == set(rows)
+    assert {"majority", "cascade", "auto", "glad"} == set(rows)
     expected = alone(answers, min_votes=3).interval
     assert rows["majority"]["ci95_items_and_annotators"] == pytest.approx(
         (expected.low, expected.high), abs=1e-6
@@ -330,8 +330,8 @@ def test_the_number_of_excluded_annotators_is_a_matter_of_chance() -> None:
         kept = (rng.random(20) < 0.6)[person]
         names = (pl.Series(range(150)), pl.Series(range(20)), pl.Series(["A", "B", "C", "D"]))
         tests = np.ones(750, np.bool_)
-        anchors, skill = np.full(150, -1, np.int32), np.full(20, np.nan)
-        pool = PoolVotes(Encoding(everyone, *names, 0), tests, kept, kept, anchors, skill)
+        skill = np.full(20, np.nan)
+        pool = PoolVotes(Encoding(everyone, *names, 0), tests, kept, kept, skill)
         worth = (pool.votes.label == 0).astype(float)
         both = two_way(pool.votes, worth, exclusion=exclusion_variance(pool), resamples=0)
         values.append(both.value)

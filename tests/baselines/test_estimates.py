@@ -36,7 +36,6 @@ def study(
         ("--resolve", "skill"),
         ("--resolve", "glad"),
         ("--aggregator", "dawid-skene"),
-        ("--aggregator", "one-coin"),
         ("--aggregator", "glad"),
     ],
     ids=" ".join,

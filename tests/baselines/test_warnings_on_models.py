@@ -1,4 +1,4 @@
-"""Warnings about models of annotators: a label that is lost, items against the votes, and a metric far from `auto`."""
+"""Warnings about models of annotators: a label that is lost, and a metric far from `auto`."""
 
 import numpy as np
 import polars as pl
@@ -7,7 +7,7 @@ import pytest
 import merilo
 from merilo.baselines.warnings import warnings_on_auto
 from merilo.metrics.score import Score
-from merilo.people.aggregation import against_the_votes, auto, dawid_skene, lost_labels, majority
+from merilo.people.aggregation import auto, dawid_skene, lost_labels
 from merilo.people.votes import Votes
 from merilo.statistics.intervals import Interval
 
@@ -39,38 +39,6 @@ def test_a_rare_label_that_people_agree_on_is_not_lost() -> None:
     item, person = np.divmod(np.arange(600, dtype=np.int32), 3)
     votes = Votes(item, person, (item % 16 == 0).astype(np.int32), 200, 3, 2)
     assert lost_labels(dawid_skene(votes).fit, votes) == []
-
-
-def test_labels_against_the_votes_are_counted_by_item() -> None:
-    votes = Votes(*np.array([[0, 0, 0, 1, 1, 3], [0, 1, 2, 0, 1, 0], [0, 0, 1, 0, 1, 1]], np.int32), 4, 3, 2)
-    chosen = majority(votes, 1)
-    assert against_the_votes(chosen, votes) == (0, 2)  # a tie has no label here, and item 2 no votes
-    other = type(chosen)(np.array([1, 1, 0, 0], np.int32), chosen.how, chosen.confidence)
-    assert against_the_votes(other, votes) == (2, 3)
-
-
-def test_open_answers_that_a_model_decides_against_the_votes_give_a_warning() -> None:
-    # Two people are always right, three copy one of ten wrong answers on a fifth of the items.
-    rows = []
-    for item in range(60):
-        for person in range(5):
-            wrong = person > 1 and item % 5 == 0
-            astray = person > 1 and item % 5 == 1
-            text = f"wrong {item}" if wrong else f"stray {item} {person}" if astray else f"right {item}"
-            rows.append((item, f"p{person}", text))
-        rows += [(item, f"q{person}", f"odd {item} {person}") for person in range(2)]
-    alone = [(item, f"p{person}", f"right {item}") for item in range(60, 200) for person in range(2)]
-    stray = [
-        (item, f"p{person}", f"stray {item} {person}") for item in range(60, 200) for person in range(2, 5)
-    ]
-    made = merilo.baseline(answers([*rows, *alone, *stray]), aggregator="auto")
-    assert "against_votes" not in {one.code for one in made.details.warnings}  # 12 of 200 items
-    made = merilo.baseline(answers([*rows, *alone[:40], *stray[:60]]), aggregator="auto")
-    (warning,) = [one for one in made.details.warnings if one.code == "against_votes"]
-    assert warning.en.startswith(
-        "one-coin gives 12 of 80 items (15%) an answer that is not among those with most"
-    )
-    assert "для 12 из 80 вопросов" in warning.ru
 
 
 def test_a_baseline_far_from_the_recommended_model_says_so() -> None:

@@ -25,7 +25,7 @@ def test_every_person_has_a_row_with_all_that_is_known(lcs: Path) -> None:
     assert sum(one["excluded_by"] is not None for one in people) == content["annotators"]["excluded"] == 3
     assert sum(one["answers"] for one in people) == content["responses"]["total"]
     assert sum(one["controls"]["answers"] for one in people) == content["responses"]["control"]
-    assert {name for one in people for name in one["ability"]} == {"auto", "one-coin", "glad"}
+    assert {name for one in people for name in one["ability"]} == {"auto", "glad"}
     with (lcs / "quality.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert [row["annotator"] for row in rows] == [one["annotator"] for one in people]
@@ -47,7 +47,7 @@ def test_the_figures_of_the_baseline_stand_in_the_sensitivity_table(lcs: Path) -
 
 #: Every procedure, both pools and every threshold.
 CELLS = [
-    ("lcs", "0", "majority"), ("lcs", "0.7", "cascade"), ("bps", "0.9", "auto"), ("bps", "0", "one-coin"), ("lcs", "0.7", "glad"),
+    ("lcs", "0", "majority"), ("lcs", "0.7", "cascade"), ("bps", "0.9", "auto"), ("lcs", "0.7", "glad"),
 ]  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from merilo.people.gold import Gold
 #: votes        how many answers count
 #: label        the consensus, or null
 #: resolved_by  how the label was reached: the name of an `aggregation.Resolution` in lower case
-#: confidence   the model's probability of the label, calibrated without gold; without a model its share of the votes
+#: confidence   the model's probability of the label; without a model its share of the votes
 #: difficulty   GLAD's difficulty of the item, if GLAD was fitted
 #: gold         the gold answer as text, or null
 #: correct      whether the label earns all points of the item
@@ -138,7 +138,7 @@ MATTERS: Final = 0.001
 
 
 def posterior_table(pool: PoolVotes, fit: Fit, items: pl.Series) -> pl.DataFrame | None:
-    """Return the calibrated probability of every label of every item.
+    """Return the probability of every label of every item.
 
     Args:
         pool: the votes that the model was fitted to.
@@ -149,12 +149,11 @@ def posterior_table(pool: PoolVotes, fit: Fit, items: pl.Series) -> pl.DataFrame
         Columns `item`, `label`, `probability`, the most probable first; `None` if the model has no such table. If there
         are more than five million rows, only probabilities of at least 0.001 are kept.
     """
-    calibrated = fit.calibrated_posterior
-    if calibrated is None:
+    if fit.posterior is None:
         return None
     numbers = pool.everyone.items.cast(pl.UInt32)
     wanted = np.flatnonzero(numbers.is_in(items.cast(pl.UInt32).implode()).to_numpy())
-    probability = calibrated[wanted]
+    probability = fit.posterior[wanted]
     row, label = np.nonzero(probability >= (MATTERS if probability.size > MOST_ROWS else -1.0))
     return pl.DataFrame(
         {

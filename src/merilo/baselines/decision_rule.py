@@ -31,7 +31,6 @@ from merilo.people.aggregation import (
     fitted_nearby,
     is_open,
     log_odds,
-    one_coin,
     wrong_answers,
 )
 from merilo.people.decision import PoolVotes, decide_by
@@ -132,7 +131,6 @@ def _fitted_again(
 ) -> Callable[[NDArray[np.bool_]], IntArray] | None:
     """Return the function from a mask of `pool.everyone` to the labels that the settings give with these answers."""
     votes = pool.everyone.votes
-    anchors = pool.anchors if settings.anchor_controls else None
     opened = is_open(votes, settings.open_answers)
     if settings.aggregator == "majority":
         tied, decided = consensus.decided_by(Resolution.GLAD)
@@ -142,22 +140,19 @@ def _fitted_again(
 
         def by_cascade(mask: NDArray[np.bool_]) -> IntArray:
             some = pool.where(mask)
-            fit = fitted_nearby(some.everyone.votes, own, anchors=anchors, open_answers=opened)
+            fit = fitted_nearby(some.everyone.votes, own, open_answers=opened)
             return decide_by(settings, some, free_text=free_text, fit=fit).label
 
         return by_cascade
     fitted: Callable[..., Consensus] | None = {
         "auto": auto,
         "dawid-skene": dawid_skene,
-        "one-coin": one_coin,
     }.get(settings.aggregator)
     if fitted is None:
         return None
     # The pooled model has a tolerance of another kind, which is wide enough.
     limits = {"scale": pool.scale(settings)} if settings.aggregator == "auto" else {"tolerance": _TOLERANCE}
-    return lambda mask: (
-        fitted(votes.where(pool.kept & mask), anchors=anchors, open_answers=opened, **limits).label
-    )
+    return lambda mask: fitted(votes.where(pool.kept & mask), open_answers=opened, **limits).label
 
 
 def over_annotators(
@@ -307,10 +302,11 @@ def vote_weights(votes: Votes, names: pl.Series, annotators: pl.DataFrame, setti
     )
     if settings.aggregator != "majority":
         wrong = wrong_answers(votes, open_answers=settings.open_answers)
-    if settings.aggregator in {"auto", "dawid-skene", "one-coin"}:
+    by_ability = people["ability"].is_not_null().any()
+    if settings.aggregator != "majority" and not by_ability:
         quality = _column(people, "expected_accuracy", 0.5)
         return _log_odds(votes, quality, wrong, by_ability=False)
-    if settings.aggregator == "glad":
+    if settings.aggregator != "majority":
         quality = _column(people, "ability", 1.0)
         return _log_odds(votes, quality, wrong, by_ability=True)
     column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"

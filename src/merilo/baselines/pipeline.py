@@ -348,7 +348,6 @@ def _warnings_on_auto(
         pool,
         aggregator="auto",
         resolve="none",
-        anchor_controls=settings.anchor_controls,
         open_answers=settings.open_answers,
         scale=pool.scale(settings),
     )

@@ -24,7 +24,7 @@ from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
     Fit,
-    auto_and_one_coin,
+    auto,
     cascade,
     dawid_skene,
     glad,
@@ -146,7 +146,7 @@ def _row(
 #: With more answers than this, models of annotators are fitted only on request and not for every row of the table.
 MOST_ANSWERS: Final = 50_000
 
-Model: TypeAlias = Literal["auto", "dawid-skene", "one-coin", "glad"]
+Model: TypeAlias = Literal["auto", "dawid-skene", "glad"]
 MODELS: Final[tuple[Model, ...]] = get_args(Model)
 
 
@@ -175,7 +175,6 @@ PROCEDURES: Final[Mapping[str, Text]] = {
     "cascade": Text("cascade"),
     "glad": Text("GLAD"),
     "dawid-skene": Text("dawid-skene"),
-    "one-coin": Text("one-coin"),
     "auto": Text("auto"),
 }
 
@@ -280,15 +279,11 @@ def by_models(pool: PoolVotes, settings: Settings, ability: Fit | None = None) -
     `ability` is GLAD's fit to these answers, if it is known.
     """
     votes = pool.everyone.votes.where(pool.kept)
-    anchors = pool.anchors if settings.anchor_controls else None
     opened = is_open(pool.everyone.votes, settings.open_answers)
-    recommended, single = auto_and_one_coin(
-        votes, anchors=anchors, open_answers=opened, scale=pool.scale(settings)
-    )
-    decided = {"auto": recommended, "one-coin": single}
+    decided = {"auto": auto(votes, open_answers=opened, scale=pool.scale(settings))}
     if settings.aggregator == "dawid-skene":
-        decided["dawid-skene"] = dawid_skene(votes, anchors=anchors, open_answers=opened)
-    return {**decided, "glad": glad(votes, anchors=anchors, open_answers=opened, fit=ability)}
+        decided["dawid-skene"] = dawid_skene(votes, open_answers=opened)
+    return {**decided, "glad": glad(votes, open_answers=opened, fit=ability)}
 
 
 def _row_uncertainty(baseline: Baseline, fits: Mapping[str, Fit]) -> OverAnnotators:

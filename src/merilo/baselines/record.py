@@ -129,7 +129,6 @@ class ResolvedBy(Record):
     plurality: int = 0
     each_answer: int = 0
     dawid_skene: int = 0
-    one_coin: int = 0
     pooled: int = 0
     weighted_median: int = 0
     medoid: int = 0
@@ -283,8 +282,6 @@ class ModelOfAnnotators(Record):
     iterations: int = 0
     tolerance: float | None = None
     log_likelihood: tuple[Number, ...] = ()
-    anchored_items: int = 0
-    error_correlation: Number = None
 
 
 class AgreementRecord(Record):
@@ -665,7 +662,6 @@ class BaselineRecord(Record):
             if isinstance(accuracy, int | float)
             else Settings().min_control_accuracy,
             min_controls=controls if isinstance(controls, int) else Settings().min_controls,
-            anchor_controls=given.get("anchor_controls") is True,
             labels=labels,
             open_answers=not labels if given.get("dataset") else None,
             min_votes=votes if isinstance(votes, int) else "majority",
@@ -795,7 +791,6 @@ def resolved_by(ways: Mapping[Resolution, int]) -> ResolvedBy:
         Resolution.POOLED,
         Resolution.WEIGHTED_MEDIAN,
         Resolution.DAWID_SKENE,
-        Resolution.ONE_COIN,
         Resolution.MEDOID,
         Resolution.PARTS,
     )
@@ -1089,7 +1084,7 @@ def _model(baseline: Baseline) -> ModelOfAnnotators | None:
     fit = baseline.model
     if fit is None:
         return None
-    return ModelOfAnnotators.of(fit, name=fit.model, anchored_items=fit.anchored)
+    return ModelOfAnnotators.of(fit, name=fit.model)
 
 
 def _agreement(baseline: Baseline) -> AgreementRecord:

@@ -240,7 +240,7 @@ def with_quality(screened: Screened, decided: Decided) -> Screened:
     found = pl.DataFrame({"annotator": names})
     for name, models in {
         "ability": {"glad"},
-        "expected_accuracy": {"pooled", "dawid-skene", "one-coin"},
+        "expected_accuracy": {"pooled", "dawid-skene"},
     }.items():
         quality = fit.quality if fit and fit.model in models else np.full(found.height, np.nan)
         found = found.with_columns(pl.Series(name, quality).fill_nan(None))

@@ -12,7 +12,7 @@ from merilo.errors import argument
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
 from merilo.metrics.score import Score
 from merilo.metrics.scoring import exam_items
-from merilo.people.aggregation import Consensus, Resolution, against_the_votes, is_open, lost_labels
+from merilo.people.aggregation import Consensus, Resolution, lost_labels
 from merilo.people.cost import Cost
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
@@ -39,13 +39,9 @@ _FEWEST_SUSPECTS: Final = 2
 #: If estimated abilities decide a larger share of the items, they are estimated again for intervals.
 MANY_TIES: Final = 0.1
 
-#: A model that leaves the votes on a larger share of the items gets a warning, if answers are open.
-MOST_AGAINST_VOTES: Final = 0.1
-
 _MODELS: Final = {
     "glad": "GLAD",
     "dawid-skene": "Dawid-Skene",
-    "one-coin": "one-coin",
     "pooled": "pooled Dawid-Skene",
 }
 
@@ -353,20 +349,6 @@ def warnings_on_model(
             option=argument("aggregator", "majority", given="majority"),
         )
         yield BaselineWarning("lost_label", text)
-    if not is_open(pool.everyone.votes, settings.open_answers):
-        return
-    against, decided = against_the_votes(consensus, pool.votes)
-    if against > MOST_AGAINST_VOTES * decided:
-        text = Text(
-            "{model} gives {n} of {items:# item|# items} ({share:.0%}) an answer that is not among those with most "
-            "votes: check these items, or compare with {option}",
-            model=model,
-            n=against,
-            items=decided,
-            share=against / decided,
-            option=argument("aggregator", "majority", given="majority"),
-        )
-        yield BaselineWarning("against_votes", text)
 
 
 def warnings_on_auto(

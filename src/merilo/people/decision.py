@@ -10,14 +10,14 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from merilo.metrics.pass_at_k import PASSED
 from merilo.metrics.squad import token_f1
 from merilo.people import aggregation
 from merilo.people.aggregation import NO_LABEL, Consensus, Fit, MinVotes, Resolution, is_open
 from merilo.people.agreement import places_on_scale
-from merilo.people.votes import Encoding, IntArray, Votes, encode
+from merilo.people.votes import Encoding, Votes, encode
 from merilo.responses import Responses
 from merilo.settings import Aggregator, Resolve, Settings
 from merilo.statistics import FloatArray
@@ -29,14 +29,13 @@ _EVEN: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class PoolVotes:
-    """All answers of a pool, with the known labels of control items and the annotators' skill.
+    """All answers of a pool, with the annotators' skill.
 
     Attributes:
         everyone: all answers, including answers to control items and by excluded annotators.
         tests: shape (n,), true for answers to test items, including those by excluded annotators.
         counted: shape (n,), true for the answers that count: answers to test items by annotators who were not excluded.
         kept: shape (n,), true for answers by annotators who were not excluded, including those to control items.
-        anchors: shape (items,), the known label of items used only as control items, -1 for all other items.
         skill: shape (annotators,), the platform's skill if it gave any, else the accuracy on control items;
             NaN if unknown.
         in_order: code of an item whose answers are lists of numbers -> whether their order matters; empty if only
@@ -49,7 +48,6 @@ class PoolVotes:
     tests: NDArray[np.bool_]
     counted: NDArray[np.bool_]
     kept: NDArray[np.bool_]
-    anchors: IntArray
     skill: NDArray[np.float64]
     in_order: Mapping[int, bool] = field(default_factory=dict)
     composed: tuple[str, ...] = ()
@@ -130,14 +128,8 @@ def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
     """
     given = pl.all_horizontal(pl.col("item", "respondent", "answer").is_not_null())
     table = responses.table.filter(given)
-    known = (
-        table.filter(pl.col("is_control").all().over("item") & pl.col("control").is_not_null())
-        .group_by("item")
-        .agg(pl.col("control").first().alias("label"), (pl.col("control").n_unique() == 1).alias("certain"))
-        .filter("certain")
-    )
-    golds = known["label"].unique(maintain_order=True).to_list()
-    everyone = encode(table["item"], table["respondent"], table["answer"], known_labels=golds)
+    known = table["control"].drop_nulls().unique().to_list()
+    everyone = encode(table["item"], table["respondent"], table["answer"], known_labels=known)
     people = everyone.annotators.to_frame("annotator").join(
         annotators, on="annotator", how="left", maintain_order="left"
     )
@@ -150,7 +142,6 @@ def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
         tests=tests,
         counted=kept & tests,
         kept=kept,
-        anchors=_anchors(everyone, known),
         skill=people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
     )
 
@@ -161,7 +152,6 @@ def decide_by(settings: Settings, pool: PoolVotes, *, free_text: bool, fit: Fit 
         pool,
         aggregator=settings.aggregator,
         resolve=settings.resolve,
-        anchor_controls=settings.anchor_controls,
         min_votes=settings.min_votes,
         open_answers=settings.open_answers,
         free_text=free_text,
@@ -175,7 +165,6 @@ def decide(
     *,
     aggregator: Aggregator = "majority",
     resolve: Resolve = "cascade",
-    anchor_controls: bool = False,
     min_votes: int | Literal["majority"] = 3,
     open_answers: bool | None = None,
     free_text: bool = False,
@@ -194,7 +183,6 @@ def decide(
         aggregator: majority, or the most probable labels under a model.
         resolve: how items that the aggregator leaves unresolved are treated: not at all; by plurality and
             then skill; by plurality and then GLAD's abilities; or by all of these in turn.
-        anchor_controls: whether models know the labels of control items.
         min_votes: how many equal votes make a majority; see `PoolVotes.needed`.
         open_answers: whether the answers are typed freely; if None, inferred from the number of labels in the pool (see
             `aggregation.is_open`).
@@ -204,24 +192,23 @@ def decide(
         fit: GLAD's fit to all answers, by which ties are resolved; by default, it is computed.
 
     Returns:
-        The consensus, in the codes of `pool.everyone`. Items used only as control items are unresolved or
-        anchored, and are not part of a baseline.
+        The consensus, in the codes of `pool.everyone`. Items used only as control items are not part of
+        a baseline.
 
     Raises:
         UsageError: the aggregator is Dawid-Skene and the answers are open.
     """
-    anchors = pool.anchors if anchor_controls else None
     opened = is_open(pool.everyone.votes, open_answers)
 
     def by_votes() -> Consensus:
         needed = pool.needed(min_votes)
-        decided = _by_votes(pool, resolve, anchors, needed, opened=opened, fit=fit)
+        decided = _by_votes(pool, resolve, needed, opened=opened, fit=fit)
         return decided if resolve == "none" else by_content(decided, pool, needed, free_text=free_text)
 
     if aggregator == "majority":
         return by_votes()
     model = partial(aggregation.auto, scale=scale) if aggregator == "auto" else _MODELS[aggregator]
-    decided = model(pool.everyone.votes.where(pool.kept), anchors=anchors, open_answers=opened)
+    decided = model(pool.everyone.votes.where(pool.kept), open_answers=opened)
     left = decided.label == NO_LABEL
     if resolve == "none" or not left[pool.votes.item].any():
         return decided
@@ -237,14 +224,11 @@ def decide(
 class _Model(Protocol):
     """The interface of the models of annotators."""
 
-    def __call__(
-        self, votes: Votes, *, anchors: ArrayLike | None, open_answers: bool | None
-    ) -> Consensus: ...
+    def __call__(self, votes: Votes, *, open_answers: bool | None) -> Consensus: ...
 
 
 _MODELS: Final[Mapping[Aggregator, _Model]] = {
     "dawid-skene": aggregation.dawid_skene,
-    "one-coin": aggregation.one_coin,
     "glad": aggregation.glad,
 }
 
@@ -317,7 +301,6 @@ def _majorities_of_parts(
 def _by_votes(
     pool: PoolVotes,
     resolve: Resolve,
-    anchors: IntArray | None,
     min_votes: MinVotes,
     *,
     opened: bool,
@@ -334,22 +317,10 @@ def _by_votes(
         votes,
         everyone=pool.everyone.votes,
         skill=skill if resolve == "cascade" else None,
-        anchors=anchors,
         open_answers=opened,
         min_votes=min_votes,
         fit=fit,
     )
-
-
-def _anchors(everyone: Encoding, known: pl.DataFrame) -> IntArray:
-    """Return the codes of the known labels, shape (items,), -1 if unknown."""
-    labels = pl.DataFrame({"label": everyone.labels.cast(pl.String), "code": np.arange(len(everyone.labels))})
-    found = (
-        everyone.items.to_frame("item")
-        .join(known.select("item", "label"), on="item", how="left", maintain_order="left")
-        .join(labels, on="label", how="left", maintain_order="left")
-    )
-    return found["code"].fill_null(NO_LABEL).cast(pl.Int32).to_numpy()
 
 
 def each_answer(pool: PoolVotes) -> Consensus:

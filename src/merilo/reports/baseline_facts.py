@@ -66,7 +66,6 @@ WAYS: Final = {
         "way-5", Text("weighted median"), Text("by the median weighted by the annotators' accuracies")
     ),
     "dawid_skene": Way("way-5", Text("Dawid-Skene"), Text("by the Dawid–Skene model")),
-    "one_coin": Way("way-4", Text("one-coin"), Text("by a model with one accuracy per annotator")),
     "medoid": Way(
         "way-4", Text("closest to the others"), Text("by the answer closest to the others after a tie")
     ),

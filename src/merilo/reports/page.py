@@ -69,7 +69,6 @@ TESTS: Final = {
 
 _MODELS: Final = {
     "glad": Text("GLAD, a model of able annotators and easy items,"),
-    "one-coin": Text("The one-coin model, one accuracy for each annotator,"),
     "dawid-skene": Text("Dawid and Skene’s model of how annotators confuse labels"),
     "pooled": Text("Dawid and Skene’s model with a matrix of errors that the crowd shares"),
 }

@@ -303,7 +303,6 @@ _SOURCES: Final = {
     "components": Source("searle1992", Text("the variance components of single annotators")),
     "glad": Source("whitehill2009", Text("GLAD", context="method")),
     "dawid_skene": Source("dawid1979", Text("the Dawid–Skene model")),
-    "one_coin": Source("zhang2016", Text("the one-coin model")),
     "mcnemar": Source("mcnemar1947", Text("McNemar's exact test")),
     "tango": Source("tango1998", Text("Tango's interval of a paired difference")),
     "checklist": Source("wei2025", Text("the reporting checklist")),
@@ -348,7 +347,6 @@ def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -
         or resolved.pooled
         or resolved.weighted_median
         or aggregator == "dawid-skene",
-        "one_coin": resolved.one_coin or aggregator == "one-coin",
         "mcnemar": tested,
         "tango": tested,
         "checklist": True,

@@ -159,7 +159,6 @@ def test_a_model_may_decide_every_item(
     found = outcome.json
     assert found["resolved_by"][way] == 525
     assert found["model"]["name"] == aggregator
-    assert found["model"]["anchored_items"] == 0
     rising = found["model"]["log_likelihood"]
     assert rising == sorted(rising)
     tables = [pl.read_parquet(folder / "consensus.parquet") for folder in (tmp_path / "out", by_votes)]
@@ -178,14 +177,6 @@ def test_a_model_may_decide_every_item(
     column = "ability" if aggregator == "glad" else "expected_accuracy"
     judged = people.filter(~pl.col("excluded") & (pl.col("controls") >= 5))
     assert judged.select(pl.corr(column, "control_accuracy")).item() > 0.3
-
-
-def test_control_items_anchor_the_model_when_asked_and_it_is_recorded(pools: Path) -> None:
-    found = made(pools, "ruworldtree", "--aggregator", "dawid-skene", "--anchor-controls").json
-    assert found["model"]["anchored_items"] > 10
-    assert found["items"]["total"] == 525, "control items are no part of the baseline"
-    assert "--anchor-controls" in found["provenance"]["command"].split()
-    assert "True" not in found["provenance"]["command"]
 
 
 def test_the_published_procedure_is_one_option_away(pools: Path) -> None:

@@ -17,7 +17,6 @@ from merilo.people.aggregation import (
     auto,
     dawid_skene,
     log_odds,
-    one_coin,
     pooled_dawid_skene,
 )
 from merilo.people.votes import Votes, sorting_order
@@ -26,11 +25,10 @@ from merilo.people.votes import Votes, sorting_order
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:crowdkit")
 
 
-def crowd_kits(votes: Votes, iterations: int, known: dict[int, int] | None = None) -> DawidSkene:
+def crowd_kits(votes: Votes, iterations: int) -> DawidSkene:
     frame = pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
-    true_labels = pd.Series(known) if known else None
     # A tolerance below any loss: all iterations are run.
-    return DawidSkene(n_iter=iterations, tol=-np.inf).fit(frame, true_labels=true_labels)
+    return DawidSkene(n_iter=iterations, tol=-np.inf).fit(frame)
 
 
 def table(theirs: DawidSkene, votes: Votes) -> np.ndarray:
@@ -53,26 +51,6 @@ def test_labels_and_posteriors_are_crowd_kits_after_the_same_iterations(
     assert ours.fit.posterior[answered] == pytest.approx(theirs[answered], abs=2e-10)
     decided = answered[ours.label[answered] != NO_LABEL]
     assert (ours.label[decided] == theirs[decided].argmax(1)).all()
-
-
-@given(votes=small_votes(min_labels=2), data=st.data())
-@settings(max_examples=12, deadline=None)
-def test_anchors_are_crowd_kits_true_labels(votes: Votes, data: st.DataObject) -> None:
-    seen, answered = np.unique(votes.label), np.unique(votes.item)
-    if seen.size < 2:
-        return
-    known = {
-        int(item): int(data.draw(st.sampled_from(list(seen)))) for item in answered[: answered.size // 2 + 1]
-    }
-    anchors = np.full(votes.items, NO_LABEL)
-    anchors[list(known)] = list(known.values())
-    ours = dawid_skene(votes, anchors=anchors, iterations=4, tolerance=0)
-    assert ours.fit.posterior[answered] == pytest.approx(
-        table(crowd_kits(votes, 4, known), votes)[answered], abs=2e-10
-    )
-    assert ours.label[list(known)].tolist() == list(known.values())
-    assert (ours.how[list(known)] == Resolution.ANCHOR).all()
-    assert ours.fit.anchored == len(known)
 
 
 @given(votes=small_votes())
@@ -112,20 +90,20 @@ def pooled_by_the_formula(votes: Votes, iterations: int) -> tuple[np.ndarray, np
     np.fill_diagonal(before, agreement)
     truth = shares.copy()
     for _ in range(iterations):
-        mixed = 0.7 * truth + 0.3 * shares
+        mixed = 0.75 * truth + 0.25 * shares
         counts = np.zeros((votes.annotators, k, k))
         for item, annotator, label in rows:
             counts[annotator, :, label] += mixed[item]
         pool = 2 * before
         for own in counts:
             for true in range(k):
-                pool[true] += own[true] * 6 / (own[true].sum() + 6)
+                pool[true] += own[true] * 8 / (own[true].sum() + 8)
         pool /= pool.sum(1, keepdims=True)
         for true in range(k):
             if pool[true, true] < agreement:
                 pool[true] *= (1 - agreement) / (1 - pool[true, true])
                 pool[true, true] = agreement
-        confusion = (counts + 6 * pool) / (counts.sum(2, keepdims=True) + 6)
+        confusion = (counts + 8 * pool) / (counts.sum(2, keepdims=True) + 8)
         prior = mixed[answered].sum(0) + 1
         truth = np.tile(prior / prior.sum(), (votes.items, 1))
         for item, annotator, label in rows:
@@ -143,10 +121,9 @@ def test_the_pooled_model_is_its_formula(votes: Votes, iterations: int) -> None:
     truth, shares = pooled_by_the_formula(votes, iterations)
     seen, answered = np.unique(votes.label), np.unique(votes.item)
     assert ours.fit.posterior[np.ix_(answered, seen)] == pytest.approx(truth[answered], abs=1e-9)
-    coins = one_coin(votes, open_answers=False).fit.posterior[:, seen]
     for item in answered:
         if ours.label[item] != NO_LABEL:
-            assert seen[(2 * truth + coins + shares)[item].argmax()] == ours.label[item]
+            assert seen[(2 * truth + shares)[item].argmax()] == ours.label[item]
             assert ours.how[item] == Resolution.POOLED
 
 
@@ -193,7 +170,7 @@ def test_labels_that_are_rarely_true_do_not_become_the_class_of_hard_items(
 def test_the_recommended_model_follows_the_kind_of_answers() -> None:
     votes = Votes(*np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 1]]), 2, 3, 2)
     assert (auto(votes).how == Resolution.POOLED).all()
-    assert auto(votes, open_answers=True).fit.model == "one-coin"
+    assert auto(votes, open_answers=True).fit.model == "glad"
 
 
 @given(votes=small_votes(min_labels=2), scale=st.permutations(range(4)))
@@ -214,12 +191,10 @@ def test_on_a_scale_the_label_has_the_smallest_weighted_distance_to_the_answers(
             assert ours.how[item] == Resolution.WEIGHTED_MEDIAN
 
 
-def test_two_equal_halves_of_a_scale_are_left_open_and_known_labels_stay() -> None:
+def test_two_equal_halves_of_a_scale_are_left_open() -> None:
     votes = Votes(np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3), np.array([0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 2, 2]), 3, 4, 3)  # fmt: skip
     found = auto(votes.where(votes.item < 2), scale=[0, 1, 2])
     assert found.label.tolist() == [NO_LABEL, NO_LABEL, NO_LABEL]
-    found = auto(votes, scale=[0, 1, 2], anchors=[-1, -1, 1])
-    assert (found.label[2], found.how[2]) == (1, Resolution.ANCHOR)
 
 
 @pytest.mark.parametrize(
@@ -270,10 +245,9 @@ def test_running_out_of_iterations_is_said() -> None:
     assert long.log_likelihood[-1] - long.log_likelihood[-2] < 1e-8 * 500
 
 
-def test_a_label_that_nobody_gave_is_impossible_unless_an_anchor_names_it() -> None:
+def test_a_label_that_nobody_gave_is_impossible() -> None:
     votes = Votes(*np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1]]), 2, 2, 3)
     assert (dawid_skene(votes).fit.posterior[:, 2] == 0).all()
-    assert dawid_skene(votes, anchors=[2, -1]).label[0] == 2
 
 
 def test_many_labels_are_refused() -> None:

@@ -10,7 +10,7 @@ from simulated_votes import ordered_votes
 
 import merilo
 
-ESTIMATORS = [merilo.MajorityVote, merilo.DawidSkene, merilo.OneCoin, merilo.GLAD, merilo.Cascade]
+ESTIMATORS = [merilo.MajorityVote, merilo.DawidSkene, merilo.GLAD, merilo.Cascade]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_tie_has_no_label() -> None:
     assert merilo.aggregate(pl.DataFrame(tie.to_dict("list")))["resolved_by"].to_list() == ["unresolved"]
 
 
-@every("method", ["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"])
+@every("method", ["majority", "auto", "dawid-skene", "glad", "cascade"])
 def test_every_method_gives_a_table_of_the_kind_it_got(method: str, data: pd.DataFrame) -> None:
     found = merilo.aggregate(data, method)
     assert isinstance(found, pd.DataFrame)

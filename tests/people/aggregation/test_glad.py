@@ -16,53 +16,45 @@ from merilo.people.votes import Votes
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:crowdkit")
 
 
-def joint(votes: Votes, ability: np.ndarray, beta: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+def joint(votes: Votes, ability: np.ndarray, beta: np.ndarray) -> np.ndarray:
     """Probability of the answers to each item together with each possible truth, by the formula of the paper."""
     table = np.full((votes.items, votes.labels), 1 / votes.labels)
     for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
         right = 1 / (1 + np.exp(-ability[annotator] * beta[item]))
         for truth in range(votes.labels):
             table[item, truth] *= right if truth == label else (1 - right) / (votes.labels - 1)
-    for item in np.flatnonzero(anchors != NO_LABEL):
-        table[item, np.arange(votes.labels) != anchors[item]] = 0
     return table
 
 
-def objective(
-    votes: Votes, ability: np.ndarray, beta: np.ndarray, anchors: np.ndarray | None = None
-) -> float:
+def objective(votes: Votes, ability: np.ndarray, beta: np.ndarray) -> float:
     """Marginal log-likelihood and the log density of the N(1, 1) priors, over items that have votes."""
-    anchors = np.full(votes.items, NO_LABEL) if anchors is None else anchors
     answered = np.isin(np.arange(votes.items), votes.item)
     parameters = np.concatenate([ability, np.log(beta[answered])])
     prior = -0.5 * ((parameters - 1) ** 2 + np.log(2 * np.pi)).sum()
-    return np.log(joint(votes, ability, beta, anchors).sum(1)[answered]).sum() + prior
+    return np.log(joint(votes, ability, beta).sum(1)[answered]).sum() + prior
 
 
-@given(votes=small_votes(min_labels=2), data=st.data())
-def test_the_objective_and_the_posterior_are_those_of_the_paper(votes: Votes, data: st.DataObject) -> None:
-    anchors = np.array(
-        data.draw(st.lists(st.integers(-1, votes.labels - 1), min_size=votes.items, max_size=votes.items))
-    )
-    consensus = glad(votes, anchors=anchors)
+@given(votes=small_votes(min_labels=2))
+def test_the_objective_and_the_posterior_are_those_of_the_paper(votes: Votes) -> None:
+    consensus = glad(votes)
     fit = consensus.fit
     assert fit is not None
     beta = 1 / fit.difficulty
-    assert fit.log_likelihood[-1] == pytest.approx(objective(votes, fit.quality, beta, anchors), abs=1e-8)
-    table = joint(votes, fit.quality, beta, anchors)
+    assert fit.log_likelihood[-1] == pytest.approx(objective(votes, fit.quality, beta), abs=1e-8)
+    table = joint(votes, fit.quality, beta)
     assert fit.posterior == pytest.approx(table / table.sum(1, keepdims=True), abs=1e-9)
     for item, label in enumerate(consensus.label):
         row = fit.posterior[item]
         if label != NO_LABEL:
             assert row[label] == pytest.approx(row.max())
-            assert consensus.confidence[item] == pytest.approx(fit.calibrated_posterior[item, label])
+            assert consensus.confidence[item] == pytest.approx(row[label])
         else:
             assert item not in votes.item or (row > row.max() - 1e-6).sum() > 1
 
 
 @given(votes=small_votes(min_labels=2), seed=st.integers(0, 99))
 def test_the_gradient_is_the_slope_of_the_objective(votes: Votes, seed: int) -> None:
-    likelihood = GladLikelihood.of(votes, np.full(votes.items, NO_LABEL, dtype=np.int32))
+    likelihood = GladLikelihood.of(votes)
     point = np.random.default_rng(seed).normal(0.5, 1, likelihood.start().size)
     _, gradient = likelihood.value_and_gradient(point)
     for k in range(point.size):
@@ -123,11 +115,6 @@ def test_the_log_likelihood_never_falls_and_running_out_of_iterations_is_said() 
     short = glad(votes, iterations=2).fit
     assert (short.converged, short.iterations) == (False, 2)
     assert short.log_likelihood[-1] < fit.log_likelihood[-1]
-
-
-def test_a_known_label_that_nobody_gave_counts_against_all_who_answered() -> None:
-    votes = Votes(*np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 2]]), 2, 2, 3)
-    assert (glad(votes, anchors=[2, -1]).fit.quality < glad(votes).fit.quality).all()
 
 
 def test_free_answers_need_no_table_of_items_by_labels() -> None:

@@ -1,4 +1,4 @@
-"""Open answers: the aggregators that accept them, and the accuracy of majority, one-coin and GLAD on pools with typical faults."""
+"""Open answers: the aggregators that accept them, and the accuracy of majority and GLAD on pools with typical faults."""
 
 import numpy as np
 import polars as pl
@@ -7,13 +7,12 @@ from open_pools import open_pool
 
 from merilo.errors import UsageError
 from merilo.people.aggregation import (
-    NO_LABEL,
     Consensus,
     dawid_skene,
     glad,
     is_open,
-    one_coin,
     plurality,
+    wrong_answers,
 )
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.votes import MOST_CLOSED_LABELS, Encoding, Votes
@@ -40,7 +39,6 @@ def pool_of(votes: Votes) -> PoolVotes:
         every,
         every,
         every,
-        np.full(votes.items, NO_LABEL, dtype=np.int32),
         np.full(votes.annotators, np.nan),
     )
 
@@ -54,7 +52,7 @@ def test_more_labels_than_a_list_has_are_open_unless_the_dataset_says_otherwise(
 
 def test_dawid_skene_refuses_open_answers_and_says_what_to_take() -> None:
     pool = pool_of(open_pool("slips").votes)
-    with pytest.raises(UsageError, match=r"closed answers only: .* different labels .*use one-coin"):
+    with pytest.raises(UsageError, match=r"closed answers only: .* different labels .*use glad"):
         decide(pool, aggregator="dawid-skene")
     few = pool_of(votes_with(3))
     decide(few, aggregator="dawid-skene")
@@ -68,33 +66,28 @@ def share_right(consensus: Consensus, truth: np.ndarray) -> float:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("seed", range(2))
-def test_models_beat_the_most_votes_and_one_coin_is_right_as_often_as_glad(fault: str, seed: int) -> None:
+def test_glad_beats_the_most_votes(fault: str, seed: int) -> None:
     pool = open_pool(fault, seed=seed)
-    by_votes, coin, able = (
-        share_right(model(pool.votes), pool.truth) for model in (plurality, one_coin, glad)
-    )
-    assert coin >= by_votes
-    assert coin == pytest.approx(able, abs=0.015)
-    assert coin > 0.9
+    by_votes, able = (share_right(model(pool.votes), pool.truth) for model in (plurality, glad))
+    assert able >= by_votes
+    assert able > 0.9
 
 
-def test_a_person_who_copies_another_costs_the_models_what_they_gain() -> None:
+def test_a_person_who_copies_another_does_not_make_glad_worse_than_the_most_votes() -> None:
     """On a third of the items the two are asked together; no model distinguishes copied answers from correct ones."""
     pools = [open_pool("copying", seed=seed) for seed in range(6)]
-    by_votes, coin, able = (
-        np.mean([share_right(model(pool.votes), pool.truth) for pool in pools])
-        for model in (plurality, one_coin, glad)
+    by_votes, able = (
+        np.mean([share_right(model(pool.votes), pool.truth) for pool in pools]) for model in (plurality, glad)
     )
-    assert coin == pytest.approx(by_votes, abs=0.02)
-    assert coin == pytest.approx(able, abs=0.02)
+    assert able >= by_votes - 0.02
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_where_one_coin_claims_more_than_099_it_is_right_that_often(fault: str) -> None:
+def test_where_glad_claims_more_than_099_it_is_right_that_often(fault: str) -> None:
     claimed, right = [], []
     for seed in range(5):
         pool = open_pool(fault, seed=seed)
-        found = one_coin(pool.votes)
+        found = glad(pool.votes)
         sure = found.confidence > 0.99
         claimed.append(sure.sum())
         right.append((found.label == pool.truth)[sure].sum())
@@ -102,8 +95,7 @@ def test_where_one_coin_claims_more_than_099_it_is_right_that_often(fault: str) 
     assert sum(right) / sum(claimed) > 0.985
 
 
-@pytest.mark.parametrize("model", [one_coin, glad])
-def test_one_items_slips_do_not_change_another_items_confidence(model) -> None:
+def test_one_items_slips_do_not_change_another_items_confidence() -> None:
     """The same answers with different strings for each item: only the number of distinct strings changes."""
     votes = open_pool("near misses", largest=160).votes
     cells = votes.item.astype(np.int64) * votes.labels + votes.label
@@ -112,7 +104,7 @@ def test_one_items_slips_do_not_change_another_items_confidence(model) -> None:
         votes.item, votes.annotator, renamed, votes.items, votes.annotators, int(renamed.max()) + 1
     )
     assert separate.labels > 5 * votes.labels
-    first, second = model(votes), model(separate)
+    first, second = glad(votes), glad(separate)
     assert second.confidence == pytest.approx(first.confidence, abs=1e-6, nan_ok=True)
     assert second.fit.wrong_answers == pytest.approx(first.fit.wrong_answers)
 
@@ -122,19 +114,11 @@ def test_one_items_slips_do_not_change_another_items_confidence(model) -> None:
 )
 def test_other_shapes_are_decided_too(items: int, people: int, overlap: int) -> None:
     pool = open_pool("slips", items=items, people=people, overlap=overlap)
-    for model in (one_coin, glad):
-        found = model(pool.votes, open_answers=True)
-        assert found.fit.converged
-        assert np.isfinite(found.fit.quality).all()
-        if overlap > 1:
-            assert share_right(found, pool.truth) >= share_right(plurality(pool.votes), pool.truth) - 0.02
-
-
-def test_a_pool_of_guesses_is_not_called_certain() -> None:
-    rng = np.random.default_rng(0)
-    item, annotator = np.divmod(np.arange(1500), 5)
-    votes = Votes(item, annotator, rng.integers(0, 30, 1500), 300, 5, 30)
-    assert np.nanmean(one_coin(votes).confidence) < 0.6
+    found = glad(pool.votes, open_answers=True)
+    assert found.fit.converged
+    assert np.isfinite(found.fit.quality).all()
+    if overlap > 1:
+        assert share_right(found, pool.truth) >= share_right(plurality(pool.votes), pool.truth) - 0.02
 
 
 def test_glad_is_not_fitted_again_where_its_fit_is_given() -> None:
@@ -146,3 +130,27 @@ def test_glad_is_not_fitted_again_where_its_fit_is_given() -> None:
     assert again.fit.log_likelihood == made.fit.log_likelihood
     with pytest.raises(UsageError, match="a fit of dawid-skene"):
         glad(votes, open_answers=True, fit=dawid_skene(votes_with(2)).fit)
+
+
+def crowd(seed: int, *, wrong: int, labels: int, items: int = 2000) -> Votes:
+    """Forty annotators of different accuracy; each item has its own `wrong` wrong answers, equally likely."""
+    rng = np.random.default_rng(seed)
+    accuracy = rng.beta(8, 4, 40)
+    item = np.repeat(np.arange(items), 6)
+    annotator = np.concatenate([rng.choice(40, 6, replace=False) for _ in range(items)])
+    truth = rng.integers(0, labels, items)
+    right = rng.random(item.size) < accuracy[annotator]
+    label = (truth[item] + np.where(right, 0, rng.integers(1, wrong + 1, item.size))) % labels
+    columns = (np.asarray(column, dtype=np.int32) for column in (item, annotator, label))
+    return Votes(*columns, items, 40, labels)
+
+
+@pytest.mark.parametrize("wrong", [2, 6, 40])
+def test_the_number_of_wrong_answers_is_found_again(wrong: int) -> None:
+    votes = crowd(wrong, wrong=wrong, labels=500)
+    assert wrong_answers(votes) == pytest.approx(wrong, rel=0.1)
+    assert glad(votes).fit.wrong_answers == wrong_answers(votes)
+
+
+def test_closed_answers_have_one_wrong_answer_less_than_labels() -> None:
+    assert wrong_answers(crowd(0, wrong=3, labels=4)) == 3

@@ -247,9 +247,7 @@ def test_thresholds_that_keep_the_same_people_share_one_computation() -> None:
     encoding = encode(*zip(*rows, strict=True))
     n = len(rows)
     everything = np.ones(n, bool)
-    pool = PoolVotes(
-        encoding, everything, everything, everything, np.full(2, -1, np.int32), np.full(3, np.nan)
-    )
+    pool = PoolVotes(encoding, everything, everything, everything, np.full(3, np.nan))
     checked = votes_of([(i, p, 0) for p in range(3) for i in range(10)], labels=2)
     right = {row: (row % 10) < [10, 6, 2][row // 10] for row in range(30)}
     controls = control_accuracy(work_of(checked, correct=right), guess=0.5)

@@ -8,12 +8,28 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.aggregation.consensus import NO_LABEL, TIE, Consensus, Fit, modelled
+from merilo.people.aggregation.consensus import NO_LABEL, TIE, is_open
 from merilo.people.votes import IntArray, Votes, run_starts, sorting_order
 from merilo.statistics import FloatArray
 
 #: With more items x labels than this, only the consensus labels are computed and not the table of probabilities.
 LARGEST_POSTERIOR = 200_000_000
+
+
+#: The prior on the accuracy of all annotators: pseudo-answers, and the right ones among them.
+ANSWERS_BEFOREHAND: Final = 3.0
+RIGHT_BEFOREHAND: Final = 2.0
+
+#: The prior probability that two wrong answers coincide is 1 / 10, with the weight of five pairs.
+WRONG_BEFOREHAND: Final = 10.0
+PAIRS_BEFOREHAND: Final = 5.0
+
+#: Rounds in which the number of wrong answers is estimated again at most; the last one moves its logarithm by less.
+ROUNDS: Final = 100
+STEADY: Final = 0.01
+
+#: The weight of an answer of somebody who guesses.
+_LEAST_LOG_ODDS: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +49,6 @@ class Candidates:
         first_of_item: shape (groups,), the index of the group's first answer.
         group_answers: shape (groups,), the number of the group's answers.
         group_item: shape (groups,), the group's item.
-        ruled_out: shape (cells,), true if the item is anchored to another label.
-        group_anchored: shape (groups,), true if the item's label is known.
         others: shape (groups,), the number of possible labels that nobody gave; for open answers an estimate,
             at least 1.
         wrong_answers: the number of equally likely wrong answers to an item: labels - 1, or an estimate of it.
@@ -55,8 +69,6 @@ class Candidates:
     first_of_item: NDArray[np.intp]
     group_answers: NDArray[np.intp]
     group_item: NDArray[np.int64]
-    ruled_out: NDArray[np.bool_]
-    group_anchored: NDArray[np.bool_]
     others: FloatArray
     wrong_answers: float
     open_answers: bool
@@ -65,12 +77,11 @@ class Candidates:
     labels: int
 
     @classmethod
-    def of(cls, votes: Votes, anchors: IntArray, *, open_answers: bool = False) -> Candidates:
+    def of(cls, votes: Votes, *, open_answers: bool = False) -> Candidates:
         """Sort the answers by item and label, so that all later computations are sums over consecutive runs.
 
         Args:
             votes: the answers.
-            anchors: shape (items,), known labels, -1 if unknown.
             open_answers: whether the answers are open.
         """
         code = votes.item.astype(np.int64) * votes.labels + votes.label
@@ -83,9 +94,6 @@ class Candidates:
         cell_answers = np.diff(first_answer, append=code.size)
         group_cells = np.diff(first_cell, append=cell_item.size)
         cell_group = np.repeat(np.arange(group_item.size), group_cells)
-        anchor = anchors[cell_item].astype(np.int64)
-        anchored = anchors[group_item] != NO_LABEL
-        met = np.bincount(cell_group[anchor == cell_label], minlength=group_item.size)
         return cls(
             annotator=votes.annotator[order].astype(np.intp),
             cell=np.repeat(np.arange(cell_item.size), cell_answers),
@@ -97,9 +105,7 @@ class Candidates:
             first_of_item=first_answer[first_cell],
             group_answers=np.diff(first_answer[first_cell], append=code.size),
             group_item=group_item,
-            ruled_out=(anchor != NO_LABEL) & (anchor != cell_label),
-            group_anchored=anchored,
-            others=np.where(anchored, 1.0 - met, votes.labels - group_cells),
+            others=(votes.labels - group_cells).astype(np.float64),
             wrong_answers=float(max(votes.labels - 1, 1)),
             open_answers=open_answers,
             annotators=votes.annotators,
@@ -115,21 +121,18 @@ class Candidates:
         """
         given = np.diff(self.first_cell, append=self.cell_label.size)
         left = np.maximum(wrong_answers + 1 - given, 1.0 if self.open_answers else 0.0)
-        return replace(
-            self, wrong_answers=wrong_answers, others=np.where(self.group_anchored, self.others, left)
-        )
+        return replace(self, wrong_answers=wrong_answers, others=left)
 
     def posterior(self, odds: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the probability of each candidate from its log odds against a single label that nobody gave.
 
         Args:
-            odds: shape (cells,); modified in place for cells that an anchor rules out.
+            odds: shape (cells,).
 
         Returns:
             The probability of each cell's label, shape (cells,); the probability of each single label that nobody gave,
             shape (groups,), 0 if there is none; and the log of their normalising constant, shape (groups,).
         """
-        odds[self.ruled_out] = -np.inf
         highest = np.maximum.reduceat(odds, self.first_cell) if odds.size else odds
         highest = np.where(self.others > 0, np.maximum(highest, 0.0), highest)
         share = np.exp(odds - highest[self.cell_group])
@@ -137,11 +140,10 @@ class Candidates:
         total = sums(share, self.first_cell) + self.others * other
         return share / total[self.cell_group], other / total, np.log(total) + highest
 
-    def most_probable(self, anchors: IntArray, probability: FloatArray, other: FloatArray) -> IntArray:
+    def most_probable(self, probability: FloatArray, other: FloatArray) -> IntArray:
         """Find the most probable label of each item, shape (items,); on a tie there is no label.
 
         Args:
-            anchors: shape (items,), known labels, -1 if unknown.
             probability: shape (cells,), the probability of each cell's label.
             other: shape (groups,), the probability of each single label that nobody gave, 0 if there is none.
         """
@@ -162,42 +164,23 @@ class Candidates:
             chosen[self.cell_group[among]] = self.cell_label[among]
             decided = tied == 1
             label[self.group_item[decided]] = chosen[decided]
-        return np.where(anchors == NO_LABEL, label, anchors).astype(np.int32)
+        return label
 
-    def calibrated_confidence(
-        self,
-        label: IntArray,
-        anchors: IntArray,
-        probability: FloatArray,
-        other: FloatArray,
-        power: FloatArray,
-    ) -> FloatArray:
-        """Compute the calibrated probability of the most probable label.
-
-        Probabilities are raised to a power and normalised.
+    def confidence(self, label: IntArray, probability: FloatArray, other: FloatArray) -> FloatArray:
+        """Return the probability of the most probable label of each item, shape (items,); NaN without a label.
 
         Args:
             label: shape (items,), the most probable labels, -1 if there is none.
-            anchors: shape (items,), known labels, -1 if unknown.
             probability: shape (cells,), the probability of each cell's label.
             other: shape (groups,), the probability of each single label that nobody gave.
-            power: shape (items,), above 0.
-
-        Returns:
-            Shape (items,), 1 for known labels, NaN for items without a label.
         """
         found = np.full(self.items, np.nan)
         if probability.size:
-            best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
-            exponent = power[self.group_item]
-            share = (probability / best[self.cell_group]) ** exponent[self.cell_group]
-            total = sums(share, self.first_cell) + self.others * (other / best) ** exponent
-            found[self.group_item] = 1 / total
+            found[self.group_item] = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
         found[label == NO_LABEL] = np.nan
-        found[anchors != NO_LABEL] = 1.0
         return found
 
-    def table(self, anchors: IntArray, probability: FloatArray, other: FloatArray) -> FloatArray | None:
+    def table(self, probability: FloatArray, other: FloatArray) -> FloatArray | None:
         """Build the table of the probabilities of every label of every item, shape (items, labels).
 
         Returns None if the table would be too large. It also returns None for open answers, because an item's
@@ -208,9 +191,6 @@ class Candidates:
         table = np.full((self.items, self.labels), 1 / max(self.labels, 1))
         table[self.group_item] = other[:, None]
         table[self.group_item[self.cell_group], self.cell_label] = probability
-        anchored = np.flatnonzero(anchors != NO_LABEL)
-        table[anchored] = 0.0
-        table[anchored, anchors[anchored]] = 1.0
         return table
 
 
@@ -219,239 +199,58 @@ def sums(values: FloatArray, first: NDArray[np.intp]) -> FloatArray:
     return np.add.reduceat(values, first) if first.size else np.zeros(0)
 
 
-#: The correlations that are tried; the estimate is interpolated between them.
-CORRELATIONS: Final = np.geomspace(0.01, 1.5, 16)
+def wrong_answers(votes: Votes, *, open_answers: bool | None = None) -> float:
+    """Estimate the number m of equally likely wrong answers to an item.
 
-#: The prior on the correlation: log-normal, its median and the standard deviation of its logarithm. It
-#: decides where held-out
-#: answers say little (with three answers an item a held-out answer is predicted from two). On the eight
-#: public crowds of
-#: `benchmarks/crowds.py` the estimates are between 0.15 and 0.55 with or without the prior.
-MEDIAN: Final = 0.3
-LOG_SPREAD: Final = 1.0
-
-#: Limits of the accuracies from which a held-out answer's item is judged, and of those that are fitted to
-#: held-out answers.
-ACCURACY_LIMITS: Final = (0.02, 0.98)
-FITTED_LIMITS: Final = (0.005, 0.995)
-
-#: Pseudo-answers that shrink an annotator's accuracy to the mean of the crowd.
-ANSWERS_BEFOREHAND: Final = 4.0
-
-#: Steps of expectation-maximisation for the accuracies: for the first correlation, and for each further one.
-FIRST_STEPS, STEPS = 20, 5
-
-#: With more answers than this, the correlation is estimated from the answers to some of the items, drawn with
-#: a fixed seed.
-MOST_ANSWERS: Final = 20_000
-
-
-def error_correlation(
-    votes: Votes,
-    accuracy: FloatArray,
-    *,
-    anchors: IntArray,
-    wrong_answers: float,
-    open_answers: bool,
-) -> float:
-    """Estimate the correlation of annotators' errors on an item by predicting held-out answers.
-
-    Each answer is predicted from the other n - 1 answers to its item. These give log odds between labels by
-    the one-coin model. If errors have the correlation r, the n - 1 answers count as (n - 1) / (1 + (n - 2) r)
-    independent ones, so the log odds are divided by 1 + (n - 2) r. With q the resulting probability that the
-    held-out answer is the true label, its annotator a gives it with probability q p[a] + (1 - q) (1 - p[a]) /
-    m, where m is the number of wrong answers. The accuracies p are fitted to the held-out answers for each r.
-    The estimate maximises the likelihood of all held-out answers times a weak prior. Gold answers are not used.
+    With closed answers it is labels - 1. With open answers 1 / m is the share of pairs of wrong answers to one item
+    that coincide. Which answers are wrong is estimated as if all annotators had the same accuracy: the probability
+    of each answer, the accuracy and m are computed in turn until m is stable, starting from the shares of votes.
 
     Args:
         votes: the answers.
-        accuracy: shape (annotators,), the expected share of right answers of each annotator; NaN if unknown.
-        anchors: shape (items,), known labels, -1 if unknown; items with a known label are left out.
-        wrong_answers: the number m of equally likely wrong answers to an item.
-        open_answers: whether labels are typed freely.
+        open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
 
     Returns:
-        The correlation, from 0.01 to 1.5; the median of the prior if no item has two answers.
-
-    References:
-        R. T. Clemen, R. L. Winkler (1985), Limits for the precision and value of information from dependent sources,
-        Operations Research 33(2) (n dependent sources count as n / (1 + (n - 1) r) independent ones).
-        C. C. Holmes, S. G. Walker (2017), Assigning a value to a power likelihood in a general Bayesian
-        model, Biometrika 104(2); C. Guo et al. (2017), On calibration of modern neural networks, ICML (one
-        power for all probabilities). M. Stone (1974), Cross-validatory choice and assessment of statistical
-        predictions, JRSS B 36(2).
+        The number, from 1 to labels - 1.
     """
-    votes = _informative(votes, anchors)
-    if not len(votes):
-        return MEDIAN
-    candidates = Candidates.of(votes, np.full(votes.items, NO_LABEL, np.int32), open_answers=open_answers)
-    candidates = candidates.with_wrong_answers(wrong_answers)
-    annotator = candidates.annotator
-    answers = np.bincount(annotator, minlength=votes.annotators)
-    known = np.where(np.isnan(accuracy), 0.0, accuracy)
-    mean = float((known * answers).sum()) / max(float(answers[~np.isnan(accuracy)].sum()), 1.0)
-    shrunk = (np.where(np.isnan(accuracy), mean, accuracy) * answers + ANSWERS_BEFOREHAND * mean) / (
-        answers + ANSWERS_BEFOREHAND
-    )
-    start = np.clip(shrunk, *ACCURACY_LIMITS)
-    gain = (np.log(start) - np.log1p(-start) + np.log(wrong_answers))[annotator]
-    evidence = HeldOutEvidence.of(candidates, gain)
-    fitted, steps = start, FIRST_STEPS
-    support = np.empty(CORRELATIONS.size)
-    for place, correlation in enumerate(CORRELATIONS):
-        belief = evidence.belief(float(correlation))
-        fitted, likelihood = _fit(
-            annotator, belief, fitted, answers, wrong_answers=wrong_answers, steps=steps
-        )
-        support[place] = likelihood - 0.5 * (np.log(correlation / MEDIAN) / LOG_SPREAD) ** 2
-        steps = STEPS
-    return _highest(support)
+    if not is_open(votes, open_answers):
+        return float(max(votes.labels - 1, 1))
+    candidates = Candidates.of(votes, open_answers=True)
+    probability = candidates.cell_answers / candidates.group_answers[candidates.cell_group]
+    telling = candidates.cell_answers * (candidates.group_answers[candidates.cell_group] > 1)
+    wrong = candidates.wrong_answers
+    for _ in range(ROUNDS):
+        before, wrong = wrong, _coincidences(candidates, probability)
+        if abs(np.log(wrong / before)) < STEADY:
+            break
+        right = (float(telling @ probability) + RIGHT_BEFOREHAND) / (telling.sum() + ANSWERS_BEFOREHAND)
+        candidates = candidates.with_wrong_answers(wrong)
+        gain = max(float(np.log(right / (1 - right) * wrong)), 0.0)
+        probability, _, _ = candidates.posterior(gain * candidates.cell_answers)
+    return wrong
 
 
-def evidence_power(answers: NDArray[np.intp], correlation: float) -> FloatArray:
-    """Compute by how much the log odds of an item are multiplied: 1 / (1 + (answers - 1) correlation).
+def _coincidences(candidates: Candidates, probability: FloatArray) -> float:
+    """Estimate the number of wrong answers from how often two wrong answers to an item coincide."""
+    answers = candidates.group_answers[candidates.cell_group]
+    pairs, rest = _pairs(candidates.cell_answers), _pairs(answers - candidates.cell_answers)
+    coincide = float(((1 - probability) * pairs).sum())
+    none = 1 - sums(probability, candidates.first_cell)
+    both = float((probability * rest).sum() + (none * _pairs(candidates.group_answers)).sum())
+    found = (both + PAIRS_BEFOREHAND) / (coincide + PAIRS_BEFOREHAND / WRONG_BEFOREHAND)
+    return float(min(max(found, 1.0), max(candidates.labels - 1, 1)))
 
-    Args:
-        answers: shape (items,), the number of answers to each item.
-        correlation: the correlation of errors.
 
-    Returns:
-        Shape (items,), 1 for items with at most one answer.
+def _pairs(answers: NDArray[np.intp]) -> FloatArray:
+    """Compute the number of pairs of answers."""
+    return answers * (answers - 1) / 2.0
 
-    Example:
-        >>> evidence_power(np.array([0, 1, 5, 21]), 0.25).tolist()
-        [1.0, 1.0, 0.5, 0.16666666666666666]
+
+def log_odds(accuracy: FloatArray, wrong_answers: float) -> FloatArray:
+    """Return the log odds of a correct answer against one particular of the equally likely wrong ones.
+
+    Accuracies are limited to 0.01 to 0.99. The log odds are positive: of somebody who guesses, or worse, they are
+    negligible.
     """
-    return np.asarray(1.0 / (1.0 + np.maximum(answers - 1, 0) * correlation), dtype=np.float64)
-
-
-def consensus_of(
-    candidates: Candidates,
-    votes: Votes,
-    anchors: IntArray,
-    probabilities: tuple[FloatArray, FloatArray],
-    *,
-    accuracy: FloatArray,
-    fit: Fit,
-) -> Consensus:
-    """Decide every item by the probabilities of its candidates, calibrated for correlated errors.
-
-    Args:
-        candidates: the candidates of each item.
-        votes: the answers.
-        anchors: shape (items,), known labels, -1 if unknown.
-        probabilities: of each cell's label, shape (cells,), and of each single label that nobody gave, shape (groups,).
-        accuracy: shape (annotators,), the expected share of right answers of each annotator; NaN if unknown.
-        fit: the model.
-    """
-    correlation = error_correlation(
-        votes,
-        accuracy,
-        anchors=anchors,
-        wrong_answers=candidates.wrong_answers,
-        open_answers=candidates.open_answers,
-    )
-    power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
-    label = candidates.most_probable(anchors, *probabilities)
-    confidence = candidates.calibrated_confidence(label, anchors, *probabilities, power)
-    posterior = candidates.table(anchors, *probabilities)
-    fit = replace(fit, posterior=posterior, error_correlation=correlation, power=power)
-    return modelled(label, confidence, anchors, fit)
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOutEvidence:
-    """The log odds of the labels of each item, with and without each answer.
-
-    Attributes:
-        candidates: the candidates of each item; every item has at least two answers.
-        odds: shape (cells,), the log odds of each cell's label against a label that nobody gave.
-        left: shape (n,), the log odds of each answer's label without this answer.
-        top: shape (cells,), true for one label with the largest log odds of each item.
-    """
-
-    candidates: Candidates
-    odds: FloatArray
-    left: FloatArray
-    top: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, candidates: Candidates, gain: FloatArray) -> HeldOutEvidence:
-        """Sum the evidence.
-
-        Args:
-            candidates: the candidates of each item; every item has at least two answers.
-            gain: shape (n,), by how much an answer raises the log odds of its label, in the order of `candidates`.
-        """
-        odds = sums(gain, candidates.first_answer)
-        ranked = np.lexsort((odds, candidates.cell_group))
-        top = np.zeros(odds.size, dtype=np.bool_)
-        top[ranked[np.r_[candidates.first_cell[1:], odds.size] - 1]] = True
-        return cls(candidates, odds, odds[candidates.cell] - gain, top)
-
-    def belief(self, correlation: float) -> FloatArray:
-        """Compute the probability of each answer's label from the other answers to its item, shape (n,).
-
-        Args:
-            correlation: the correlation of errors.
-        """
-        candidates = self.candidates
-        group, cell = candidates.cell_group, candidates.cell
-        power = evidence_power(candidates.group_answers - 1, correlation)[group]
-        raised = power * self.odds
-        highest = raised[self.top]
-        highest = np.where(candidates.others > 0, np.maximum(highest, 0.0), highest)
-        share = np.exp(raised - highest[group])
-        unnamed = candidates.others * np.exp(-highest)
-        # The rest is not computed as total - share for the largest share, which would cancel.
-        below = sums(np.where(self.top, 0.0, share), candidates.first_cell) + unnamed
-        rest = below[group] + np.where(self.top, 0.0, share[self.top][group] - share)
-        own = np.exp(power[cell] * self.left - highest[group[cell]])
-        return np.asarray(own / np.maximum(own + rest[cell], np.finfo(float).tiny))
-
-
-def _fit(
-    annotator: NDArray[np.intp],
-    belief: FloatArray,
-    accuracy: FloatArray,
-    answers: NDArray[np.intp],
-    *,
-    wrong_answers: float,
-    steps: int,
-) -> tuple[FloatArray, float]:
-    """Fit accuracies to held-out answers; the accuracies, shape (annotators,), and the log-likelihood."""
-    wrong = (1.0 - belief) / wrong_answers
-    for _ in range(steps):
-        own = accuracy[annotator]
-        right = belief * own
-        share = right / (right + wrong * (1.0 - own))
-        expected = np.bincount(annotator, share, accuracy.size) + ANSWERS_BEFOREHAND * share.mean()
-        accuracy = np.clip(expected / (answers + ANSWERS_BEFOREHAND), *FITTED_LIMITS)
-    own = accuracy[annotator]
-    return accuracy, float(np.log(belief * own + wrong * (1.0 - own)).sum())
-
-
-def _highest(support: FloatArray) -> float:
-    """Find the correlation of the largest support, by a parabola through it and its neighbours on the log scale."""
-    place = int(support.argmax())
-    log, step = np.log(CORRELATIONS), np.log(CORRELATIONS[1] / CORRELATIONS[0])
-    if not 0 < place < support.size - 1:
-        return float(CORRELATIONS[place])
-    before, at, after = support[place - 1 : place + 2]
-    bend = before - 2 * at + after
-    return float(np.exp(log[place] + (0.5 * step * (before - after) / bend if bend < 0 else 0.0)))
-
-
-def _informative(votes: Votes, anchors: IntArray) -> Votes:
-    """Select the answers to items that have another answer and no known label.
-
-    Not more than `MOST_ANSWERS`, by whole items.
-    """
-    answers = np.bincount(votes.item, minlength=votes.items)
-    usable = np.flatnonzero((answers > 1) & (anchors == NO_LABEL))
-    if answers[usable].sum() > MOST_ANSWERS:
-        drawn = np.random.default_rng(0).permutation(usable)
-        usable = drawn[: max(1, int(np.searchsorted(np.cumsum(answers[drawn]), MOST_ANSWERS)))]
-    kept = np.zeros(votes.items, dtype=np.bool_)
-    kept[usable] = True
-    return votes.where(kept[votes.item])
+    limited = np.clip(accuracy, 0.01, 0.99)
+    return np.asarray(np.maximum(np.log(limited / (1 - limited) * wrong_answers), _LEAST_LOG_ODDS))

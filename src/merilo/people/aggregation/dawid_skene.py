@@ -6,41 +6,38 @@ confusion matrix, and the labels are a compromise of the model with the votes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.candidates import error_correlation, evidence_power
+from merilo.people.aggregation.candidates import log_odds
 from merilo.people.aggregation.consensus import (
     NO_LABEL,
     TIE,
     Consensus,
     Fit,
     Resolution,
-    anchor_labels,
     is_open,
     modelled,
 )
-from merilo.people.aggregation.one_coin import OneCoinFit, fit_one_coin, log_odds, one_coin
-from merilo.people.votes import IntArray, Votes, sorting_order
+from merilo.people.aggregation.glad import glad
+from merilo.people.votes import Votes, sorting_order
 from merilo.statistics import FloatArray
 
 #: Lower limit of expected counts and priors, so that a confusion that was never observed keeps a positive probability.
 SMALLEST: Final = 1e-10
 
 #: Pseudo-answers that the pooled matrix adds to each row of an annotator's confusion matrix.
-SHARED_ANSWERS: Final = 6.0
+SHARED_ANSWERS: Final = 8.0
 
 #: Pseudo-answers that the crowd's agreement adds to each row of the pooled matrix.
 ANSWERS_BEFOREHAND: Final = 2.0
 
 #: The part of an item's expected truth, from which confusions are estimated, that are its shares of votes.
-PART_OF_VOTES: Final = 0.3
+PART_OF_VOTES: Final = 0.25
 
 #: The largest number of cells in the table of probabilities and in that of confusions (1.6 GB each).
 LARGEST_TABLE: Final = 200_000_000
@@ -49,7 +46,6 @@ LARGEST_TABLE: Final = 200_000_000
 def dawid_skene(
     votes: Votes,
     *,
-    anchors: ArrayLike | None = None,
     open_answers: bool | None = None,
     tolerance: float = 1e-8,
     iterations: int = 1000,
@@ -64,22 +60,19 @@ def dawid_skene(
 
     Args:
         votes: the answers, which must be closed.
-        anchors: shape (items,), the code of the known label, -1 if unknown.
         open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when an iteration gains less than this in log-likelihood per answer; 0 runs all iterations.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
 
     Returns:
         The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's
-        correct answers. Confidences are calibrated for correlated errors (`candidates.error_correlation`);
-        `posterior` is that of the model. `log_likelihood[k]` belongs to the parameters of iteration k. Items
-        without votes, or whose best labels are equally probable, are unresolved. A label that neither an
-        annotator nor an anchor gave has probability 0.
+        correct answers. `log_likelihood[k]` belongs to the parameters of iteration k. Items
+        without votes, or whose best labels are equally probable, are unresolved. A label that nobody gave has
+        probability 0.
 
     Raises:
-        UsageError: the answers are open (confusions between so many labels cannot be estimated); an anchor is
-            not a label; a parameter is out of range; or there are so many labels that the confusions do not
-            fit in memory.
+        UsageError: the answers are open (confusions between so many labels cannot be estimated); a parameter
+            is out of range; or there are so many labels that the confusions do not fit in memory.
 
     References:
         A. P. Dawid, A. M. Skene, Maximum Likelihood Estimation of Observer Error-Rates Using the EM
@@ -91,7 +84,7 @@ def dawid_skene(
         >>> consensus.label.tolist(), consensus.fit.converged, consensus.fit.quality.round(3).tolist()
         ([1, 0], True, [1.0, 1.0, 0.0])
     """
-    answers = _Answers.of(votes, anchors, open_answers)
+    answers = _Answers.of(votes, open_answers)
     _check_iterations(tolerance, iterations)
     parameters = answers.classical(answers.shares)
     share, log_likelihood = answers.expected(parameters)
@@ -116,11 +109,9 @@ def dawid_skene(
 def pooled_dawid_skene(
     votes: Votes,
     *,
-    anchors: ArrayLike | None = None,
     open_answers: bool | None = None,
     tolerance: float = 1e-4,
     iterations: int = 200,
-    coins: OneCoinFit | None = None,
     scale: ArrayLike | None = None,
 ) -> Consensus:
     """Aggregate by Dawid and Skene's model with a pooled confusion matrix, mixed with the votes.
@@ -130,7 +121,7 @@ def pooled_dawid_skene(
     least the crowd's agreement: otherwise a label that is rarely or never true becomes the class of the items
     that are hard. Confusions are estimated from a mixture of the expected truth with the shares of votes, so
     that the model does not follow its own errors. An item's label has the largest sum of twice its
-    probability here, its probability under the one-coin model, and its share of votes.
+    probability under the model and its share of votes.
 
     With V the shares of votes, z the expected truth (at first V), A the mean agreement of the votes, and n[a,
     t, g] the sum of r[i, t] over the items on which `a` answered `g`, each iteration computes
@@ -153,11 +144,9 @@ def pooled_dawid_skene(
 
     Args:
         votes: the answers, which must be closed.
-        anchors: shape (items,), the code of the known label, -1 if unknown.
         open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when no probability of a label changes by more than this; 0 runs all iterations.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
-        coins: the one-coin model of closed answers, if it is already fitted to these votes and anchors.
         scale: shape (labels,), the places of labels on an ordered scale; `None` if labels are names.
 
     Returns:
@@ -172,7 +161,7 @@ def pooled_dawid_skene(
         >>> consensus.label.tolist(), consensus.fit.quality.round(2).tolist()
         ([1, 0], [0.6, 0.6, 0.4])
     """
-    answers = _Answers.of(votes, anchors, open_answers)
+    answers = _Answers.of(votes, open_answers)
     _check_iterations(tolerance, iterations)
     share, history, converged = answers.shares, [], not len(votes)
     while True:
@@ -182,13 +171,10 @@ def pooled_dawid_skene(
         converged = converged or (tolerance > 0 and float(np.abs(share - last).max(initial=0.0)) < tolerance)
         if converged or len(history) == iterations:
             break
-    coins = coins or fit_one_coin(votes, answers.known, opened=False)
-    single = coins.candidates.table(answers.known, coins.probability, coins.other)
-    single = share if single is None else single[np.ix_(answers.answered, answers.candidates)]
     return answers.consensus(
         "pooled",
         share=share,
-        decisive=2 * share + single + answers.shares,
+        decisive=2 * share + answers.shares,
         parameters=parameters,
         history=history,
         tolerance=tolerance,
@@ -200,39 +186,16 @@ def pooled_dawid_skene(
 def auto(
     votes: Votes,
     *,
-    anchors: ArrayLike | None = None,
     open_answers: bool | None = None,
-    tolerance: float | None = None,
-    iterations: int | None = None,
     scale: ArrayLike | None = None,
 ) -> Consensus:
-    """Aggregate by the recommended model: `pooled_dawid_skene` for closed answers, `one_coin` for open ones.
+    """Aggregate by the recommended model: `pooled_dawid_skene` for closed answers, `glad` for open ones.
 
-    The arguments are those of the model; by default, its own tolerance and iterations hold. Open answers have no scale.
+    The arguments are those of the model. Open answers have no scale.
     """
-    model: Callable[..., Consensus] = (
-        one_coin if is_open(votes, open_answers) else partial(pooled_dawid_skene, scale=scale)
-    )
-    limits = {"tolerance": tolerance, "iterations": iterations}
-    chosen = {name: value for name, value in limits.items() if value is not None}
-    return model(votes, anchors=anchors, open_answers=open_answers, **chosen)
-
-
-def auto_and_one_coin(
-    votes: Votes,
-    *,
-    anchors: ArrayLike | None = None,
-    open_answers: bool | None = None,
-    scale: ArrayLike | None = None,
-) -> tuple[Consensus, Consensus]:
-    """Aggregate by `auto` and by `one_coin`, which is fitted only once."""
-    known, opened = anchor_labels(anchors, votes), is_open(votes, open_answers)
-    coins = fit_one_coin(votes, known, opened)
-    single = coins.consensus(votes, known, 1e-8)
-    if opened:
-        return single, single
-    recommended = pooled_dawid_skene(votes, anchors=known, open_answers=False, coins=coins, scale=scale)
-    return recommended, single
+    if is_open(votes, open_answers):
+        return glad(votes, open_answers=True)
+    return pooled_dawid_skene(votes, open_answers=False, scale=scale)
 
 
 def _check_iterations(tolerance: float, iterations: int) -> None:
@@ -259,36 +222,30 @@ class _Answers:
 
     Attributes:
         votes: the answers.
-        known: shape (items,), the known label, -1 if unknown.
-        candidates: shape (k,), the labels given by an annotator or an anchor.
+        candidates: shape (k,), the labels given by an annotator.
         answered: shape (groups,), the items that have votes.
-        anchored: shape (groups, k), 1 for the known label of an item; rows of other items are 0.
-        shares: shape (groups, k), the shares of votes; 1 for a known label.
+        shares: shape (groups, k), the shares of votes.
         item: shape (n,), the position in `answered` of each answer's item, ascending.
         cell: shape (n,), annotator x k + candidate of each answer.
         agreement: the mean share of an item's votes that agree with an answer, from 0.001 to 0.999.
     """
 
     votes: Votes
-    known: IntArray
     candidates: NDArray[np.intp]
     answered: NDArray[np.intp]
-    anchored: FloatArray
     shares: FloatArray
     item: NDArray[np.intp]
     cell: NDArray[np.intp]
     agreement: float
 
     @classmethod
-    def of(cls, votes: Votes, anchors: ArrayLike | None, open_answers: bool | None) -> _Answers:
+    def of(cls, votes: Votes, open_answers: bool | None) -> _Answers:
         if is_open(votes, open_answers):
             raise UsageError(
                 f"Dawid-Skene takes closed answers only: with {votes.labels} different labels it would estimate "
-                f"{votes.labels**2:,} confusion probabilities of every annotator (use one-coin, glad or majority)"
+                f"{votes.labels**2:,} confusion probabilities of every annotator (use glad or majority)"
             )
-        known = anchor_labels(anchors, votes)
         possible = np.bincount(votes.label, minlength=votes.labels)
-        possible += np.bincount(known[known != NO_LABEL], minlength=votes.labels)
         candidates = np.flatnonzero(possible)
         k = candidates.size
         answers = np.bincount(votes.item, minlength=votes.items)
@@ -300,7 +257,7 @@ class _Answers:
             if cells > LARGEST_TABLE:
                 raise UsageError(
                     f"Dawid-Skene's {what} would take {cells * 8 / 1e9:.0f} GB with {k} labels: "
-                    "normalise the answers, or use one-coin, glad or majority"
+                    "normalise the answers, or use glad or majority"
                 )
         group, place = np.cumsum(answers > 0) - 1, np.cumsum(possible > 0) - 1
         item, label = group[votes.item], place[votes.label]
@@ -316,13 +273,9 @@ class _Answers:
             .astype(np.float64)
         )
         agreeing = float((counts**2 / counts.sum(axis=1, keepdims=True)).sum()) / max(len(votes), 1)
-        anchored = np.zeros_like(counts)
-        fixed = np.flatnonzero(known[answered] != NO_LABEL)
-        anchored[fixed, place[known[answered[fixed]]]] = 1.0
         shares = counts / counts.sum(axis=1, keepdims=True)
-        shares[fixed] = anchored[fixed]
         agreement = min(max(agreeing, 1e-3), 1 - 1e-3) if len(votes) else 0.5
-        return cls(votes, known, candidates, answered, anchored, shares, item, cell, agreement)
+        return cls(votes, candidates, answered, shares, item, cell, agreement)
 
     def seen(self, share: FloatArray) -> FloatArray:
         """Return how often each cell is expected with each candidate as the truth, shape (cells, k)."""
@@ -374,9 +327,8 @@ class _Answers:
             share = np.stack(support, axis=1).astype(np.float64) + np.log(parameters.prior)
         if not share.size:
             return share, 0.0
-        free = self.anchored.max(axis=1, keepdims=True) == 0
-        highest = share.max(axis=1, where=free | (self.anchored > 0), initial=-np.inf)
-        share = np.exp(share - highest[:, None], where=free, out=self.anchored.copy())
+        highest = share.max(axis=1)
+        share = np.exp(share - highest[:, None])
         total = share.sum(axis=1)
         return share / total[:, None], float(np.log(total).sum() + highest.sum())
 
@@ -392,29 +344,21 @@ class _Answers:
         converged: bool,
         scale: ArrayLike | None = None,
     ) -> Consensus:
-        """Label each item by the largest decisive value, with the calibrated probability of the label.
+        """Label each item by the largest decisive value, with the probability of the label.
 
         On a scale only the medians of the item's answers are compared.
         """
-        votes, known = self.votes, self.known
+        votes = self.votes
         label, confidence = np.full(votes.items, NO_LABEL, dtype=np.int32), np.full(votes.items, np.nan)
         quality = self._quality(share)
-        correlation = error_correlation(
-            votes, quality, anchors=known, wrong_answers=max(votes.labels - 1.0, 1.0), open_answers=False
-        )
-        power = evidence_power(np.bincount(votes.item, minlength=votes.items), correlation)
         if share.size:
             if scale is not None:
                 decisive = np.where(self._medians(quality, np.asarray(scale)), decisive, -np.inf)
             chosen, best = decisive.argmax(axis=1), decisive.max(axis=1)
             decided = (decisive >= best[:, None] - TIE).sum(axis=1) == 1
             label[self.answered[decided]] = self.candidates[chosen[decided]]
-            tempered = (share / share.max(axis=1, keepdims=True)) ** power[self.answered, None]
-            tempered /= tempered.sum(axis=1, keepdims=True)
-            confidence[self.answered] = tempered[np.arange(chosen.size), chosen]
-        label = np.where(known == NO_LABEL, label, known).astype(np.int32)
+            confidence[self.answered] = share[np.arange(chosen.size), chosen]
         confidence[label == NO_LABEL] = np.nan
-        confidence[known != NO_LABEL] = 1.0
         prior = np.zeros(votes.labels)
         prior[self.candidates] = parameters.prior / max(parameters.prior.sum(), SMALLEST)
         fit = Fit(
@@ -426,10 +370,8 @@ class _Answers:
             tolerance=tolerance,
             prior=prior,
             confusion=self._confusion(parameters),
-            error_correlation=correlation,
-            power=power,
         )
-        found = modelled(label, confidence, known, fit)
+        found = modelled(label, confidence, fit)
         if scale is None:
             return found
         by_model = found.how == Resolution[model.upper().replace("-", "_")]
@@ -451,14 +393,11 @@ class _Answers:
 
     def _posterior(self, share: FloatArray, prior: FloatArray) -> FloatArray | None:
         """Build the table of label probabilities, shape (items, labels); None if it would be too large."""
-        votes, known = self.votes, self.known
+        votes = self.votes
         if votes.items * votes.labels > LARGEST_TABLE:
             return None
         table = np.tile(prior, (votes.items, 1))
         table[self.answered[:, None], self.candidates] = share
-        anchored = np.flatnonzero(known != NO_LABEL)
-        table[anchored] = 0.0
-        table[anchored, known[anchored]] = 1.0
         return table
 
     def _quality(self, share: FloatArray) -> FloatArray:

@@ -21,7 +21,6 @@ from merilo.people.aggregation import (
     cascade,
     dawid_skene,
     glad,
-    one_coin,
     plurality,
 )
 from merilo.people.reading import Frame, encoded, is_pandas, pandas_of, polars_of
@@ -29,7 +28,7 @@ from merilo.people.votes import Encoding, Votes
 from merilo.responses import Responses
 from merilo.statistics import FloatArray
 
-Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "one-coin", "glad", "cascade"]
+Method: TypeAlias = Literal["majority", "auto", "dawid-skene", "glad", "cascade"]
 
 
 class _Estimator(ABC):
@@ -38,10 +37,8 @@ class _Estimator(ABC):
     Attributes:
         labels_: the label of each task. pandas: a Series indexed by `task`. Polars: a table of `task` and
             `label`. A task with tied labels has a null label.
-        probas_: the probability of each label of each task under the model, not calibrated (as in crowd-kit).
-            pandas: indexed by `task`. Polars: with a column `task`. `None` if answers are open, because there
-                are too many labels for a table.
-            `consensus_.confidence` and `consensus_.fit.calibrated_posterior` are calibrated for correlated errors.
+        probas_: the probability of each label of each task under the model. pandas: indexed by `task`. Polars: with
+            a column `task`. `None` if answers are open, because there are too many labels for a table.
         skills_: the quality of each worker. pandas: a Series indexed by `worker`. Polars: a table of `worker`
             and `skill`.
         consensus_: the internal representation of the result.
@@ -164,9 +161,9 @@ class DawidSkene(_Model):
 
 
 class Auto(_Estimator):
-    """The recommended model: pooled Dawid-Skene for closed labels, one-coin for open ones.
+    """The recommended model: pooled Dawid-Skene for closed labels, GLAD for open ones.
 
-    `skills_` are expected accuracies.
+    `skills_` are expected accuracies, or GLAD's abilities.
 
     Args:
         order: the labels from the lowest to the highest, if they are ordered: the label is then the weighted median.
@@ -185,15 +182,6 @@ class Auto(_Estimator):
         return auto(encoding.votes, scale=[places[label] for label in labels])
 
 
-class OneCoin(_Model):
-    """One accuracy for each worker; `skills_` are the accuracies. For closed and open labels."""
-
-    _n_iter, _tol = 1000, 1e-8
-
-    def _aggregate(self, encoding: Encoding) -> Consensus:
-        return one_coin(encoding.votes, iterations=self.n_iter, tolerance=self.tol)
-
-
 class GLAD(_Model):
     """Abilities of workers and difficulty of tasks; `skills_` are the abilities (`alphas_` in crowd-kit)."""
 
@@ -207,7 +195,6 @@ _METHODS: Final[dict[str, type[_Estimator]]] = {
     "majority": MajorityVote,
     "auto": Auto,
     "dawid-skene": DawidSkene,
-    "one-coin": OneCoin,
     "glad": GLAD,
     "cascade": Cascade,
 }
@@ -219,12 +206,12 @@ def aggregate(data: Frame | Responses, method: Method = "majority", *, order: Se
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`, or the result of
             `read_responses`: its answers to items, without those to control items, of all annotators.
-        method: "majority" (most votes), "auto", "dawid-skene", "one-coin", "glad" or "cascade".
+        method: "majority" (most votes), "auto", "dawid-skene", "glad" or "cascade".
         order: the labels from the lowest to the highest, if they are ordered: "auto" then takes the weighted median.
 
     Returns:
         A table of the same library (Polars for responses), sorted by `task`: `task`, `label` (null if labels tie),
-        `confidence` (the calibrated probability of the label under a model; its share of the votes for "majority" and
+        `confidence` (the probability of the label under a model; its share of the votes for "majority" and
         "cascade") and `resolved_by`.
 
     Raises:

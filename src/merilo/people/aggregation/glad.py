@@ -11,15 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
-from merilo.people.aggregation.candidates import (
-    Candidates,
-    consensus_of,
-    sums,
-)
-from merilo.people.aggregation.consensus import Consensus, Fit, Resolution, anchor_labels, is_open
+from merilo.people.aggregation.candidates import Candidates, sums, wrong_answers
+from merilo.people.aggregation.consensus import Consensus, Fit, Resolution, is_open, modelled
 from merilo.people.aggregation.majority import MinVotes, plurality, resolve_by_skill, resolve_by_weight
-from merilo.people.aggregation.one_coin import wrong_answers
-from merilo.people.votes import IntArray, Votes
+from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
 
 #: How many earlier steps the approximation of the Hessian uses.
@@ -165,7 +160,6 @@ Gradient: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 def glad(
     votes: Votes,
     *,
-    anchors: ArrayLike | None = None,
     open_answers: bool | None = None,
     tolerance: float = 1e-9,
     iterations: int = ITERATIONS,
@@ -174,10 +168,9 @@ def glad(
     """Aggregate by GLAD, a model of annotators' abilities and items' difficulties.
 
     Annotator `j` answers item `i` right with probability sigma(alpha_j * beta_i), and otherwise gives each of
-    the other labels with equal probability. With open answers, the number of wrong answers is that of the
-    one-coin model. It is estimated from how often two wrong answers to one item coincide and does not depend
-    on answers to other items. All labels have equal prior probability; alpha and log beta have normal priors
-    of mean 1 and variance 1.
+    the other labels with equal probability. With open answers, the number of wrong answers is estimated from
+    how often two wrong answers to one item coincide (`candidates.wrong_answers`). All labels have equal prior
+    probability; alpha and log beta have normal priors of mean 1 and variance 1.
 
     The marginal likelihood (over the unknown labels) times the priors is maximised directly, over all alpha
     and log beta at once. The E and M steps of the paper maximise the same objective but stop far from its
@@ -187,20 +180,17 @@ def glad(
 
     Args:
         votes: the answers.
-        anchors: shape (items,), the code of the known label, -1 if unknown.
         open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         tolerance: stop when the expected gain of one more step is below this in log-likelihood per answer.
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
-        fit: the model already fitted to these votes and anchors, if available; it is not fitted again.
+        fit: the model already fitted to these votes, if available; it is not fitted again.
 
     Returns:
-        The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Confidences are
-        calibrated for correlated errors (`candidates.error_correlation`). Items without votes, or whose best
-        labels are equally probable, are unresolved.
+        The consensus, with the fit: ability alpha as `quality`, 1 / beta as `difficulty`. Items without votes,
+        or whose best labels are equally probable, are unresolved.
 
     Raises:
-        UsageError: an anchor is not a label, the number of anchors is not the number of items, a parameter is
-            out of range, or `fit` is not a fit of GLAD.
+        UsageError: a parameter is out of range, or `fit` is not a fit of GLAD.
 
     References:
         J. Whitehill et al., Whose Vote Should Count More: Optimal Integration of Labels from Labelers of
@@ -214,13 +204,12 @@ def glad(
     """
     if iterations < 1 or not tolerance > 0:
         raise UsageError("GLAD takes at least 1 iteration and a tolerance above 0")
-    known = anchor_labels(anchors, votes)
     wrong = None
     if is_open(votes, open_answers):
-        wrong = fit.wrong_answers if fit else wrong_answers(votes, anchors=known, open_answers=True)
-    likelihood = GladLikelihood.of(votes, known, wrong)
+        wrong = fit.wrong_answers if fit else wrong_answers(votes, open_answers=True)
+    likelihood = GladLikelihood.of(votes, wrong)
     found = _found_before(likelihood, fit) if fit else _best(likelihood, tolerance, iterations)
-    return _consensus(likelihood, votes, known, found, fit.tolerance if fit else tolerance)
+    return _consensus(likelihood, votes, found, fit.tolerance if fit else tolerance)
 
 
 def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
@@ -231,21 +220,18 @@ def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
     return Minimum(point, tuple(-value for value in fit.log_likelihood), fit.converged)
 
 
-def fitted_nearby(
-    votes: Votes, fit: Fit, *, anchors: ArrayLike | None = None, open_answers: bool | None = None
-) -> Fit:
+def fitted_nearby(votes: Votes, fit: Fit, *, open_answers: bool | None = None) -> Fit:
     """Fit GLAD to most of the votes of an existing fit, from that fit's maximum.
 
-    Unlike `glad`, it stays at this maximum and computes neither confidences nor the correlation of errors.
+    Unlike `glad`, it stays at this maximum and computes no labels.
 
     Args:
         votes: the answers, in the codes of those to which `fit` was fitted.
         fit: the existing fit.
-        anchors: as in `glad`.
         open_answers: as in `glad`.
     """
     wrong = fit.wrong_answers if is_open(votes, open_answers) else None
-    likelihood = GladLikelihood.of(votes, anchor_labels(anchors, votes), wrong)
+    likelihood = GladLikelihood.of(votes, wrong)
     found = minimise(
         likelihood.value_and_gradient,
         likelihood.curvature,
@@ -275,21 +261,20 @@ class GladLikelihood:
     choices: FloatArray
 
     @classmethod
-    def of(cls, votes: Votes, anchors: IntArray, wrong_answers: float | None = None) -> GladLikelihood:
+    def of(cls, votes: Votes, wrong_answers: float | None = None) -> GladLikelihood:
         """Sort the answers and build the objective.
 
         Args:
             votes: the answers.
-            anchors: shape (items,), known labels, -1 if unknown.
             wrong_answers: the number of equally likely wrong answers to an item if answers are open; None if
                 they are closed.
         """
-        candidates = Candidates.of(votes, anchors, open_answers=wrong_answers is not None)
+        candidates = Candidates.of(votes, open_answers=wrong_answers is not None)
         choices = np.full(candidates.group_item.size, float(max(votes.labels, 1)))
         if wrong_answers is not None:
             candidates = candidates.with_wrong_answers(wrong_answers)
             given = np.diff(candidates.first_cell, append=candidates.cell_label.size)
-            choices = np.where(candidates.group_anchored, wrong_answers + 1, given + candidates.others)
+            choices = given + candidates.others
         return cls(candidates, candidates.cell_answers * np.log(candidates.wrong_answers), choices)
 
     def start(self) -> FloatArray:
@@ -384,13 +369,7 @@ def _best(likelihood: GladLikelihood, tolerance: float, iterations: int) -> Mini
     return min(minima, key=lambda minimum: minimum.values[-1])
 
 
-def _consensus(
-    likelihood: GladLikelihood,
-    votes: Votes,
-    anchors: IntArray,
-    found: Minimum,
-    tolerance: float,
-) -> Consensus:
+def _consensus(likelihood: GladLikelihood, votes: Votes, found: Minimum, tolerance: float) -> Consensus:
     """Compute labels, abilities and difficulties at the maximum."""
     point, candidates = found.point, likelihood.candidates
     probability, other = likelihood.probabilities(point)
@@ -403,18 +382,12 @@ def _consensus(
         converged=found.converged,
         tolerance=tolerance,
         prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
+        posterior=candidates.table(probability, other),
         difficulty=difficulty,
         wrong_answers=candidates.wrong_answers,
     )
-    accuracy = _accuracy(candidates, probability)
-    return consensus_of(candidates, votes, anchors, (probability, other), accuracy=accuracy, fit=fit)
-
-
-def _accuracy(candidates: Candidates, probability: FloatArray) -> FloatArray:
-    """Compute the expected share of right answers of each annotator, shape (annotators,); NaN without answers."""
-    answers = np.bincount(candidates.annotator, minlength=candidates.annotators)
-    right = np.bincount(candidates.annotator, probability[candidates.cell], candidates.annotators)
-    return np.where(answers > 0, right / np.maximum(answers, 1), np.nan)
+    label = candidates.most_probable(probability, other)
+    return modelled(label, candidates.confidence(label, probability, other), fit)
 
 
 def cascade(
@@ -422,7 +395,6 @@ def cascade(
     *,
     everyone: Votes | None = None,
     skill: ArrayLike | None = None,
-    anchors: ArrayLike | None = None,
     open_answers: bool | None = None,
     min_votes: MinVotes = 3,
     fit: Fit | None = None,
@@ -441,7 +413,6 @@ def cascade(
             annotators. GLAD is fitted to them. `votes` by default.
         skill: shape (annotators,), larger is better, NaN if unknown (see `resolve_by_skill`); without it the two steps
             that use skill are skipped.
-        anchors: shape (items,), labels of control items known to GLAD, -1 if unknown.
         open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
         min_votes: the number of votes from which the winning label is called a majority.
         fit: GLAD's fit to `everyone`, if it is already available.
@@ -450,7 +421,7 @@ def cascade(
         The consensus, with GLAD's fit to `everyone`.
 
     Raises:
-        UsageError: `skill` or `anchors` do not fit the votes, or `min_votes` is below 1.
+        UsageError: `skill` does not fit the votes, or `min_votes` is below 1.
 
     Example:
         >>> import numpy as np
@@ -460,7 +431,7 @@ def cascade(
         ([0, 0, 1], 'GLAD')
     """
     pool = votes if everyone is None else everyone
-    fit = fit or cast("Fit", glad(pool, anchors=anchors, open_answers=open_answers).fit)
+    fit = fit or cast("Fit", glad(pool, open_answers=open_answers).fit)
     decided = (
         plurality(votes, min_votes)
         if skill is None
