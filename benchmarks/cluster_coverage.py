@@ -25,7 +25,7 @@ import numpy as np
 from appendix import heading, line, percent
 from numpy.typing import NDArray
 
-from merilo.people.agreement import jackknife_intervals, krippendorff_alpha
+from merilo.people.agreement import jackknife_interval, krippendorff_alpha
 from merilo.people.uncertainty.annotator_accuracy import individuals
 from merilo.people.uncertainty.two_way import influences, shared_part, two_way
 from merilo.people.votes import Votes
@@ -152,7 +152,7 @@ def row(case: Case, studies: int, seed: int) -> tuple[FloatArray, tuple[float, f
             apart = influences(votes, model[votes.item] - right, unseen=model)
             people = influence.item + influence.value
             crossed = crossed_difference(people, model, shared_part(votes, apart), clusters=votes.cluster)
-            of_alpha = jackknife_intervals(votes)["krippendorff_alpha"]
+            of_alpha = jackknife_interval(votes)
             sure = (found.interval, individuals(votes, right).interval, of_alpha, crossed.interval())
             true = (consensus, single, alpha, 0.0)
             held = [one.low <= at <= one.high for one, at in zip(sure, true, strict=True)]

@@ -21,7 +21,7 @@ import numpy as np
 from appendix import heading, line, percent
 from numpy.typing import NDArray
 
-from merilo.people.agreement import measure
+from merilo.people.agreement import jackknife_interval, krippendorff_alpha
 from merilo.people.uncertainty.percentile_rank import percentile_rank
 from merilo.people.votes import Votes
 
@@ -106,13 +106,8 @@ def study(world: World, layout: Layout, rng: np.random.Generator) -> Votes:
     return Votes(*columns, layout.items, layout.people, world.labels)
 
 
-COEFFICIENTS = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
-
-
-def agreement_row(
-    world: World, layout: Layout, studies: int, seed: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The true coefficients, and the coverage and the mean width of their intervals."""
+def agreement_row(world: World, layout: Layout, studies: int, seed: int) -> tuple[float, float, float]:
+    """The true alpha, and the coverage and the mean width of its interval."""
     rng = np.random.default_rng([seed, layout.items, layout.people, *world.name.encode()])
     many = 100_000
     item = np.repeat(np.arange(many), layout.overlap)
@@ -120,34 +115,26 @@ def agreement_row(
     strangers = Votes(
         item.astype(np.int32), np.arange(item.size, dtype=np.int32), label, many, item.size, world.labels
     )
-    whole = measure(strangers, intervals=False)
-    true = np.array([getattr(whole, name) for name in COEFFICIENTS])
-    held, width = np.zeros(3), np.zeros(3)
-    for _ in range(studies):
-        found = measure(study(world, layout, rng)).intervals
-        for place, name in enumerate(COEFFICIENTS):
-            interval = found[name]
-            held[place] += interval.low <= true[place] <= interval.high
-            width[place] += interval.high - interval.low
-    return true, held / studies, width / studies
+    true = krippendorff_alpha(strangers)
+    intervals = [jackknife_interval(study(world, layout, rng)) for _ in range(studies)]
+    held = sum(one.low <= true <= one.high for one in intervals if one)
+    return true, held / studies, sum(one.high - one.low for one in intervals if one) / studies
 
 
 def agreement_table(studies: int, seed: int) -> tuple[int, list[float]]:
-    """Print the coverage of the coefficients' intervals; how many miss by more than chance, and all coverages."""
+    """Print the coverage of the interval of alpha; how many miss by more than chance, and all coverages."""
     heading(
-        "Agreement", f"{studies} studies a row", "coefficient", "items", "overlap", "annotators", *(world.name for world in WORLDS)
+        "Agreement", f"{studies} studies a row", "items", "overlap", "annotators", *(world.name for world in WORLDS)
     )  # fmt: skip
     outside, coverages = 0, []
     for layout in LAYOUTS:
-        found = [agreement_row(world, layout, studies, seed) for world in WORLDS]
-        for place, name in enumerate(COEFFICIENTS):
-            cells = []
-            for true, share, width in found:
-                bad = missed(share[place], studies)
-                outside += bad
-                coverages.append(float(share[place]))
-                cells.append(f"{percent(share[place], marked=bad)} ({true[place]:.2f}, {width[place]:.2f})")
-            line(name, layout.items, layout.overlap, layout.people, *cells)
+        cells = []
+        for true, share, width in (agreement_row(world, layout, studies, seed) for world in WORLDS):
+            bad = missed(share, studies)
+            outside += bad
+            coverages.append(share)
+            cells.append(f"{percent(share, marked=bad)} ({true:.2f}, {width:.2f})")
+        line(layout.items, layout.overlap, layout.people, *cells)
     return outside, coverages
 
 

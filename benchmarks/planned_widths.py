@@ -83,7 +83,7 @@ def observed(world: World, studies: int, seed: int) -> dict[str, FloatArray]:
         intervals = (
             two_way(votes, score, resamples=0).interval,
             individuals(votes, score).interval,
-            measure(votes).intervals["krippendorff_alpha"],
+            measure(votes).interval,
         )
         widths[study] = [(interval.high - interval.low) / 2 for interval in intervals]
     return dict(zip(("consensus", "single person", "alpha"), widths.T, strict=True))

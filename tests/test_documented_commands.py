@@ -186,15 +186,6 @@ def pool_json(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]
     return make
 
 
-def test_the_page_on_quality_states_the_range_of_the_sensitivity_table(
-    pool_json: Callable[[str], dict],
-) -> None:
-    found = pool_json("lcs")
-    values = [row["value"] for row in found["sensitivity"]["rows"] if row["value"] is not None]
-    page = " ".join((ROOT / "docs" / "quality.md").read_text(encoding="utf-8").split())
-    assert f"from {min(values):.2f} to {max(values):.2f}" in page
-
-
 @pytest.mark.parametrize("name", ["bps", "lcs"])
 def test_the_page_on_uncertainty_states_the_estimates_of_the_published_pools(
     name: str, pool_json: Callable[[str], dict]

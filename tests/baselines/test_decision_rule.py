@@ -1,4 +1,4 @@
-"""The interval over items and annotators of groups, sensitivity rows and experts is that of their own votes."""
+"""The interval over items and annotators of groups and experts is that of their own votes."""
 
 import json
 from collections import Counter
@@ -74,24 +74,9 @@ def test_a_group_has_the_interval_of_its_own_items(grouped: tuple[list, dict]) -
         assert group["ci95_items_and_annotators"][0] < group["ci95"][0]
 
 
-def test_a_row_of_the_sensitivity_table_has_the_interval_of_its_procedure(grouped: tuple[list, dict]) -> None:
-    answers, found = grouped
-    rows = {one["aggregator"]: one for one in found["sensitivity"]["rows"]}
-    assert {"majority", "cascade", "auto", "glad"} == set(rows)
-    expected = alone(answers, min_votes=3).interval
-    assert rows["majority"]["ci95_items_and_annotators"] == pytest.approx(
-        (expected.low, expected.high), abs=1e-6
-    )
-    for one in rows.values():
-        low, high = one["ci95_items_and_annotators"]
-        assert low < one["ci95"][0] < one["value"] < one["ci95"][1]
-        assert high > one["value"]
-    # The baseline's own row differs from its metric only by drawn and exact variances.
-    own = found["metrics"]["acc"]["ci95_items_and_annotators"]
-    assert rows["majority"]["ci95_items_and_annotators"] == pytest.approx(own, abs=0.01)
-
-
-def test_a_model_that_decides_is_fitted_again_without_groups_of_annotators(tmp_path: Path) -> None:
+def test_a_model_that_decides_is_fitted_again_without_groups_of_annotators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A third of the annotators guess, so that the weights of all depend on who takes part.
     rng = np.random.default_rng(5)
     answers = [
@@ -102,14 +87,11 @@ def test_a_model_that_decides_is_fitted_again_without_groups_of_annotators(tmp_p
     pool, gold = pool_of(tmp_path, answers, 2)
     found = merilo("baseline", pool, "--gold", gold, "--aggregator", "auto", "--json", "-").json
     own = found["metrics"]["acc"]
-    rows = {
-        one["aggregator"]: one for one in found["sensitivity"]["rows"] if one["min_control_accuracy"] == 0
-    }
-    # The row of the same procedure keeps the weights that were fitted.
-    row_low, row_high = rows["auto"]["ci95_items_and_annotators"]
+    monkeypatch.setattr("merilo.baselines.decision_rule.MOST_REFITTED", 0)
+    kept = merilo("baseline", pool, "--gold", gold, "--aggregator", "auto", "--json", "-").json
+    kept_low, kept_high = kept["metrics"]["acc"]["ci95_items_and_annotators"]
     low, high = own["ci95_items_and_annotators"]
-    assert rows["auto"]["value"] == own["value"]
-    assert high - low > 1.05 * (row_high - row_low)
+    assert high - low > 1.05 * (kept_high - kept_low)
 
 
 def test_a_group_of_one_item_or_of_two_annotators_has_null_or_a_wide_interval(tmp_path: Path) -> None:

@@ -27,15 +27,9 @@ FULL: dict[str, Any] = {
         "used": 492,
         "dropped": {"excluded_annotator": 8, "not_submitted": 2},
     },
-    "quality": {
-        "annotators": [{"annotator": f"w{n}", "answers": n} for n in (3, 24, 60)],
-        "tests": [{"test": "one_answer"}],
-    },
     "sensitivity": {
-        "rows": [
-            {"min_control_accuracy": 0.5, "aggregator": "majority", "value": value}
-            for value in (0.47, 0.83, None)
-        ]
+        "metric": "acc",
+        "rows": [{"min_control_accuracy": 0.5, "value": value} for value in (0.47, 0.83, None)],
     },
 }
 PLAN: dict[str, Any] = {
@@ -89,7 +83,7 @@ def test_what_only_the_author_knows_is_left_to_the_author() -> None:
         ("1.1", "26", "whose answers count, of 29"),
         ("1.2.1", "random sample (balanced)", "the distribution of length is kept; seed 7"),
         ("1.3", "5 on 100 items", "before exclusion"),
-        ("1.4", "median 24 (3 to 60)", "control items included"),
+        ("1.4", "25.9 on average", "control items included"),
         ("1.8.1", "0.02 (margin for equivalence); power 0.8", ""),
         ("1.10", "yes", "the plan was frozen on 2026-11-22, hash ab12"),
         ("2.2", "crowd", "Toloka"),
@@ -106,7 +100,7 @@ def test_what_only_the_author_knows_is_left_to_the_author() -> None:
         ("3.4.1", "no", "the values of people are not adjusted for the instruction they read"),
         ("3.5", "partial", "rules for people: Do not use neural networks"),
         ("4.1.1", "not applicable", ""),
-        ("4.6", "partial", "0.470 to 0.830 over 2 combinations of threshold and procedure"),
+        ("4.6", "partial", "0.470 to 0.830 over 2 thresholds for control items"),
         ("5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"),
     ],
 )

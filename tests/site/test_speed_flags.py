@@ -34,7 +34,7 @@ def crowd(
     n, kind = person.size, np.int32
     return Work(
         Votes(item.astype(kind), person.astype(kind), np.zeros(n, kind), 4 * answers, people, 1),
-        control=np.zeros(n, bool), correct=np.zeros(n, bool), order=np.arange(n, dtype=float), page=np.arange(n),
+        control=np.zeros(n, bool), order=np.arange(n, dtype=float),
         seconds=seconds, characters=None if characters is None else np.full(n, characters),
     )  # fmt: skip
 

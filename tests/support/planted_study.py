@@ -1,25 +1,15 @@
-"""A simulated study in which bad annotators and wrong golds were planted, and how many of each are found."""
+"""A simulated study in which bad annotators and wrong golds were planted, and how many wrong golds are found."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from merilo.people.gold_model import fit_gold_model
 from merilo.people.quality import Work
-from merilo.people.quality.annotators import people_quality
 from merilo.people.votes import Votes
 
 #: How many people of each kind; most are careful.
 PANEL = {"careful": 28, "spammer": 3, "clicker": 3, "hasty": 3, "tiring": 3}
-
-#: The flags by which each kind should be found.
-FLAGS_OF = {
-    "spammer": {"guessing", "disagrees"},
-    "clicker": {"one_answer", "long_run"},
-    "hasty": {"too_fast"},
-    "tiring": {"fatigue"},
-}
 
 OPTIONS, ITEMS, CONTROLS, OVERLAP, PAGE = 4, 400, 40, 5, 2
 
@@ -91,9 +81,7 @@ def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> P
     work = Work(
         votes,
         control,
-        label == gold[item],
         np.array(columns[3], dtype=float),
-        np.array(columns[4], dtype=np.int64),
         np.array(columns[5]),
         np.full(len(table), 120.0),
     )
@@ -135,33 +123,13 @@ class Tally:
 
 @dataclass
 class Detection:
-    """What was found in many studies.
+    """Wrong gold answers that were found in many studies."""
 
-    `kinds`: each kind by its own flags; `bad`: anybody bad by any flag but "learning"; `golds`: items.
-    """
-
-    kinds: dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in FLAGS_OF})
-    bad: Tally = field(default_factory=Tally)
     golds: Tally = field(default_factory=Tally)
     said: list[float] = field(default_factory=list)
     true: list[bool] = field(default_factory=list)
-    flags: Counter = field(default_factory=Counter)
 
     def add(self, study: Planted) -> None:
-        quality = people_quality(study.work, study.names, guess=1 / len(study.labels))
-        flags = [set(one.flags) for one in quality.annotators]
-        for one, kind in zip(flags, study.kinds, strict=True):
-            self.flags.update((kind, flag) for flag in one)
-        everybody = range(len(flags))
-        for kind, tally in self.kinds.items():
-            planted = {p for p in everybody if study.kinds[p] == kind}
-            accused = {p for p in everybody if flags[p] & FLAGS_OF[kind]}
-            # Annotators of another kind may also earn this flag: one who always gives one answer disagrees with others too.
-            tally.add(planted, {p for p in accused if study.kinds[p] in {kind, "careful"}})
-        self.bad.add(
-            {p for p in everybody if study.kinds[p] != "careful"},
-            {p for p in everybody if flags[p] - {"learning"}},
-        )
         votes = study.work.votes
         first = np.unique(votes.annotator.astype(np.int64) * votes.items + votes.item, return_index=True)[1]
         gold_wrong = fit_gold_model(votes.where(np.isin(np.arange(len(votes)), first)), study.gold).gold_wrong

@@ -2,8 +2,8 @@
 
 And the interval of any metric of any items by it.
 
-The interval over items and annotators of a whole study, of a group of items, of a row of the sensitivity table and of a
-study of experts is computed by the same function, `over_annotators`.
+The interval over items and annotators of a whole study, of a group of items and of a study of experts
+is computed by the same function, `over_annotators`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from merilo.metrics.worth import NamedPart, Worth
 from merilo.people.aggregation import (
     NO_LABEL,
     Consensus,
-    Fit,
     Resolution,
     auto,
     dawid_skene,
@@ -144,10 +143,8 @@ def _fitted_again(
             return decide_by(settings, some, free_text=free_text, fit=fit).label
 
         return by_cascade
-    fitted: Callable[..., Consensus] | None = {
-        "auto": auto,
-        "dawid-skene": dawid_skene,
-    }.get(settings.aggregator)
+    models: Mapping[str, Callable[..., Consensus]] = {"auto": auto, "dawid-skene": dawid_skene}
+    fitted = models.get(settings.aggregator)
     if fitted is None:
         return None
     # The pooled model has a tolerance of another kind, which is wide enough.
@@ -329,16 +326,6 @@ def tie_weights(votes: Votes, skill: FloatArray | None, ability: FloatArray | No
     if ability is not None:
         weight += _BREAKS_TIES**2 * _ranked(ability)
     return np.asarray(weight[votes.annotator])
-
-
-def model_weights(votes: Votes, fit: Fit, wrong: float) -> FloatArray:
-    """Return the weight of each answer under a fitted model of annotators, shape (n,); see `vote_weights`.
-
-    `wrong` is the number of equally likely wrong answers to an item.
-    """
-    unknown = 1.0 if fit.model == "glad" else 0.5
-    quality = np.where(np.isfinite(fit.quality), fit.quality, unknown)
-    return _log_odds(votes, quality, wrong, by_ability=fit.model == "glad")
 
 
 def _log_odds(votes: Votes, quality: FloatArray, wrong: float, *, by_ability: bool) -> FloatArray:

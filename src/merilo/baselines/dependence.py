@@ -15,54 +15,31 @@ from merilo.people.aggregation import NO_LABEL
 from merilo.people.votes import IntArray, Votes
 from merilo.statistics import FloatArray
 from merilo.text import Text
-from merilo.wording import listed
 
-#: The probability of a warning about people or items that are independent.
+#: The probability of a warning about items that are independent.
 _SURE: Final = 0.01
-#: Pairs of answers to one item that are compared at most, which bounds time and memory.
-_MOST_PAIRS: Final = 20_000_000
-#: How many answers of "others" the crowd's mean counts as, when it is told how often an answer is repeated.
-_LENT: Final = 2.0
 #: The busiest annotators are those who together gave this share of the answers.
 _BUSY: Final = 1 / 4
 #: What makes them a cause of concern: so many points less agreement with the consensus, in so many standard errors.
 _WORSE, _STANDARD_ERRORS = 0.1, 3.0
 #: A single annotator with a larger share of the answers is named.
 _MOST_BY_ONE: Final = 1 / 3
-#: Among fewer people, a kind of annotator that is 4 % of all is missing from more than 5 % of the samples.
-_PEOPLE_TO_MEET_EVERYBODY: Final = 75
-#: Work is uneven if an annotator gave so many times the mean number of answers.
-_UNEVEN: Final = 2.0
 #: A field is a candidate for clusters if it has at least so many values.
 _LEAST_CLUSTERS: Final = 10
 #: With a smaller design effect clusters hardly change an interval.
 _LEAST_EFFECT: Final = 1.2
 
 
-def warnings_on_dependence(
+def warning_on_busy_annotators(
     votes: Votes, consensus: IntArray, names: Sequence[str]
-) -> tuple[BaselineWarning, ...]:
-    """Return the warnings about annotators whose answers are alike, and about those who do most of the work.
-
-    Nothing in a small sample shows whether annotators are missing who guess and do most of the work elsewhere: where
-    work is uneven, `unseen_annotators` says so, with the rule of three (J. Hanley, A. Lippman-Hand, 1983).
+) -> BaselineWarning | None:
+    """Return a warning if the people who do most of the work make intervals too short.
 
     Args:
         votes: the answers that count.
         consensus: shape (items,), the consensus labels.
         names: shape (annotators,), the annotators' ids by code.
     """
-    found = []
-    if alike := alike_annotators(votes, consensus):
-        pairs = listed([f"{names[one]} = {names[other]}" for one, other in alike[:3]], 3)
-        text = Text(
-            "{n:# annotator gives|# annotators give} the same answers as another beyond chance, also where both are "
-            "against the consensus ({pairs}): copied answers or one person with two accounts; intervals treat "
-            "annotators as independent",
-            n=len({code for pair in alike for code in pair}),
-            pairs=pairs,
-        )
-        found.append(BaselineWarning("alike_annotators", text))
     answered = np.bincount(votes.annotator, minlength=votes.annotators)
     share = float(answered.max(initial=0)) / max(len(votes), 1)
     people = int((answered > 0).sum())
@@ -72,93 +49,21 @@ def warnings_on_dependence(
             name=names[int(answered.argmax())],
             share=share,
         )
-        found.append(BaselineWarning("busy_annotator", text))
-    elif worse := worse_busy_annotators(votes, consensus):
-        busy, given, own, others = worse
-        text = Text(
-            "the {n:# annotator|# annotators} with the most work gave {share:.0%} of the answers and {n:agrees|agree} "
-            "with the consensus on {own:.0%} of them, the others on {others:.0%}: intervals may be too short, because "
-            "they cannot know how many such people another sample has",
-            n=busy,
-            share=given,
-            own=own,
-            others=others,
-        )
-        found.append(BaselineWarning("busy_annotator", text))
-    elif people > 2 and people < _PEOPLE_TO_MEET_EVERYBODY and share * people > _UNEVEN:
-        text = Text(
-            "one of the {people} annotators gave {times:.1f} times the mean number of answers: a kind of annotator "
-            "that is up to {missing:.0%} of all may be missing from this sample, and if such people guess and do most "
-            "of the work elsewhere, intervals are too short (limit the answers of each annotator, or ask at least "
-            "{least})",
-            people=people,
-            times=share * people,
-            missing=1 - 0.05 ** (1 / people),
-            least=_PEOPLE_TO_MEET_EVERYBODY,
-        )
-        found.append(BaselineWarning("unseen_annotators", text))
-    return tuple(found)
-
-
-def alike_annotators(votes: Votes, consensus: IntArray) -> list[tuple[int, int]]:
-    """Find pairs of annotators who repeat each other's answers that differ from the consensus.
-
-    On every item that both answered and on which one of them differs from the consensus, the chance that the other one
-    repeats this answer is the share of the item's other answers that do, taken together with the crowd's mean share.
-    A pair is named if it repeats so many of them with a probability below 0.01 among all pairs, by the Poisson
-    distribution, which is wider than the true one.
-
-    Args:
-        votes: the answers.
-        consensus: shape (items,), the consensus labels.
-
-    Returns:
-        Pairs of codes of annotators, the most certain first.
-
-    References:
-        J. Hodges, L. Le Cam (1960), The Poisson approximation to the Poisson binomial distribution. Annals of
-        Mathematical Statistics 31, 737-740.
-    """
-    order = np.argsort(votes.item, kind="stable")
-    item, person, label = (
-        column[order].astype(np.int64) for column in (votes.item, votes.annotator, votes.label)
+        return BaselineWarning("busy_annotator", text)
+    worse = worse_busy_annotators(votes, consensus)
+    if worse is None:
+        return None
+    busy, given, own, others = worse
+    text = Text(
+        "the {n:# annotator|# annotators} with the most work gave {share:.0%} of the answers and {n:agrees|agree} "
+        "with the consensus on {own:.0%} of them, the others on {others:.0%}: intervals may be too short, because "
+        "they cannot know how many such people another sample has",
+        n=busy,
+        share=given,
+        own=own,
+        others=others,
     )
-    overlap = np.bincount(item, minlength=votes.items)
-    if not 0 < int((overlap.astype(np.int64) ** 2).sum()) <= _MOST_PAIRS or votes.annotators < 3:
-        return []
-    cells = item * max(votes.labels, 1) + label
-    _, cell, count = np.unique(cells, return_inverse=True, return_counts=True)
-    same = count[cell]
-    against = (label != consensus[item]) & (consensus[item] != NO_LABEL)
-    tried = int((overlap[item[against]] - 1).sum())
-    # People who guess repeat each other's answers as often as labels coincide by chance.
-    crowd = max(float((same[against] - 1).sum()) / tried if tried else 0.0, 1 / max(votes.labels, 1))
-    start = np.cumsum(overlap) - overlap
-    keys, repeated, expected = [], [], []
-    for size in np.unique(overlap[overlap > 2]).tolist():
-        rows = start[overlap == size][:, None] + np.arange(size)
-        one, other = np.triu_indices(size, 1)
-        first, second = rows[:, one].ravel(), rows[:, other].ravel()
-        # The answer that differs from the consensus; the first one's if both do.
-        odd = np.where(against[first], first, second)
-        kept = against[odd]
-        first, second, odd = first[kept], second[kept], odd[kept]
-        hit = label[first] == label[second]
-        left = same[odd] - 1 - hit
-        keys.append(
-            np.minimum(person[first], person[second]) * votes.annotators
-            + np.maximum(person[first], person[second])
-        )
-        repeated.append(hit)
-        expected.append((left + _LENT * crowd) / (size - 2 + _LENT))
-    if not keys:
-        return []
-    pairs, place = np.unique(np.concatenate(keys), return_inverse=True)
-    hits = np.bincount(place, weights=np.concatenate(repeated))
-    chance = np.bincount(place, weights=np.concatenate(expected))
-    tail = scipy.special.gammainc(np.maximum(hits, 1e-9), chance)
-    sure = np.flatnonzero((hits >= 2) & (tail * pairs.shape[0] < _SURE))
-    return [divmod(int(pairs[row]), votes.annotators) for row in sure[np.argsort(tail[sure], kind="stable")]]
+    return BaselineWarning("busy_annotator", text)
 
 
 def worse_busy_annotators(votes: Votes, consensus: IntArray) -> tuple[int, float, float, float] | None:

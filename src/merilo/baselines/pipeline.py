@@ -6,15 +6,13 @@ their answers; the others decide each item; items without a majority are counted
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
 import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, consensus_scorer, declared, without_scorer
 from merilo.baselines.dataset_estimates import DatasetEstimates, estimate_dataset
-from merilo.baselines.decision_rule import MOST_REFITTED, DecisionRule, by_majority_alone, decision_rule
+from merilo.baselines.decision_rule import DecisionRule, by_majority_alone, decision_rule
 from merilo.baselines.estimates import Estimates, estimate_metrics
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
@@ -22,31 +20,30 @@ from merilo.baselines.population import Population
 from merilo.baselines.program_estimates import estimate_programs, refuse_programs, verdict_gold
 from merilo.baselines.steps import (
     Cleaned,
-    ControlCheck,
     Decided,
     Diagnosis,
     Screened,
     SuspectControl,
-    check_controls,
     clean,
     decide_items,
     diagnose,
     screen,
+    suspect_controls,
     tabulate,
     test_items,
     with_quality,
 )
-from merilo.baselines.warnings import BaselineWarning, Status, warnings_on_auto, warnings_on_other_datasets
+from merilo.baselines.warnings import BaselineWarning, Status, warnings_on_other_datasets
 from merilo.datasets.declaration import Dataset, scored_elsewhere
 from merilo.errors import UsageError
 from merilo.metrics.score import Score
 from merilo.people import cost
-from merilo.people.aggregation import NO_LABEL, Fit, Resolution
+from merilo.people.aggregation import Fit, Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.decision import PoolVotes, decide, with_passed
+from merilo.people.decision import PoolVotes, with_passed
 from merilo.people.gold import Gold
 from merilo.people.other_datasets import OtherAnswers
-from merilo.people.quality.controls import ControlHealth
+from merilo.people.quality.controls import ControlHealth, ExclusionRule, control_health
 from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.responses import Responses
 from merilo.settings import Resolve, Settings
@@ -85,7 +82,7 @@ class Baseline:
         scorer: scores a consensus of this study; `None` without gold.
         estimates: every metric of the consensus and of single annotators, with its uncertainty; empty without gold.
         whole: the metrics on the whole dataset, if the items are a sample of it; `None` otherwise, or without gold.
-        control_check: the check of the control items' known answers against the annotators' answers.
+        control_health: the control items with their answers, and the annotators judged on few of them.
         diagnosis: status, warnings, agreement, groups and cost.
     """
 
@@ -99,7 +96,7 @@ class Baseline:
     scorer: ConsensusScorer | None
     estimates: Estimates
     whole: DatasetEstimates | None
-    control_check: ControlCheck
+    control_health: ControlHealth
     diagnosis: Diagnosis
 
     @property
@@ -178,22 +175,9 @@ class Baseline:
         return self.decided.low_agreement
 
     @property
-    def control_health(self) -> ControlHealth:
-        """Return the control items with their answers, and the annotators judged on few of them."""
-        return self.control_check.health
-
-    @property
-    def without_suspects(self) -> Score | None:
-        """Return the main metric without exclusion by suspect control items.
-
-        `None` if there are none, or without gold.
-        """
-        return self.control_check.without_suspects
-
-    @property
     def suspects(self) -> list[SuspectControl]:
         """Return the suspect control items with the texts shown to annotators."""
-        return self.control_check.shown(self.responses.items)
+        return suspect_controls(self.control_health, self.responses.items)
 
     @property
     def unresolved(self) -> list[Unresolved]:
@@ -286,7 +270,8 @@ def baseline(
         )
         screened = replace(screened, annotators=judged)
     scorer = consensus_scorer(declaration, screened.pool, cleaned.gold, cleaned.clusters)
-    check = check_controls(cleaned, screened, declaration, settings, skills)
+    rule_of_exclusion = ExclusionRule(settings.min_control_accuracy, settings.min_controls)
+    health = control_health(cleaned.responses, screened.annotators, rule_of_exclusion)
     pool = screened.pool
     rule = (
         decision_rule(pool, screened.annotators, decided.consensus, settings)
@@ -310,11 +295,8 @@ def baseline(
         scorer=scorer,
         rule=rule,
         skills=skills,
-        health=check.health,
+        health=health,
     )
-    if scorer and not programs:
-        more = _warnings_on_auto(scorer, pool, estimates, settings)
-        diagnosis = replace(diagnosis, warnings=(*diagnosis.warnings, *more))
     if other:
         more = warnings_on_other_datasets(screened.annotators)
         diagnosis = replace(diagnosis, warnings=(*diagnosis.warnings, *more))
@@ -331,26 +313,6 @@ def baseline(
         whole=estimate_dataset(scorer, screened, decided, settings, population)
         if scorer and population and not programs
         else None,
-        control_check=check,
+        control_health=health,
         diagnosis=diagnosis,
     )
-
-
-def _warnings_on_auto(
-    scorer: ConsensusScorer, pool: PoolVotes, estimates: Estimates, settings: Settings
-) -> Iterator[BaselineWarning]:
-    """Compare a baseline that is decided by most votes with the labels of the recommended model."""
-    headline = estimates.headline
-    leaves_out = by_majority_alone(settings)
-    if headline is None or settings.aggregator != "majority" or leaves_out or len(pool.kept) > MOST_REFITTED:
-        return
-    recommended = decide(
-        pool,
-        aggregator="auto",
-        resolve="none",
-        open_answers=settings.open_answers,
-        scale=pool.scale(settings),
-    )
-    answered = np.bincount(pool.votes.item, minlength=pool.votes.items) > 0
-    decided = replace(recommended, label=np.where(answered, recommended.label, NO_LABEL).astype(np.int32))
-    yield from warnings_on_auto(scorer.headline(decided), headline.score, headline.interval)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 import polars as pl
 from pydantic import ConfigDict
@@ -16,14 +16,11 @@ from pydantic import ConfigDict
 from merilo.baselines.arms import Arms
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
-from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
-from merilo.baselines.panel import Panel
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.quality import StudyQuality
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
 from merilo.baselines.steps import SuspectControl
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
@@ -34,7 +31,6 @@ from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
-from merilo.people.quality.annotators import AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.people.uncertainty.annotator_accuracy import Person
 from merilo.people.uncertainty.dataset_estimate import DatasetValue
@@ -43,6 +39,11 @@ from merilo.records import Ends, Number, Object, Record, Span, rounded
 from merilo.settings import Aggregator, Resolve, Settings
 from merilo.strict_json import read_json
 from merilo.text import Text
+
+if TYPE_CHECKING:
+    from merilo.baselines.doubtful_items import DoubtfulItems
+    from merilo.baselines.panel import Panel
+    from merilo.baselines.quality import StudyQuality
 
 #: How many doubtful items the record names.
 MOST_DOUBTFUL: Final = 20
@@ -285,7 +286,7 @@ class ModelOfAnnotators(Record):
 
 
 class AgreementRecord(Record):
-    """Coefficients of agreement with their intervals, and items by the size of their majority.
+    """Coefficients of agreement, alpha with its interval, and items by the size of their majority.
 
     The agreement of a whole study also counts items without a majority, and how many equal votes make one.
     """
@@ -293,9 +294,7 @@ class AgreementRecord(Record):
     krippendorff_alpha: Number = None
     krippendorff_alpha_ci95: Ends = None
     fleiss_kappa: Number = None
-    fleiss_kappa_ci95: Ends = None
     gwet_ac1: Number = None
-    gwet_ac1_ci95: Ends = None
     method: str | None = None
     majority_sizes: dict[int, int] = {}
     level: str | None = None
@@ -374,21 +373,8 @@ class SuspectRecord(Record):
     good_annotators_correct: int = 0
 
 
-class WithoutSuspects(WithIntervals):
-    """The annotators judged differently, and the main metric, if suspect control items do not count."""
-
-    judged_differently: int = 0
-    newly_kept: tuple[str, ...] = ()
-    newly_excluded: tuple[str, ...] = ()
-    metric: str | None = None
-    value: Number = None
-    over_items: Ends = None
-    over_both: Ends = None
-    n: int = 0
-
-
 class ControlHealthRecord(Record):
-    """The quality of the control items; see `merilo.people.quality.control_health.ControlHealth`."""
+    """The quality of the control items; see `controls.ControlHealth`."""
 
     controls: int = 0
     suspects: tuple[SuspectRecord, ...] = ()
@@ -399,51 +385,6 @@ class ControlHealthRecord(Record):
     judged_on_few: int = 0
     excluded: int = 0
     excluded_on_few: int = 0
-    without_suspects: WithoutSuspects = WithoutSuspects()
-
-
-class AnnotatorRecord(Record):
-    """The quality of one annotator's work."""
-
-    annotator: str
-    answers: int = 0
-    controls: Object = {}
-    agreement: Object = {}
-    pace: Object = {}
-    repetition: Object = {}
-    drift: Object = {}
-    ability: dict[str, Number] = {}
-    flags: tuple[str, ...] = ()
-    excluded_by: str | None = None
-
-
-class ScreeningRecord(Record):
-    """A test applied to every annotator, with the number of findings that chance explains."""
-
-    test: str
-    tested: int = 0
-    below_level: int = 0
-    expected_by_chance: Number = None
-    flagged: int = 0
-
-
-class DriftOfAll(Record):
-    """Learning or fatigue of all annotators together."""
-
-    annotators: int = 0
-    z: Number = None
-    p: Number = None
-
-
-class QualityRecord(Record):
-    """The quality of the annotators: one row each, and the tests."""
-
-    annotators: tuple[AnnotatorRecord, ...] = ()
-    tests: tuple[ScreeningRecord, ...] = ()
-    level: float | None = None
-    correction: str = ""
-    guess: Number = None
-    drift_of_all: DriftOfAll = DriftOfAll()
 
 
 class LevelRecord(Record):
@@ -469,25 +410,19 @@ class AssistanceRecord(Record):
 
 
 class SensitivityValue(Record):
-    """The baseline for one threshold and one procedure."""
+    """The main metric for one threshold on control accuracy."""
 
     min_control_accuracy: float
-    aggregator: str
     annotators: int = 0
-    answers: int = 0
-    consensus: int = 0
-    metric: str | None = None
     value: Number = None
     n: int = 0
-    over_items: Ends = None
-    over_both: Ends = None
 
 
 class SensitivityRecord(Record):
-    """The estimate for other thresholds and procedures, and procedures that were not computed with the reason."""
+    """The main metric for other thresholds on control accuracy."""
 
+    metric: str
     rows: tuple[SensitivityValue, ...] = ()
-    left_out: dict[str, str] = {}
 
 
 class PanelPointRecord(Record):
@@ -591,7 +526,6 @@ class BaselineRecord(Record):
     gold: GoldRecord | None = None
     normalisation: dict[str, str] = {}
     normalisation_rules: Object = {}
-    quality: QualityRecord | None = None
     sensitivity: SensitivityRecord | None = None
     dataset_quality: DatasetQualityRecord | None = None
     other_datasets: OtherDatasetsRecord | None = None
@@ -868,64 +802,6 @@ def cost_record(cost: Cost) -> CostRecord:
     )
 
 
-def _same(*names: str) -> dict[str, str]:
-    """Return a mapping of attributes to keys of the same names."""
-    return {name: name for name in names}
-
-
-def _values(source: object, attributes: Mapping[str, str]) -> Object:
-    """Return attributes by their keys in JSON, with numbers and intervals rounded."""
-    values = {key: getattr(source, name) for key, name in attributes.items()}
-    return {
-        key: value
-        if value is None or isinstance(value, int)
-        else rounded(value)
-        if isinstance(value, float)
-        else [*(Span.of(value) or ())] or None
-        for key, value in values.items()
-    }
-
-
-#: Part of an annotator's record -> its attribute, and key in JSON -> attribute of the part.
-_PARTS_OF_WORK: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "controls": (
-        "controls",
-        {
-            **_same("answers", "distinct", "right", "accuracy"),
-            "ci95": "interval",
-            **_same("guessing_odds", "guessing_p"),
-            "below_threshold_p": "below_p",
-        },
-    ),
-    "agreement": ("peers", {"items": "items", "value": "agreement", **_same("expected", "p")}),
-    "pace": (
-        "pace",
-        {
-            "pages": "pages",
-            "median_seconds": "seconds",
-            **_same("times_faster", "z", "fast_pages", "characters_per_second"),
-        },
-    ),
-    "repetition": (
-        "repetition",
-        {
-            "favourite_share": "share",
-            "favourite_p": "share_p",
-            "longest_run": "run",
-            "longest_run_p": "run_p",
-        },
-    ),
-    "drift": ("drift", _same("answers", "early", "late", "z", "p")),
-}
-
-
-def annotator_record(one: AnnotatorQuality) -> AnnotatorRecord:
-    """Return the quality of one annotator's work."""
-    return AnnotatorRecord.of(
-        one, **{part: _values(getattr(one, source), keys) for part, (source, keys) in _PARTS_OF_WORK.items()}
-    )
-
-
 def _responses(baseline: Baseline) -> ResponseCounts:
     responses = baseline.responses
     control = int(responses.table["is_control"].sum())
@@ -939,24 +815,12 @@ def _responses(baseline: Baseline) -> ResponseCounts:
 
 
 def _control_health(baseline: Baseline) -> ControlHealthRecord:
-    health, score, crowd = (
-        baseline.control_health,
-        baseline.without_suspects,
-        baseline.control_check.two_way,
-    )
+    health = baseline.control_health
     return ControlHealthRecord.of(
         health,
         controls=len(health.controls),
         suspects=tuple(map(_suspect, baseline.suspects)),
         few_controls=FEW_CONTROLS,
-        without_suspects=WithoutSuspects.of(
-            health,
-            metric=score.name if score else None,
-            value=score.value if score else None,
-            over_items=Span.of(score.interval if score else None),
-            over_both=ends_over_both(crowd),
-            n=score.n if score else 0,
-        ),
     )
 
 
@@ -1102,11 +966,10 @@ def _agreement(baseline: Baseline) -> AgreementRecord:
 
 
 def _coefficients(agreement: Agreement) -> AgreementRecord:
-    alpha = agreement.intervals.get("krippendorff_alpha")
-    names = "krippendorff_alpha", "fleiss_kappa", "gwet_ac1"
+    alpha = agreement.interval
     return AgreementRecord.of(
         agreement,
-        **{f"{name}_ci95": Span.of(agreement.intervals.get(name)) for name in names},
+        krippendorff_alpha_ci95=Span.of(alpha),
         method=alpha.method if alpha else None,
     )
 
@@ -1158,35 +1021,23 @@ def _dataset_quality(found: DoubtfulItems) -> DatasetQualityRecord:
 
 
 def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecord:
-    """Return a record with the quality of the annotators, the sensitivity of the metric.
-
-    The doubtful items are added too.
-    """
-    people = quality.people
+    """Return a record with the sensitivity of the metric and the doubtful items."""
+    scores = [row.score.name for row in quality.sensitivity if row.score]
     more: dict[str, object] = {
-        "quality": QualityRecord(
-            annotators=tuple(map(annotator_record, people.annotators)),
-            tests=tuple(ScreeningRecord.of(test, test=test.flag) for test in people.tests),
-            level=people.level,
-            correction="Holm, over the people of one test",
-            guess=people.guess,
-            drift_of_all=DriftOfAll.of(people.pooled_drift),
-        ),
         "sensitivity": SensitivityRecord(
+            metric=scores[0],
             rows=tuple(
-                SensitivityValue.of(
-                    row,
+                SensitivityValue(
                     min_control_accuracy=row.threshold,
-                    metric=row.score.name if row.score else None,
+                    annotators=row.annotators,
                     value=row.score.value if row.score else None,
                     n=row.score.n if row.score else 0,
-                    over_items=Span.of(row.score.interval if row.score else None),
-                    over_both=ends_over_both(row.two_way),
                 )
                 for row in quality.sensitivity
             ),
-            left_out=dict(quality.left_out),
-        ),
+        )
+        if scores
+        else None,
         "dataset_quality": _dataset_quality(quality.doubtful) if quality.doubtful else None,
         "panel": None if quality.panel is None else panel_record(quality.panel),
     }

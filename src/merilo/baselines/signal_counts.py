@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from merilo.people.quality.annotators import READING_LIMIT
+from merilo.people.quality import READING_LIMIT
 from merilo.people.signals import DECLARATIONS, DECLARED, HIDDEN_WORD, MEASURED
 from merilo.records import Number, Record
 from merilo.responses import SIGNALS, Responses, answer_seconds

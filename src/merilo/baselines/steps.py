@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from merilo.baselines.consensus_scorer import ConsensusScorer, consensus_scorer, question_types
+from merilo.baselines.consensus_scorer import ConsensusScorer, question_types
 from merilo.baselines.consensus_table import consensus_table
-from merilo.baselines.decision_rule import DecisionRule, decision_rule, two_ways
-from merilo.baselines.dependence import warnings_on_dependence, warnings_on_fields
+from merilo.baselines.decision_rule import DecisionRule
+from merilo.baselines.dependence import warning_on_busy_annotators, warnings_on_fields
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters
 from merilo.baselines.warnings import (
@@ -27,7 +27,6 @@ from merilo.baselines.warnings import (
 )
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.metrics.score import Score
 from merilo.people import aggregation, cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement, measure, on_scale
@@ -36,17 +35,13 @@ from merilo.people.gold import Gold, normalise_gold
 from merilo.people.quality.controls import (
     ControlHealth,
     ControlItem,
-    ExclusionRule,
-    control_health,
     judged_annotators,
-    without_controls,
 )
+from merilo.people.quality.peers import agreement_with_others
 from merilo.people.recoding import settle
 from merilo.people.spelling import Normalisation, normalise, rules_of, spelled_as_compared
-from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.responses import Responses
 from merilo.settings import Settings
-from merilo.statistics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +230,14 @@ def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, set
 
 
 def with_quality(screened: Screened, decided: Decided) -> Screened:
-    """Add the model's estimates to the annotators: GLAD's `ability`, or `expected_accuracy` from the other models."""
-    fit, names = decided.model, screened.pool.everyone.annotators
-    found = pl.DataFrame({"annotator": names})
+    """Add to the annotators how often they agree with the others, and the model's estimates.
+
+    These are GLAD's `ability`, or `expected_accuracy` from the other models.
+    """
+    fit, pool = decided.model, screened.pool
+    agreement = agreement_with_others(pool.everyone.votes.where(pool.tests))
+    found = pl.DataFrame({"annotator": pool.everyone.annotators})
+    found = found.with_columns(pl.Series("agreement", agreement).fill_nan(None))
     for name, models in {
         "ability": {"glad"},
         "expected_accuracy": {"pooled", "dawid-skene"},
@@ -263,10 +263,11 @@ def _warnings_on_dependence(
 ) -> tuple[BaselineWarning, ...]:
     if Resolution.EACH_ANSWER in decided.consensus.how:
         return ()
+    busy = warning_on_busy_annotators(
+        pool.votes, decided.consensus.label, [str(one) for one in pool.everyone.annotators]
+    )
     return (
-        *warnings_on_dependence(
-            pool.votes, decided.consensus.label, [str(one) for one in pool.everyone.annotators]
-        ),
+        *((busy,) if busy else ()),
         *warnings_on_fields(
             dict(table.select("item", "points").drop_nulls().iter_rows()),
             field_tables(cleaned.items, cleaned.gold),
@@ -328,21 +329,21 @@ def diagnose(
 
 
 def agreement_of(
-    pool: PoolVotes, settings: Settings, *, intervals: bool = True, no_agreement: bool = False
+    pool: PoolVotes, settings: Settings, *, interval: bool = True, no_agreement: bool = False
 ) -> Agreement:
     """Compute the agreement of the answers that count, on the scale of the settings.
 
     Args:
         pool: the votes.
         settings: the level of measurement and the labels' order.
-        intervals: whether to compute the coefficients' intervals.
+        interval: whether to compute the interval of alpha.
         no_agreement: the answers are programs, whose agreement is not defined.
     """
     labels = pool.everyone.labels.cast(pl.String).to_list()
     counted = pool.votes
     counted = counted.where(np.zeros(len(counted), dtype=np.bool_)) if no_agreement else counted
     votes, values = on_scale(counted, labels, settings.level, settings.labels)
-    return measure(votes, level=settings.level, values=values, intervals=intervals)
+    return measure(votes, level=settings.level, values=values, interval=interval)
 
 
 def without_majority(pool: PoolVotes, settings: Settings, items: int) -> tuple[Consensus, int]:
@@ -397,73 +398,16 @@ class SuspectControl:
     inputs: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ControlCheck:
-    """The check of control items against the annotators' answers.
-
-    Attributes:
-        health: each control item's known answer with the annotators' answers, and the annotators judged on
-            few control items.
-        without_suspects: the main metric if suspect control items are not used for exclusion; `None` if there are none,
-            or without gold.
-        two_way: the uncertainty of `without_suspects` over items and annotators; `None` if it is not defined.
-    """
-
-    health: ControlHealth
-    without_suspects: Score | None
-    two_way: TwoWay | None = None
-
-    @property
-    def interval(self) -> Interval | None:
-        """Return the interval of record of `without_suspects`; see `two_way.interval_of_record`."""
-        return interval_of_record(self.without_suspects, self.two_way) if self.without_suspects else None
-
-    def shown(self, items: pl.DataFrame) -> list[SuspectControl]:
-        """Return the suspect control items with the texts shown to annotators.
-
-        Args:
-            items: all items: the number `item` and one text column per field.
-        """
-        inputs = {
-            int(row["item"]): {name: str(text) for name, text in row.items() if name != "item" and text}
-            for row in items.iter_rows(named=True)
-            if row["item"] in self.health.suspects
-        }
-        return [SuspectControl(one, inputs[one.item]) for one in self.health.controls if one.suspect]
-
-
-def check_controls(
-    cleaned: Cleaned,
-    screened: Screened,
-    declaration: Dataset,
-    settings: Settings,
-    skills: pl.DataFrame | None,
-) -> ControlCheck:
-    """Find control items whose known answer may be wrong, and score the study again without them.
+def suspect_controls(health: ControlHealth, items: pl.DataFrame) -> list[SuspectControl]:
+    """Return the suspect control items with the texts shown to annotators.
 
     Args:
-        cleaned: the responses after cleaning.
-        screened: the annotators and responses that count.
-        declaration: the dataset as the scorer uses it.
-        settings: the settings of the baseline.
-        skills: the platform's skills of annotators, if they were given.
+        health: the control items and their answers.
+        items: all items: the number `item` and one text column per field.
     """
-    rule = ExclusionRule(settings.min_control_accuracy, settings.min_controls)
-    health = control_health(cleaned.responses, screened.annotators, rule)
-    if not health.suspects or cleaned.gold is None:
-        return ControlCheck(health, None)
-    without = replace(cleaned, responses=without_controls(cleaned.responses, health.suspects))
-    try:
-        others = screen(without, settings, skills)
-    except DataError:
-        # The other control items exclude all annotators.
-        return ControlCheck(health, None)
-    scorer = consensus_scorer(declaration, others.pool, cleaned.gold, cleaned.clusters)
-    decided = decide_items(without, others, declaration, settings)
-    found = scorer.headline(decided.consensus) if scorer else None
-    if scorer is None or found is None:
-        return ControlCheck(health, None)
-    others = with_quality(others, decided)
-    deciding = decision_rule(others.pool, others.annotators, decided.consensus, settings)
-    over_both = two_ways(deciding, scorer, decided.consensus, {found.name: found})
-    return ControlCheck(health, found, over_both.get(found.name))
+    inputs = {
+        int(row["item"]): {name: str(text) for name, text in row.items() if name != "item" and text}
+        for row in items.iter_rows(named=True)
+        if row["item"] in health.suspects
+    }
+    return [SuspectControl(one, inputs[one.item]) for one in health.controls if one.suspect]

@@ -10,7 +10,6 @@ import polars as pl
 
 from merilo.errors import argument
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
-from merilo.metrics.score import Score
 from merilo.metrics.scoring import exam_items
 from merilo.people.aggregation import Consensus, Resolution, lost_labels
 from merilo.people.cost import Cost
@@ -20,7 +19,6 @@ from merilo.people.quality.controls import FEW_CONTROLS, ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
-from merilo.statistics.intervals import Interval
 from merilo.text import Money, Text
 from merilo.wording import listed, shortened
 
@@ -351,33 +349,6 @@ def warnings_on_model(
         yield BaselineWarning("lost_label", text)
 
 
-def warnings_on_auto(
-    recommended: Score | None, own: Score, interval: Interval | None
-) -> Iterator[BaselineWarning]:
-    """Return a warning if the recommended model's metric lies outside the interval of the baseline.
-
-    Args:
-        recommended: the main metric of the labels by `auto`; `None` if they have none.
-        own: the main metric of the baseline.
-        interval: its interval of record.
-    """
-    if recommended is None or interval is None or recommended.name != own.name:
-        return
-    if interval.low <= recommended.value <= interval.high:
-        return
-    text = Text(
-        "the labels of {option} have {metric} {value:.3f}, outside the interval of this baseline, "
-        "{own:.3f} ({low:.3f} to {high:.3f}): the estimate depends on how votes become labels",
-        option=argument("aggregator", "auto", given="auto"),
-        metric=own.name,
-        value=recommended.value,
-        own=own.value,
-        low=interval.low,
-        high=interval.high,
-    )
-    yield BaselineWarning("auto_differs", text)
-
-
 def warnings_on_other_datasets(annotators: pl.DataFrame) -> Iterator[BaselineWarning]:
     """Name the annotators who do not agree with the others on other datasets; `annotators` tells who is `reliable`."""
     names = annotators.filter(~pl.col("reliable"))["annotator"].to_list()
@@ -420,13 +391,9 @@ def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
     if suspects := len(health.suspects):
         text = Text(
             "{n} of {controls} control items may have a wrong known answer: most annotators who are accurate on the "
-            "other control items agree on another answer; without {n:this control item|these control items}, the "
-            "decision to exclude would change for {changed:# annotator|# annotators} of {annotators} (check the known "
-            "answers)",
+            "other control items agree on another answer (check the known answers)",
             n=suspects,
             controls=len(health.controls),
-            changed=health.judged_differently,
-            annotators=health.annotators,
         )
         yield BaselineWarning("suspect_controls", text)
     if few := health.excluded_on_few:

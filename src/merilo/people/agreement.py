@@ -1,6 +1,6 @@
-"""Inter-annotator agreement, corrected for chance: coefficients, and their intervals by the jackknife.
+"""Inter-annotator agreement, corrected for chance: coefficients, and the interval of alpha by the jackknife.
 
-The deletions of nominal coefficients have closed forms, so the time grows with the number of answers and not
+The deletions of nominal labels have closed forms, so the time grows with the number of answers and not
 with its square. Only the ranks of the ordinal level are computed anew for each deletion, of groups of items
 or annotators if the study is large.
 """
@@ -297,7 +297,7 @@ def jackknife_variance(deleted: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOut:
-    """Leave-one-out values of nominal coefficients, from sums over each item's answers.
+    """Leave-one-out values of Krippendorff's alpha of names, from sums over each item's answers.
 
     Attributes:
         votes: the answers.
@@ -349,38 +349,7 @@ class LeaveOneOut:
         )
         by_item = np.stack([within, np.where(pairable, m, 0.0)])
         scale = np.where(pairable, 1.0, 0.0)
-        return self._deletions(by_item, by_answer, scale, (whole, single), (coefficient,))[0]
-
-    def kappas(self) -> tuple[Deletions, Deletions]:
-        """Compute Fleiss' kappa and Gwet's AC1 after each deletion."""
-        votes, m = self.votes, self.m
-        agreeing = np.where(m >= 2, (self.squares - m) / np.maximum(m * (m - 1), 1), 0.0)
-        of, k = m[votes.item], self.own
-        rest = self.squares[votes.item] - 2 * k + 1 - (of - 1)
-        after = np.where(of >= 3, rest / np.maximum((of - 1) * (of - 2), 1), 0.0)
-        share = np.where(m >= 2, -1 / np.maximum(m * (m - 1), 1), 0.0)
-        single = np.where(m >= 2, 1 / np.maximum(m - 1, 1), 1.0)
-        a, c, n = float(agreeing.sum()), float((m >= 2).sum()), float((m >= 1).sum())
-        labels = votes.labels
-
-        def kappa(sums: FloatArray, squares: FloatArray) -> FloatArray:
-            left = np.maximum(n - sums[2], 1)
-            observed = (a - sums[0]) / np.maximum(c - sums[1], 1)
-            return _ratio(1 - observed, 1 - squares / left**2, c - sums[1] >= 0.5)
-
-        def ac1(sums: FloatArray, squares: FloatArray) -> FloatArray:
-            left = np.maximum(n - sums[2], 1)
-            observed = (a - sums[0]) / np.maximum(c - sums[1], 1)
-            chance = (1 - squares / left**2) / max(labels - 1, 1)
-            return _ratio(1 - observed, 1 - chance, c - sums[1] >= 0.5)
-
-        by_answer = np.stack(
-            [agreeing[votes.item] - after, np.where(of == 2, 1.0, 0.0), np.where(of == 1, 1.0, 0.0)]
-        )
-        by_item = np.stack([agreeing, np.where(m >= 2, 1.0, 0.0), np.where(m >= 1, 1.0, 0.0)])
-        scale = 1 / np.maximum(m, 1)
-        of_kappa, of_ac1 = self._deletions(by_item, by_answer, scale, (share, single), (kappa, ac1))
-        return of_kappa, of_ac1
+        return self._deletions(by_item, by_answer, scale, (whole, single), coefficient)
 
     def _deletions(
         self,
@@ -388,11 +357,11 @@ class LeaveOneOut:
         by_answer: FloatArray,
         scale: FloatArray,
         lost: tuple[FloatArray, FloatArray],
-        coefficients: Sequence[Callable[[FloatArray, FloatArray], FloatArray]],
-    ) -> list[Deletions]:
-        """Compute coefficients after each deletion.
+        coefficient: Callable[[FloatArray, FloatArray], FloatArray],
+    ) -> Deletions:
+        """Compute a coefficient after each deletion.
 
-        A coefficient depends on sums over items and on the squared length of the vector of label totals, in which an
+        It depends on sums over items and on the squared length of the vector of label totals, in which an
         item has the weight `scale` for each of its answers. If an answer is deleted, the vector loses lost[0]
         for each of the item's answers and lost[1] for the answer itself.
 
@@ -401,7 +370,7 @@ class LeaveOneOut:
             by_answer: shape (sums, n), what they lose with each answer.
             scale: shape (items,).
             lost: two of shape (items,).
-            coefficients: each computes a coefficient from the lost sums and the remaining squared length, per deletion.
+            coefficient: computes the coefficient from the lost sums and the remaining squared length, per deletion.
         """
         votes, counts = self.votes, self.counts
         totals = counts.T @ scale
@@ -441,10 +410,7 @@ class LeaveOneOut:
             cells = votes.unit.astype(np.int64) * votes.annotators + people
             each = without(np.unique(cells, return_inverse=True)[1])
         by_person = without(people)
-        return [
-            Deletions(coefficient(*units), coefficient(*by_person), coefficient(*each))
-            for coefficient in coefficients
-        ]
+        return Deletions(coefficient(*units), coefficient(*by_person), coefficient(*each))
 
 
 def _ratio(disagreement: FloatArray, expected: FloatArray, comparable: NDArray[np.bool_]) -> FloatArray:
@@ -514,10 +480,10 @@ def _without_answers(votes: Votes, number: FloatArray) -> FloatArray:
 RANDOM_ANNOTATORS: Final = 1.0
 
 
-def jackknife_intervals(
+def jackknife_interval(
     votes: Votes, *, level: Level = "nominal", values: ArrayLike | None = None, confidence: float = 0.95
-) -> dict[str, Interval]:
-    """Compute intervals of the agreement coefficients over items and annotators.
+) -> Interval | None:
+    """Compute the interval of Krippendorff's alpha over items and annotators.
 
     With A the coefficient, N the items with two answers and P the annotators:
 
@@ -542,20 +508,19 @@ def jackknife_intervals(
 
     If items form clusters (`Votes.cluster`), a cluster takes the place of an item: it is left out as a whole,
     N is the number of clusters, and v(answers) is over one annotator's answers to one cluster. With a single
-    cluster there are no intervals.
+    cluster there is no interval.
 
     If one of the two annotators of a study is deleted, no agreement remains. The interval is then over items alone, and
     its method says so.
 
     Args:
         votes: the answers, at most one per annotator and item.
-        level: the level of measurement of Krippendorff's alpha.
+        level: the level of measurement.
         values: shape (labels,), the numbers behind the labels, for the interval level.
         confidence: the nominal coverage.
 
     Returns:
-        name -> interval, of "krippendorff_alpha", "fleiss_kappa" and "gwet_ac1". A coefficient that is not
-        defined is left out; so are all of them if fewer than two items have two answers.
+        The interval; `None` if alpha is not defined, or if fewer than two items have two answers.
 
     References:
         B. Efron, C. Stein (1981), The jackknife estimate of variance. Annals of Statistics 9, 586-596.
@@ -568,30 +533,22 @@ def jackknife_intervals(
     Example:
         >>> item, annotator = np.divmod(np.arange(300, dtype=np.int32), 3)
         >>> votes = Votes(item, annotator, item % 2, 100, 3, 2)
-        >>> round(jackknife_intervals(votes)["krippendorff_alpha"].low, 2)
+        >>> round(jackknife_interval(votes).low, 2)
         0.0
     """
     several = np.bincount(votes.item, minlength=votes.items) >= 2
     pairable = int(several.sum()) if votes.cluster is None else cluster_count(votes.cluster[several])
-    if pairable < 2:
-        return {}
+    value = krippendorff_alpha(votes, level, values=values)
+    if pairable < 2 or not np.isfinite(value):
+        return None
     comparable = np.bincount(votes.annotator, weights=several[votes.item])
     shares = comparable[np.unique(votes.annotator)] / comparable.sum()
-    study = LeaveOneOut.of(votes)
-    alpha = study.alpha() if level == "nominal" else alpha_of_numbers(votes, level, values)
-    kappa, ac1 = study.kappas()
-    seen = {
-        "krippendorff_alpha": (krippendorff_alpha(votes, level, values=values), alpha),
-        "fleiss_kappa": (fleiss_kappa(votes), kappa),
-        "gwet_ac1": (gwet_ac1(votes), ac1),
-    }
-    return {
-        name: interval_from_deletions(
-            value, deletions, pairable, shares, confidence, clustered=votes.cluster is not None
-        )
-        for name, (value, deletions) in seen.items()
-        if np.isfinite(value)
-    }
+    deletions = (
+        LeaveOneOut.of(votes).alpha() if level == "nominal" else alpha_of_numbers(votes, level, values)
+    )
+    return interval_from_deletions(
+        value, deletions, pairable, shares, confidence, clustered=votes.cluster is not None
+    )
 
 
 def interval_from_deletions(
@@ -603,7 +560,7 @@ def interval_from_deletions(
     *,
     clustered: bool = False,
 ) -> Interval:
-    """Compute the interval of a coefficient from its deletions, as `jackknife_intervals` describes.
+    """Compute the interval of a coefficient from its deletions, as `jackknife_interval` describes.
 
     Args:
         value: the coefficient.
@@ -662,7 +619,7 @@ class Agreement:
         krippendorff_alpha: Krippendorff's alpha.
         fleiss_kappa: Fleiss' kappa.
         gwet_ac1: Gwet's AC1.
-        intervals: the coefficients' intervals by name, if they were requested and are defined.
+        interval: the interval of Krippendorff's alpha, if it was requested and is defined.
         majority_sizes: votes of an item's most frequent label -> items, the largest first.
     """
 
@@ -671,7 +628,7 @@ class Agreement:
     krippendorff_alpha: float
     fleiss_kappa: float
     gwet_ac1: float
-    intervals: dict[str, Interval]
+    interval: Interval | None
     majority_sizes: dict[int, int]
 
 
@@ -680,7 +637,7 @@ def measure(
     *,
     level: Level = "nominal",
     values: ArrayLike | None = None,
-    intervals: bool = True,
+    interval: bool = True,
 ) -> Agreement:
     """Compute all agreement coefficients.
 
@@ -688,11 +645,11 @@ def measure(
         votes: the answers.
         level: the level of measurement of Krippendorff's alpha; the other two take labels as names.
         values: shape (labels,), the numbers behind the labels, for the interval level.
-        intervals: whether to compute intervals.
+        interval: whether to compute the interval of alpha.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]]), 3, 2, 2)
-        >>> found = measure(votes, intervals=False)
+        >>> found = measure(votes, interval=False)
         >>> round(found.krippendorff_alpha, 3), found.majority_sizes
         (0.444, {2: 2, 1: 1})
     """
@@ -702,7 +659,7 @@ def measure(
         krippendorff_alpha=krippendorff_alpha(votes, level, values=values),
         fleiss_kappa=fleiss_kappa(votes),
         gwet_ac1=gwet_ac1(votes),
-        intervals=jackknife_intervals(votes, level=level, values=values) if intervals else {},
+        interval=jackknife_interval(votes, level=level, values=values) if interval else None,
         majority_sizes=majority_sizes(votes),
     )
 
@@ -722,7 +679,7 @@ def agreement_by(
     *,
     level: Level = "nominal",
     values: ArrayLike | None = None,
-    intervals: bool = True,
+    interval: bool = True,
 ) -> dict[str, Agreement]:
     """Compute all agreement coefficients within each group of items.
 
@@ -732,7 +689,7 @@ def agreement_by(
             no group.
         level: as for `measure`.
         values: as for `measure`.
-        intervals: as for `measure`.
+        interval: as for `measure`.
 
     Returns:
         group -> agreement, sorted by name; a group without answers is left out.
@@ -749,7 +706,7 @@ def agreement_by(
     for name in names:
         within = votes.where(group == code[name])
         if len(within):
-            found[name] = measure(within, level=level, values=values, intervals=intervals)
+            found[name] = measure(within, level=level, values=values, interval=interval)
     return found
 
 
@@ -758,9 +715,9 @@ def agreement(
     *,
     level: Level = "nominal",
     order: Sequence[str] = (),
-    intervals: bool = True,
+    interval: bool = True,
 ) -> Agreement:
-    """Compute Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with 95 % confidence intervals.
+    """Compute Krippendorff's alpha with its 95 % confidence interval, Fleiss' kappa and Gwet's AC1.
 
     Args:
         data: a table of pandas or Polars with the columns `task`, `worker` and `label`, or the result of
@@ -768,10 +725,10 @@ def agreement(
         level: "nominal", "ordinal" or "interval", for Krippendorff's alpha.
         order: the labels from the lowest to the highest, for the ordinal level; by default, in numeric or
             alphabetical order.
-        intervals: whether to compute intervals over items and annotators.
+        interval: whether to compute the interval of alpha over items and annotators.
 
     Returns:
-        The coefficients, and `intervals` by coefficient name.
+        The coefficients, and the `interval` of alpha.
 
     Raises:
         UsageError: a column is missing, or a label is not a number on the interval level.
@@ -783,4 +740,4 @@ def agreement(
     """
     encoding = encoded(data)
     votes, values = on_scale(encoding.votes, encoding.labels.cast(pl.String).to_list(), level, order)
-    return measure(votes, level=level, values=values, intervals=intervals)
+    return measure(votes, level=level, values=values, interval=interval)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from merilo.errors import DataError
-from merilo.people.agreement import jackknife_intervals, krippendorff_alpha
+from merilo.people.agreement import jackknife_interval, krippendorff_alpha
 from merilo.people.uncertainty.annotator_accuracy import GUESSERS, GuessingVariance, skewed_wilson, widened
 from merilo.people.votes import Votes
 from merilo.settings import PowerSettings
@@ -230,7 +230,7 @@ def _simulated(plan: StudyPlan, items: int, chance: float, level: float) -> tupl
     for study in range(SIMULATED):
         votes, _ = drawn_study(plan, items, rng, chance)
         alphas[study] = krippendorff_alpha(votes)
-        interval = jackknife_intervals(votes, confidence=level).get("krippendorff_alpha")
+        interval = jackknife_interval(votes, confidence=level)
         # Alpha is not defined if all answers have one label.
         found[study] = np.nan if interval is None else (interval.high - interval.low) / 2
     return float(np.nanmean(alphas)), np.sort(np.nan_to_num(found, nan=1.0))

@@ -157,7 +157,7 @@ class BaselineResult:
 
     @property
     def agreement(self) -> Agreement:
-        """Return Krippendorff's alpha, Fleiss' kappa and Gwet's AC1 with their intervals."""
+        """Return Krippendorff's alpha with its interval, Fleiss' kappa and Gwet's AC1."""
         return self.details.agreement
 
     @property
@@ -189,7 +189,7 @@ class BaselineResult:
 
     @cached_property
     def quality(self) -> StudyQuality:
-        """Return the quality of the annotators and the sensitivity of the metric; computed on first access."""
+        """Return the doubtful items and the sensitivity of the metric; computed on first access."""
         from merilo.baselines.quality import study_quality  # noqa: PLC0415 - fits models
 
         return study_quality(self.details)
@@ -207,7 +207,7 @@ class BaselineResult:
 
     @cached_property
     def without_quality(self) -> BaselineRecord:
-        """Return the record without what is computed last and takes longest: the quality of the annotators."""
+        """Return the record without what is computed last and takes longest: the doubtful items."""
         return record_of(self.details, self.provenance, arms=self._arms)
 
     @cached_property

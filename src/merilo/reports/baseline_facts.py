@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from merilo.baselines.quality import PROCEDURES, USUAL_THRESHOLDS, own_procedure
 from merilo.baselines.record import (
     BaselineRecord,
     MetricRecord,
     PanelPointRecord,
     ScreenedRecord,
-    SensitivityValue,
 )
 from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
-from merilo.text import LANGUAGES, Given, Language, Text, joined
+from merilo.text import LANGUAGES, Given, Language, Text
 
 #: Who answered: people without training, or experts.
 Role: TypeAlias = Literal["people", "experts"]
@@ -96,13 +94,6 @@ REASONS: Final = {
     "contradicted": Text("contradicts an answer of the same annotator"),
     "recoded_to_nothing": Text("left out by --recode"),
     "excluded_annotator": Text("by an excluded annotator"),
-}
-
-#: The coefficients of agreement by their names in the JSON.
-COEFFICIENTS: Final = {
-    "krippendorff_alpha": Text("Krippendorff's alpha"),
-    "fleiss_kappa": Text("Fleiss' kappa"),
-    "gwet_ac1": Text("Gwet's AC1"),
 }
 
 
@@ -290,56 +281,6 @@ def _restriction(one: Json) -> Given | None:
     return Given(texts) if texts else None
 
 
-class SensitivityRange(NamedTuple):
-    """The lowest and the highest estimate over thresholds, or over procedures.
-
-    Attributes:
-        name: what is varied.
-        value: the range, and where its ends are.
-    """
-
-    name: Text
-    value: Text
-
-
-def sensitivity_ranges(record: BaselineRecord) -> list[SensitivityRange]:
-    """Return the range of the estimate over thresholds from 0.3 to 0.7, and over procedures; empty without rows.
-
-    Thresholds vary with the baseline's own procedure, or the first one if the rows have another; procedures vary at
-    the threshold of the rows that is next to the baseline's own. Without gold answers, the number of items with a
-    consensus stands in place of the metric.
-    """
-    rows = record.sensitivity.rows if record.sensitivity else ()
-    if not rows:
-        return []
-    settings, _ = record.settings()
-    own = own_procedure(settings)
-    if own not in {row.aggregator for row in rows}:
-        own = rows[0].aggregator
-    nearest = min(
-        (row.min_control_accuracy for row in rows), key=lambda one: abs(one - settings.min_control_accuracy)
-    )
-    over_thresholds = [
-        row for row in rows if row.aggregator == own and row.min_control_accuracy in USUAL_THRESHOLDS
-    ]
-    over_procedures = [row for row in rows if row.min_control_accuracy == nearest]
-    ranges = (
-        (
-            Text("thresholds {low:.1f} to {high:.1f}", low=min(USUAL_THRESHOLDS), high=max(USUAL_THRESHOLDS)),
-            PROCEDURES.get(own, own),
-            [(row, Text("{threshold:.1f}", threshold=row.min_control_accuracy)) for row in over_thresholds],
-        ),
-        (
-            Text("procedures"),
-            Text("threshold {threshold:.1f}", threshold=nearest),
-            [(row, PROCEDURES.get(row.aggregator, row.aggregator)) for row in over_procedures],
-        ),
-    )
-    return [
-        SensitivityRange(name, joined([_range(found), fixed], "; ")) for name, fixed, found in ranges if found
-    ]
-
-
 def panel_name(one: PanelPointRecord) -> Text:
     """Name a point of the curve of a panel."""
     if one.k == 1:
@@ -355,24 +296,4 @@ def screening_name(one: ScreenedRecord) -> Text:
         "single person with {threshold:.0%} or more on control items{own}",
         threshold=one.min_control_accuracy,
         own=Text(" (the baseline)") if one.own else "",
-    )
-
-
-def _range(rows: Sequence[tuple[SensitivityValue, Text | str]]) -> Text:
-    """Describe the lowest and the highest value of rows with their names."""
-    scored = [(row.value, name) for row, name in rows if row.value is not None]
-    if scored:
-        low, high = min(scored, key=lambda one: one[0]), max(scored, key=lambda one: one[0])
-        if low[0] == high[0]:
-            return Text("{value:.3f}", value=low[0])
-        return Text(
-            "{low:.3f} ({low_at}) to {high:.3f} ({high_at})",
-            low=low[0],
-            low_at=low[1],
-            high=high[0],
-            high_at=high[1],
-        )
-    counts = [row.consensus for row, _ in rows]
-    return Text(
-        "{low} to {n:# item|# items} with a consensus, without gold answers", low=min(counts), n=max(counts)
     )

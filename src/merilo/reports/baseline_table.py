@@ -16,7 +16,6 @@ from merilo.baselines.record import (
     OnDataset,
     PanelRecord,
     SinglePerson,
-    WithoutSuspects,
 )
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import argument, for_library
@@ -24,13 +23,11 @@ from merilo.people.cost import paid_work
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
 from merilo.records import Span
 from merilo.reports.baseline_facts import (
-    COEFFICIENTS,
     REASONS,
     UNRESOLVED,
     WAYS,
     other_datasets,
     panel_name,
-    sensitivity_ranges,
     ways,
 )
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
@@ -115,7 +112,7 @@ def _rows(record: BaselineRecord) -> Iterator[Row]:
     if told := other_datasets(record):
         yield Row(Text("other datasets"), told)
     yield from _items(record)
-    yield from (Row(name, value, short=False) for name, value in sensitivity_ranges(record))
+    yield from _sensitivity(record)
     yield from _panel(record.panel) if record.panel else ()
     yield from _groups(record.by)
     yield from _money(record)
@@ -341,21 +338,8 @@ def _suspects(record: BaselineRecord) -> Iterator[Row]:
     health = record.control_health
     if not health.suspects:
         return
-    without = health.without_suspects
-    metric = Text(
-        ", {metric} {value:.3f}{sure} on {n:# item|# items}",
-        metric=without.metric,
-        value=without.value,
-        sure=_sure(without),
-        n=without.n,
-    )
     value = Text(
-        "{suspects} of {n:# control item|# control items}; without them "
-        "{moved:# annotator|# annotators} judged differently{metric}",
-        suspects=len(health.suspects),
-        n=health.controls,
-        moved=without.judged_differently,
-        metric="" if without.value is None else metric,
+        "{suspects} of {n:# control item|# control items}", suspects=len(health.suspects), n=health.controls
     )
     yield Row(Text("suspect controls"), value, short=False)
 
@@ -414,16 +398,28 @@ def _way(way: str, record: BaselineRecord) -> Text:
 
 
 def _agreement(agreement: AgreementRecord) -> Iterator[Row]:
-    """Return the coefficients with their intervals."""
-    for code, title in COEFFICIENTS.items():
-        value = getattr(agreement, code)
+    """Return Krippendorff's alpha with its interval."""
+    alpha = agreement.krippendorff_alpha
+    told = Text(
+        "{value:.3f}{sure}  on {n:# response|# responses}",
+        value=alpha,
+        sure=_after_space(agreement.krippendorff_alpha_ci95),
+        n=agreement.n or 0,
+    )
+    yield Row(Text("Krippendorff's alpha"), Text("not defined") if alpha is None else told)
+
+
+def _sensitivity(record: BaselineRecord) -> Iterator[Row]:
+    """Return a row for each threshold on control items."""
+    for one in record.sensitivity.rows if record.sensitivity else ():
         told = Text(
-            "{value:.3f}{sure}  on {n:# response|# responses}",
-            value=value,
-            sure=_after_space(getattr(agreement, f"{code}_ci95")),
-            n=agreement.n or 0,
+            "{value:.3f} on {n:# item|# items}, {people:# annotator|# annotators}",
+            value=one.value,
+            n=one.n,
+            people=one.annotators,
         )
-        yield Row(title, Text("not defined") if value is None else told, short=code == "krippendorff_alpha")
+        name = Text("threshold {threshold:.1f}", threshold=one.min_control_accuracy)
+        yield Row(name, Text("not defined") if one.value is None else told, short=False)
 
 
 def _groups(by: Mapping[str, Mapping[str, GroupRecord]]) -> Iterator[Row]:
@@ -494,7 +490,7 @@ def _brief(one: MetricRecord) -> Text:
     )
 
 
-def _sure(one: MetricRecord | OnDataset | WithoutSuspects) -> Text | str:
+def _sure(one: MetricRecord | OnDataset) -> Text | str:
     """Format the interval of record; one over items alone has its name after it. Empty without an interval."""
     alone = one.interval and not one.over_both
     return joined([_after_space(one.interval), *([" ", OVER_ITEMS_ALONE] if alone else [])], "")

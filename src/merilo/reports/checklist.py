@@ -7,7 +7,6 @@ is left to the author.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
 from merilo.baselines.record import BaselineRecord, CostRecord
@@ -236,12 +235,9 @@ def _of_models(record: BaselineRecord, plan: Mapping[str, Json] | None, declared
 def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Answers:
     record, cost, responses = facts.record, facts.record.cost, facts.record.responses
     people, used, excluded = record.annotators.total, record.annotators.used, record.annotators.excluded
-    answers = [one.answers for one in record.quality.annotators if one.answers] if record.quality else []
     effort = [f"{cost.hours:.1f} hours" if cost.hours is not None else "", _money(cost)]
     mine = count_at(experts, "experts", "answers", "may_be_mine")
-    checks = [one.test.replace("_", " ") for one in (record.quality.tests if record.quality else ())]
-    if responses.control:
-        checks.insert(0, f"control items ({counted(responses.control, 'answer')})")
+    checks = f"control items ({counted(responses.control, 'answer')})" if responses.control else None
     lost, unsubmitted = (responses.dropped.get(why, 0) for why in ("excluded_annotator", "not_submitted"))
     overlap = ", ".join(f"{size} on {counted(n, 'item')}" for size, n in facts.overlap_asked.items())
     when = "before exclusion" if record.items.overlap_before_exclusion else ""
@@ -255,11 +251,8 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
         ),
         "2.2": ("crowd" if facts.platform not in {None, "Label Studio"} else None, facts.platform or ""),
         "2.7": (None if cost.total is None else "yes" if cost.total > 0 else "no", _money(cost)),
-        "3.2": (
-            ("yes" if responses.control else "partial") if checks else None,
-            "" if responses.control else "checks after the collection alone",
-        ),
-        "3.2.1": (", ".join(checks) or None, ""),
+        "3.2": ("yes" if checks else None, ""),
+        "3.2.1": (checks, ""),
         "5.1.5": (
             None if responses.total is None else "unreported",
             f"the export has {counted(unsubmitted, 'answer')} that {'was' if unsubmitted == 1 else 'were'} not "
@@ -270,9 +263,8 @@ def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Ans
         found |= _of_participation(came)
     if population := record.population:
         found["1.2.1"] = "sample", weighting(population).en
-    if answers:
-        middle = f"median {median(answers):g} ({min(answers)} to {max(answers)})"
-        found["1.4"] = middle, "control items included"
+    if responses.total and people:
+        found["1.4"] = f"{responses.total / people:.1f} on average", "control items included"
     if mine is not None:
         told = f"experts could be authors; they skipped {counted(mine, 'item')} that might be their own"
         found |= {"2.4": ("partial", told), "2.5": ("yes", "experts skipped items that might be their own")}
@@ -332,7 +324,7 @@ def _of_results(record: BaselineRecord, plan: Mapping[str, Json] | None) -> _Ans
         found["4.6"] = (
             "partial" if max(values) - min(values) > 0.02 else "yes",
             f"{min(values):.3f} to {max(values):.3f} over "
-            f"{counted(len(values), 'combination')} of threshold and procedure",
+            f"{counted(len(values), 'threshold')} for control items",
         )
     return found
 

@@ -14,10 +14,9 @@ from merilo.baselines.consensus_table import confusion_table, posterior_table
 from merilo.baselines.dataset_items import items_of_pool
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.record import BASELINE_FILE, BaselineRecord, annotator_record
+from merilo.baselines.record import BASELINE_FILE, BaselineRecord
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
-from merilo.people.quality.annotators import AnnotatorQuality
 from merilo.reports.item_browser import item_browser
 from merilo.reports.model_sections import ModelSections
 from merilo.reports.page import page
@@ -28,9 +27,8 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
     """Write all files of a baseline.
 
     `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
-    be asked them, with gold if it is known). As CSV and
-    Parquet: `responses` (every response and its use), `annotators`, `consensus`, `quality` (the quality
-    measures of every annotator), with gold `doubtful` (the doubtful items) and, if a model of annotators was fitted,
+    be asked them, with gold if it is known). As CSV and Parquet: `responses` (every response and its use),
+    `annotators`, `consensus`, with gold `doubtful` (the doubtful items) and, if a model of annotators was fitted,
     `posterior` (the probability of every label of every item) and `confusion`. In CSV, text that a spreadsheet
     would run as a formula is
     prefixed with an apostrophe; Parquet keeps every text unchanged.
@@ -38,14 +36,13 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
     Args:
         folder: an existing folder.
         baseline: the baseline.
-        quality: the quality of its annotators.
+        quality: its doubtful items, and its metric for other thresholds.
         found: its JSON, and the comparisons with models.
     """
     tables = {
         "responses": responses_with_fate(baseline),
         "annotators": baseline.annotators,
         "consensus": baseline.consensus,
-        "quality": _quality_table(quality),
     }
     if quality.doubtful:
         tables["doubtful"] = quality.doubtful.table
@@ -103,28 +100,3 @@ def _without_gold(items: pl.DataFrame) -> list[Item]:
 
 def _of_dataset(baseline: Baseline, items: list[Item]) -> tuple[Item, ...] | None:
     return items_of_pool(baseline.dataset, items) if baseline.dataset else None
-
-
-def _quality_table(quality: StudyQuality) -> pl.DataFrame:
-    """Return the quality of annotators as a table, one row per annotator."""
-    rows = [dict(_flat(one)) for one in quality.people.annotators]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _flat(one: AnnotatorQuality) -> list[tuple[str, str | float | None]]:
-    cells: list[tuple[str, str | float | None]] = []
-    for name, value in annotator_record(one).to_json().items():
-        if isinstance(value, dict):
-            for inner, cell in value.items():
-                if isinstance(cell, list):
-                    low, high = (float(bound) if isinstance(bound, int | float) else None for bound in cell)
-                    cells += [(f"{name}_low", low), (f"{name}_high", high)]
-                elif inner == "ci95":
-                    cells += [(f"{name}_low", None), (f"{name}_high", None)]
-                else:
-                    cells.append((f"{name}_{inner}", cell if isinstance(cell, str | int | float) else None))
-        elif isinstance(value, list):
-            cells.append((name, " ".join(map(str, value))))
-        else:
-            cells.append((name, value))
-    return cells

@@ -23,13 +23,11 @@ from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
 from merilo.participation import FEWEST
-from merilo.people.quality.annotators import FLAGS, AnnotatorQuality
 from merilo.people.quality.controls import FEW_CONTROLS
 from merilo.people.typing_errors import TYPING_ERRORS
 from merilo.reports import charts
 from merilo.reports.arm_tables import arm_notes, arm_tables
 from merilo.reports.baseline_facts import (
-    COEFFICIENTS,
     REASONS,
     WAYS,
     baseline_facts,
@@ -37,7 +35,6 @@ from merilo.reports.baseline_facts import (
     other_datasets,
     panel_name,
     screening_name,
-    sensitivity_ranges,
     ways,
 )
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
@@ -56,16 +53,6 @@ MOST_ROWS: Final = 12
 
 #: The list of differences between a frozen plan and the present one, beside the plan in a published folder.
 CHANGES_FILE: Final = "changes.json"
-
-#: The questions of the tests.
-TESTS: Final = {
-    "disagrees": Text("agreement with the others"),
-    "one_answer": Text("one answer too often"),
-    "long_run": Text("one answer in a row"),
-    "drift": Text("learning and fatigue"),
-    "too_fast": Text("faster than the others"),
-    "unreadable": Text("faster than anyone can read"),
-}
 
 _MODELS: Final = {
     "glad": Text("GLAD, a model of able annotators and easy items,"),
@@ -90,7 +77,7 @@ def page(
     Args:
         baseline: the baseline.
         record: its record.
-        quality: the quality of its annotators; left out if not given.
+        quality: its doubtful items; left out if not given.
         comparisons: the comparisons with models.
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name, such as the instruction.
@@ -130,12 +117,7 @@ def page(
             rows=_rows(record),
             overlap=_overlap(baseline),
             alpha_defined=not isnan(baseline.alpha),
-            alpha_interval=baseline.agreement.intervals.get("krippendorff_alpha"),
-            coefficients=[
-                (name, value, baseline.agreement.intervals.get(code))
-                for code, name in COEFFICIENTS.items()
-                if not isnan(value := getattr(baseline.agreement, code))
-            ],
+            alpha_interval=baseline.agreement.interval,
             majority=Given({"en": rule.en, "ru": rule.ru}),
             model_name=_MODELS[baseline.model.model] if baseline.model else "",
             unjudged=int((baseline.annotators["controls"] == 0).sum()),
@@ -143,11 +125,7 @@ def page(
             unresolved=baseline.unresolved,
             few_controls=FEW_CONTROLS,
             most_rows=MOST_ROWS,
-            quality=quality,
-            flagged=_people_to_look_at(quality) if quality else [],
-            flag_texts=FLAGS,
-            test_names=TESTS,
-            ranges=sensitivity_ranges(record),
+            sensitivity=record.sensitivity,
             asked=_asked(baseline, attachments or {}),
             frozen=_frozen(attachments or {}),
             experts=arm_rows(experts) if experts else (),
@@ -335,12 +313,6 @@ def _rows(record: BaselineRecord) -> list[tuple[Text, int]]:
         for reason, n in record.responses.dropped.items()
     ]
     return [(name, n) for name, n in lines if n is not None]
-
-
-def _people_to_look_at(quality: StudyQuality) -> list[AnnotatorQuality]:
-    """Return the annotators with flags, ordered by the number of flags and then of answers, largest first."""
-    shown = [one for one in quality.people.annotators if one.flags]
-    return sorted(shown, key=lambda one: (-len(one.flags), -one.answers, one.annotator))
 
 
 def _frozen(attachments: Mapping[str, bytes]) -> dict[str, Json] | None:

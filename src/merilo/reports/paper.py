@@ -297,7 +297,6 @@ class Source(NamedTuple):
 #: The sources of methods; their entries are in `references.bib`.
 _SOURCES: Final = {
     "alpha": Source("krippendorff2011", Text("Krippendorff's alpha")),
-    "ac1": Source("gwet2008", Text("Gwet's AC1")),
     "wilson": Source("wilson1927", Text("Wilson's score interval")),
     "two_way": Source("owen2007", Text("the bootstrap over items and annotators")),
     "components": Source("searle1992", Text("the variance components of single annotators")),
@@ -338,7 +337,6 @@ def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -
     aggregator = record.parameters.get("aggregator")
     used = {
         "alpha": record.agreement.krippendorff_alpha is not None,
-        "ac1": record.agreement.gwet_ac1 is not None,
         "wilson": "Wilson score" in intervals,
         "two_way": "two-way bootstrap" in intervals,
         "components": any(one.single is not None and one.single.mean is not None for one in metrics),

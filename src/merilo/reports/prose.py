@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from merilo.baselines.record import BaselineRecord, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
 from merilo.records import Span, count_at, list_at, mapping_at, number_at, text_at, value_at
-from merilo.reports.baseline_facts import COEFFICIENTS, WAYS, BaselineFacts, baseline_facts
+from merilo.reports.baseline_facts import WAYS, BaselineFacts, baseline_facts
 from merilo.reports.estimates import group_title, metric_title
 from merilo.reports.text_escapes import one_line
 from merilo.strict_json import Json
@@ -420,24 +420,16 @@ def _aggregation_facts(facts: BaselineFacts) -> Facts:
 def agreement(facts: BaselineFacts) -> list[Text]:
     """Say how far annotators agree."""
     found = facts.record.agreement
-    parts = [
-        Text(
-            "{coefficient} is {value:.3f}{sure}",
-            coefficient=COEFFICIENTS[name],
-            value=getattr(found, name),
-            sure=_in_brackets(_sure(getattr(found, f"{name}_ci95"))),
-        )
-        for name in ("krippendorff_alpha", "gwet_ac1")
-        if getattr(found, name) is not None
-    ]
-    if not parts or not found.n:
+    if found.krippendorff_alpha is None or not found.n:
         return []
     return [
         Text(
-            "Agreement of the {role:experts=experts|annotators} on {n:# answer|# answers}: {coefficients}.",
+            "Agreement of the {role:experts=experts|annotators} on {n:# answer|# answers}: Krippendorff's alpha is "
+            "{value:.3f}{sure}.",
             role=facts.role,
             n=found.n,
-            coefficients=joined(parts, ", "),
+            value=found.krippendorff_alpha,
+            sure=_in_brackets(_sure(found.krippendorff_alpha_ci95)),
         )
     ]
 

@@ -20,8 +20,7 @@ from merilo.baselines.steps import agreement_of, comparable, without_majority
 from merilo.errors import DataError
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
-from merilo.people.quality import StudyWork, Work, study_work
-from merilo.people.quality.annotators import READING_LIMIT, pace
+from merilo.people.quality import READING_LIMIT, StudyWork, Work, study_work
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.quality.peers import sharing
 from merilo.people.spelling import may_be_mine
@@ -43,11 +42,10 @@ from merilo.site.served_study import ServedStudy
 #: Answers that a person gives before their speed is judged.
 ENOUGH_ANSWERS: Final = 10
 
-#: People with enough answers, without whom nobody is compared with the others: the spread of fewer people is not known.
+#: People with enough answers, without whom nobody is compared with the others.
 ENOUGH_PEOPLE: Final = 5
 
-#: A median time below so many seconds, and so many times below that of a typical person, is suspicious
-#: whatever the spread.
+#: A median time below so many seconds, and so many times below that of the median person, is suspicious.
 HASTY_SECONDS: Final = 2.0
 HASTY_FACTOR: Final = 3.0
 
@@ -57,7 +55,7 @@ class SpeedFlag:
     """Suspicious speed of one person.
 
     Attributes:
-        times_faster: how many times faster than a typical person on texts of the same length.
+        times_faster: how many times faster than the median person.
         characters_per_second: the reading speed that the times imply, in characters a second, if it is faster
             than anyone can read; `None` otherwise.
         answers: the answers that were compared.
@@ -71,17 +69,14 @@ class SpeedFlag:
 def speed_flags(work: Work) -> dict[int, SpeedFlag]:
     """Find people whose speed is suspicious.
 
-    The logarithm of the seconds is regressed on the logarithm of the text's length; a person's pace is the
-    median of their residuals. A person with at least `ENOUGH_ANSWERS` answers is flagged for any of these:
+    A person with at least `ENOUGH_ANSWERS` answers is flagged for either of these:
 
-    * where at least `ENOUGH_PEOPLE` people can be compared: at least twice as fast as the median person, and
-    at least 3 robust standard
-      deviations below it (from the median absolute deviation of the people, and the error of the person's own median);
-    * where they can be compared: a median time below 2 seconds, and at least 3 times as fast as the median person;
-    * more than `READING_LIMIT` characters a second.
+    * at least `ENOUGH_PEOPLE` people can be compared, and their median time is below 2 seconds and at most a third of
+      that of the median person;
+    * in the median, more than `READING_LIMIT` characters a second.
 
     Args:
-        work: the answers with their seconds and, if known, the length of the texts; each answer is a page of its own.
+        work: the answers with their seconds and, if known, the length of the texts.
 
     Returns:
         Code of a person -> flag.
@@ -92,35 +87,24 @@ def speed_flags(work: Work) -> dict[int, SpeedFlag]:
     """
     if work.seconds is None:
         return {}
-    timed = np.isfinite(work.seconds) & (work.seconds > 0)
-    answers = np.bincount(work.votes.annotator[timed], minlength=work.votes.annotators)
-    enough = answers >= ENOUGH_ANSWERS
-    if not enough.any():
-        return {}
-    compared = int(enough.sum()) >= ENOUGH_PEOPLE
-    flags = {}
-    for code, found in enumerate(pace(_of_people(work, enough))):
-        reads = found.characters_per_second
-        impossible = found.pages > 0 and reads > READING_LIMIT
-        hasty = found.seconds < HASTY_SECONDS and found.times_faster >= HASTY_FACTOR
-        if impossible or (compared and (found.too_fast or hasty)):
-            flags[code] = SpeedFlag(found.times_faster, reads if impossible else None, found.pages)
-    return flags
-
-
-def _of_people(work: Work, wanted: NDArray[np.bool_]) -> Work:
-    """The work of some people."""
-    rows = wanted[work.votes.annotator]
-    return replace(
-        work,
-        votes=work.votes.where(rows),
-        control=work.control[rows],
-        correct=work.correct[rows],
-        order=work.order[rows],
-        page=None if work.page is None else work.page[rows],
-        seconds=None if work.seconds is None else work.seconds[rows],
-        characters=None if work.characters is None else work.characters[rows],
+    characters = np.full(len(work), np.nan) if work.characters is None else work.characters
+    seconds = pl.col("seconds")
+    people = (
+        pl.DataFrame({"person": work.votes.annotator, "seconds": work.seconds, "length": characters})
+        .filter(seconds.is_finite() & (seconds > 0))
+        .group_by("person")
+        .agg(answers=pl.len(), seconds=seconds.median(), speed=(pl.col("length") / seconds).median())
+        .filter(pl.col("answers") >= ENOUGH_ANSWERS)
+        .with_columns(faster=seconds.median() / seconds)
+        .sort("person")
     )
+    flags = {}
+    for code, answers, median, speed, faster in people.iter_rows():
+        impossible = speed > READING_LIMIT
+        hasty = median < HASTY_SECONDS and faster >= HASTY_FACTOR
+        if impossible or (people.height >= ENOUGH_PEOPLE and hasty):
+            flags[code] = SpeedFlag(faster, speed if impossible else None, answers)
+    return flags
 
 
 def planned_settings(study: ServedStudy) -> Settings:
@@ -312,7 +296,7 @@ def _agreement(study: ServedStudy, kept: _Read | None, collected: pl.DataFrame) 
     except DataError:
         return replace(empty, why="all_below")
     pool = pool_votes(same, judged)
-    alpha = agreement_of(pool, settings, intervals=False).krippendorff_alpha
+    alpha = agreement_of(pool, settings, interval=False).krippendorff_alpha
     items = same.table.filter(~pl.col("is_control"))["item"].n_unique()
     _, undecided = without_majority(pool, settings, items)
     out = judged.filter("excluded")["annotator"].to_list()

@@ -113,8 +113,8 @@ def test_the_cascade_is_the_default_and_leaves_no_item_out(pools: Path, pool: st
     assert (ways["unanimous"], most, ways["skill"], ways["top_skill"], ways["glad"]) == WORKED_THROUGH[pool]
     assert ways["unresolved"] == 0
     assert found["items"]["consensus"] == found["items"]["total"]
-    assert found["model"]["name"] == "glad"
-    assert found["model"]["converged"] is True
+    assert (found["model"] is None) == (pool in {"bps", "rwsd"}), "GLAD is fitted if skill leaves a tie"
+    assert found["model"] is None or (found["model"]["name"], found["model"]["converged"]) == ("glad", True)
     assert found["provenance"]["parameters"]["resolve"] == "cascade"
 
 

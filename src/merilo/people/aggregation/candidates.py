@@ -226,7 +226,8 @@ def wrong_answers(votes: Votes, *, open_answers: bool | None = None) -> float:
         right = (float(telling @ probability) + RIGHT_BEFOREHAND) / (telling.sum() + ANSWERS_BEFOREHAND)
         candidates = candidates.with_wrong_answers(wrong)
         gain = max(float(np.log(right / (1 - right) * wrong)), 0.0)
-        probability, _, _ = candidates.posterior(gain * candidates.cell_answers)
+        odds = np.asarray(gain * candidates.cell_answers, dtype=np.float64)
+        probability, _, _ = candidates.posterior(odds)
     return wrong
 
 

@@ -129,7 +129,7 @@ class Cascade(_Estimator):
     """Majority vote; ties are broken by the larger sum of GLAD's abilities. `skills_` are GLAD's abilities."""
 
     def _aggregate(self, encoding: Encoding) -> Consensus:
-        return cascade(encoding.votes)
+        return cascade(encoding.votes, fit=glad(encoding.votes).fit)
 
     def _probabilities(self, votes: Votes, consensus: Consensus) -> FloatArray | None:
         return _shares(votes)

@@ -12,8 +12,14 @@ from numpy.typing import ArrayLike
 
 from merilo.errors import UsageError
 from merilo.people.aggregation.candidates import Candidates, sums, wrong_answers
-from merilo.people.aggregation.consensus import Consensus, Fit, Resolution, is_open, modelled
-from merilo.people.aggregation.majority import MinVotes, plurality, resolve_by_skill, resolve_by_weight
+from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution, is_open, modelled
+from merilo.people.aggregation.majority import (
+    MinVotes,
+    known_skill,
+    plurality,
+    resolve_by_skill,
+    resolve_by_weight,
+)
 from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
 
@@ -418,7 +424,7 @@ def cascade(
         fit: GLAD's fit to `everyone`, if it is already available.
 
     Returns:
-        The consensus, with GLAD's fit to `everyone`.
+        The consensus, with GLAD's fit to `everyone` if skill left a tie.
 
     Raises:
         UsageError: `skill` does not fit the votes, or `min_votes` is below 1.
@@ -430,11 +436,13 @@ def cascade(
         >>> consensus.label.tolist(), Resolution(consensus.how[0]).name
         ([0, 0, 1], 'GLAD')
     """
+    decided = plurality(votes, min_votes)
+    if skill is not None:
+        decided = resolve_by_weight(decided, votes, known_skill(skill, votes.annotators), Resolution.SKILL)
+    if not (decided.label[votes.item] == NO_LABEL).any():
+        return replace(decided, fit=fit)
     pool = votes if everyone is None else everyone
     fit = fit or cast("Fit", glad(pool, open_answers=open_answers).fit)
-    decided = (
-        plurality(votes, min_votes)
-        if skill is None
-        else resolve_by_skill(votes, skill, min_votes, ability=fit.quality)
-    )
+    if skill is not None:
+        decided = resolve_by_skill(votes, skill, min_votes, ability=fit.quality)
     return replace(resolve_by_weight(decided, votes, fit.quality, Resolution.GLAD), fit=fit)

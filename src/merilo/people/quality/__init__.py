@@ -1,6 +1,6 @@
 """The quality of annotators and controls. This module has what all start from: the annotators' work as arrays.
 
-Every answer stands with its time, duration, page, and whether it was a control.
+Every answer stands with its time, duration, and whether it was a control.
 """
 
 from dataclasses import dataclass
@@ -15,28 +15,27 @@ from merilo.statistics import FloatArray
 
 BoolArray = NDArray[np.bool_]
 
+#: More characters a second than anyone can read: a fast reader reaches 25 to 30, skimming 60.
+READING_LIMIT = 100.0
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The answers of a study, controls included, with their order, pages and times.
+    """The answers of a study, controls included, with their order and times.
 
     Row `i` of every array belongs to the answer in row `i` of `votes`.
 
     Attributes:
         votes: the answers; of several by one annotator to one item, the first counts.
         control: shape (n,), true if the item is a control.
-        correct: shape (n,), true if the answer to a control is correct; used only for controls.
         order: shape (n,), when the answer was given, in any unit that sorts (answers of one page may tie).
-        page: shape (n,), codes of the pages on which answers were given together; `None` when unknown.
         seconds: shape (n,), seconds spent on the answer's page (the same on all of its rows), NaN when unknown.
         characters: shape (n,), length of the item's text in characters, NaN when unknown.
     """
 
     votes: Votes
     control: BoolArray
-    correct: BoolArray
     order: FloatArray
-    page: NDArray[np.int64] | None = None
     seconds: FloatArray | None = None
     characters: FloatArray | None = None
 
@@ -52,27 +51,9 @@ class Work:
         return np.sort(rows[first])
 
 
-def work_of(
-    votes: Votes,
-    *,
-    correct: dict[int, bool] | None = None,
-    order: FloatArray | None = None,
-) -> Work:
-    """Build a `Work` from votes alone.
-
-    Args:
-        votes: the answers.
-        correct: row -> whether that answer to a control is correct; other rows are not controls.
-        order: when each answer was given; by default the order of the rows.
-
-    Returns:
-        The work, without pages and times.
-    """
-    control = np.zeros(len(votes), dtype=np.bool_)
-    right = np.zeros(len(votes), dtype=np.bool_)
-    for row, truth in (correct or {}).items():
-        control[row], right[row] = True, truth
-    return Work(votes, control, right, np.arange(len(votes), dtype=np.float64) if order is None else order)
+def work_of(votes: Votes) -> Work:
+    """Build a `Work` from votes on items alone, ordered by row, without times."""
+    return Work(votes, np.zeros(len(votes), dtype=np.bool_), np.arange(len(votes), dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +93,7 @@ def study_work(responses: Responses, *, encoding: Encoding | None = None) -> Stu
     time = pl.coalesce("started", "submitted").dt.epoch("ms").cast(pl.Float64)
     derived = table.select(
         time.alias("time"),
-        pl.struct(pl.coalesce("page", pl.int_range(pl.len()).cast(pl.String)), "respondent")
-        .rank("dense")
-        .cast(pl.Int64)
-        .alias("page"),
         (pl.col("is_control") & pl.col("control").is_not_null()).alias("control"),
-        (pl.col("answer") == pl.col("control")).fill_null(value=False).alias("correct"),
         pl.col("page_seconds").fill_null(float("nan")).alias("seconds"),
     )
     lengths = responses.items.select(
@@ -128,9 +104,7 @@ def study_work(responses: Responses, *, encoding: Encoding | None = None) -> Stu
         Work(
             votes=coded.votes,
             control=derived["control"].to_numpy(),
-            correct=derived["correct"].to_numpy(),
             order=in_order_of_time(derived["time"]).astype(np.float64),
-            page=derived["page"].to_numpy() - 1,
             seconds=derived["seconds"].to_numpy(),
             characters=length.cast(pl.Float64).to_numpy(),
         ),

@@ -5,9 +5,7 @@ And the controls' own known answers.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,86 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_table
-from merilo.people.quality import Work
 from merilo.responses import Responses, answer_seconds
-from merilo.statistics.intervals import Interval, at_least, at_most, wilson
-
-
-@dataclass(frozen=True, slots=True)
-class ControlAccuracy:
-    """One annotator's accuracy on control items.
-
-    Attributes:
-        answers: answers to controls.
-        distinct: the number of distinct controls among them.
-        right: the number of correct answers.
-        accuracy: the share of correct answers, NaN without controls.
-        interval: Wilson's 95 % interval; `None` without controls.
-        guessing_odds: likelihood ratio of these answers under random guessing and under the pool's accuracy
-            on controls; NaN without controls.
-        guessing_p: p-value of the null hypothesis of random guessing: a small value means "better than guessing".
-        below_p: probability of as few correct answers or fewer at exactly the wanted accuracy: a small value means
-            "below it".
-        can_tell: whether answering all controls correctly would be significantly better than guessing at 5 %.
-    """
-
-    answers: int
-    distinct: int
-    right: int
-    accuracy: float
-    interval: Interval | None
-    guessing_odds: float
-    guessing_p: float
-    below_p: float
-    can_tell: bool
-
-
-def control_accuracy(work: Work, *, guess: float, wanted: float = 0.5) -> list[ControlAccuracy]:
-    """Compute the accuracy on controls of every annotator.
-
-    Args:
-        work: the answers, controls among them.
-        guess: the probability that a random guess is correct, 0 to 1: one over the number of options.
-        wanted: the accuracy below which an annotator is excluded.
-
-    Returns:
-        One `ControlAccuracy` per annotator, in the order of their codes.
-    """
-    rows = np.flatnonzero(work.control)
-    person = work.votes.annotator[rows]
-    people = work.votes.annotators
-    answers = np.bincount(person, minlength=people).tolist()
-    right = np.bincount(person, work.correct[rows], people).astype(np.int64).tolist()
-    pairs = np.unique(np.stack((person, work.votes.item[rows])), axis=1)
-    distinct = np.bincount(pairs[0], minlength=people).tolist()
-    # One correct and one wrong answer are added, so that in a perfect pool a single wrong answer does not look like
-    # guessing.
-    typical = (sum(right) + 1) / (sum(answers) + 2)
-    nan = float("nan")
-    return [
-        ControlAccuracy(
-            answers=n,
-            distinct=different,
-            right=k,
-            accuracy=k / n,
-            interval=wilson(k, n),
-            guessing_odds=_odds(k, n, guess, typical),
-            guessing_p=at_least(k, n, guess),
-            below_p=at_most(k, n, wanted),
-            can_tell=guess**n < 0.05,
-        )
-        if n
-        else ControlAccuracy(0, 0, 0, nan, None, nan, nan, nan, can_tell=False)
-        for n, different, k in zip(answers, distinct, right, strict=True)
-    ]
-
-
-def _odds(right: int, n: int, guess: float, typical: float) -> float:
-    """Compute the likelihood ratio of these answers under random guessing and under the pool's accuracy."""
-    least = 1e-12
-    guess = min(1.0 - least, max(least, guess))
-    log_ratio = right * math.log(guess / typical) + (n - right) * math.log((1 - guess) / (1 - typical))
-    return math.exp(min(700.0, log_ratio))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +63,6 @@ class ExclusionRule:
         out: NDArray[np.bool_] = self.judged(total) & (accuracy < self.min_control_accuracy)
         return out
 
-    def __str__(self) -> str:
-        return f"below {self.min_control_accuracy:g} on {self.min_controls} or more controls"
-
 
 _ID_COLUMNS: Final = ("worker_id", "annotator", "respondent", "user_id", "id")
 _SKILL_COLUMNS: Final = ("skill_value", "skill", "value")
@@ -173,8 +89,9 @@ def judged_annotators(
 
     Returns:
         One row per annotator, sorted by id: `annotator`, `responses` (to test items), `controls`, `controls_correct`,
-        `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `judged` (has enough
-        control answers), `excluded`, `rule`.
+        `control_accuracy` (null without controls), `skill` (null if unknown), `median_seconds`, `favourite_share` (the
+        share of their most frequent answer among all their answers), `judged` (has enough control answers),
+        `excluded`, `rule`.
 
     Raises:
         DataError: every annotator is excluded.
@@ -189,6 +106,7 @@ def judged_annotators(
             known_control.sum().alias("controls"),
             (known_control & (pl.col("answer") == pl.col("control"))).sum().alias("controls_correct"),
             pl.col("seconds").median().alias("median_seconds"),
+            (pl.col("answer").unique_counts().max() / pl.len()).alias("favourite_share"),
         )
         .sort("annotator")
         .with_columns(pl.when(pl.col("controls") > 0).then(accuracy).alias("control_accuracy"))
@@ -211,7 +129,7 @@ def judged_annotators(
         )
     return table.select(
         "annotator", "responses", "controls", "controls_correct", "control_accuracy", "skill", "median_seconds",
-        "judged", "excluded", "rule",
+        "favourite_share", "judged", "excluded", "rule",
     )  # fmt: skip
 
 
@@ -330,8 +248,6 @@ class ControlHealth:
         judged_on_few: how many were judged on fewer than `FEW_CONTROLS` answers to controls.
         excluded: how many are excluded.
         excluded_on_few: how many of those were judged on fewer than `FEW_CONTROLS` answers.
-        newly_kept: the ids of annotators who are excluded now, and would be kept without suspect controls, sorted.
-        newly_excluded: the ids of annotators who are kept now, and would be excluded without them, sorted.
     """
 
     controls: tuple[ControlItem, ...]
@@ -341,18 +257,11 @@ class ControlHealth:
     judged_on_few: int
     excluded: int
     excluded_on_few: int
-    newly_kept: tuple[str, ...]
-    newly_excluded: tuple[str, ...]
 
     @property
     def suspects(self) -> tuple[int, ...]:
         """The numbers of suspect control items, ascending."""
         return tuple(sorted(one.item for one in self.controls if one.suspect))
-
-    @property
-    def judged_differently(self) -> int:
-        """The number of annotators for whom the exclusion would change without suspect controls."""
-        return len(self.newly_kept) + len(self.newly_excluded)
 
 
 def control_health(responses: Responses, annotators: pl.DataFrame, rule: ExclusionRule) -> ControlHealth:
@@ -371,24 +280,10 @@ def control_health(responses: Responses, annotators: pl.DataFrame, rule: Exclusi
     rows = tuple(
         sorted(_items(answered, rule), key=lambda one: (not one.suspect, one.share_correct, one.item))
     )
-    names, answers = annotators["annotator"], annotators["controls"]
+    answers = annotators["controls"]
     judged = pl.Series(rule.judged(answers.to_numpy()))
     now = pl.Series(rule.excluded(annotators["controls_correct"].to_numpy(), answers.to_numpy()))
     few = judged & (answers < FEW_CONTROLS)
-    suspects = [one.item for one in rows if one.suspect]
-    left = (
-        annotators.select("annotator")
-        .join(
-            answered.filter(~pl.col("item").is_in(suspects))
-            .group_by(pl.col("respondent").alias("annotator"))
-            .agg(pl.len().alias("answers"), pl.col("correct").sum()),
-            on="annotator",
-            how="left",
-            maintain_order="left",
-        )
-        .fill_null(0)
-    )
-    then = pl.Series(rule.excluded(left["correct"].to_numpy(), left["answers"].to_numpy()))
     return ControlHealth(
         controls=rows,
         annotators=annotators.height,
@@ -397,22 +292,7 @@ def control_health(responses: Responses, annotators: pl.DataFrame, rule: Exclusi
         judged_on_few=int(few.sum()),
         excluded=int(now.sum()),
         excluded_on_few=int((now & few).sum()),
-        newly_kept=tuple(sorted(names.filter(now & ~then).to_list())),
-        newly_excluded=tuple(sorted(names.filter(then & ~now).to_list())),
     )
-
-
-def without_controls(responses: Responses, items: Collection[int]) -> Responses:
-    """Remove the known answers of some controls, so that they are not used to judge annotators.
-
-    The items remain control items and do not become test items.
-
-    Args:
-        responses: the responses.
-        items: the numbers of the controls, `ControlHealth.suspects` for instance.
-    """
-    known = pl.when(~pl.col("item").is_in(list(items))).then("control").alias("control")
-    return replace(responses, table=responses.table.with_columns(known))
 
 
 def _answered(responses: Responses) -> pl.DataFrame:

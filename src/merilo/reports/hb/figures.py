@@ -151,8 +151,8 @@ def _leaves(value: Json, name: str) -> Iterator[tuple[str, Json]]:
 
 def _name_in_list(value: Json, place: int) -> str:
     if isinstance(value, dict):
-        if {"min_control_accuracy", "aggregator"} <= set(value):  # a row of the table of sensitivity
-            return f"{value['min_control_accuracy']}, {value['aggregator']}"
+        if {"min_control_accuracy", "n"} <= set(value):  # a row of the table of sensitivity
+            return str(value["min_control_accuracy"])
         for key in _NAMES:
             if isinstance(known := value.get(key), str | int):
                 return str(known)

@@ -29,7 +29,7 @@ class Recomputed:
     Attributes:
         raw: the raw state.
         baseline: the baseline.
-        quality: the quality of its annotators.
+        quality: its doubtful items, and its metric for other thresholds.
         record: all results of the baseline.
         content: the baseline as JSON, exactly as it is written to files.
         models: the comparisons with models.
