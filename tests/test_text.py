@@ -6,10 +6,9 @@ from pathlib import Path
 from string import Formatter
 from types import ModuleType
 
-import pytest
 from every import every
 
-from merilo.text import Money, Text, both_languages, formatted, own_language
+from merilo.text import Money, Text, both_languages, formatted
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "catalogue.py"
 
@@ -75,17 +74,3 @@ def test_values_of_a_page_are_escaped() -> None:
     assert made == (
         '<span lang="en">&lt;script&gt; and 1 more</span><span lang="ru">&lt;script&gt; и ещё 1</span>'
     )
-
-
-@pytest.mark.parametrize(
-    ("settings", "language"),
-    [({"LANG": "ru_RU.UTF-8"}, "ru"), ({"LANG": "ru_RU.UTF-8", "MERILO_LANG": "en"}, "en"), ({}, "en")],
-)
-def test_the_program_speaks_the_language_of_the_terminal(
-    settings: dict[str, str], language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("MERILO_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    assert own_language() == language

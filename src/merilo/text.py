@@ -15,11 +15,8 @@ reader's language:
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,14 +37,12 @@ _MOST_LISTED: Final = 12
 #: The signs that English text puts before an amount.
 _SYMBOLS: Final = {"USD": "$", "EUR": "€"}
 
-_spoken: ContextVar[Language | None] = ContextVar("_spoken", default=None)
-
 _FIXED: Final = "\N{NO-BREAK SPACE}"
 _CONTEXT_END: Final = "\x04"
 
 
 class Text:
-    """One sentence that can be read in every language of the catalogue.
+    """One sentence that pages show in every language of the catalogue, and the terminal in English.
 
     Args:
         english: the sentence in English, with placeholders.
@@ -81,7 +76,7 @@ class Text:
         return self.in_language("ru")
 
     def __str__(self) -> str:
-        return self.in_language(own_language())
+        return self.en
 
     def __repr__(self) -> str:
         return f"Text({self.en!r})"
@@ -284,24 +279,6 @@ def translation(english: str, language: Language, context: str = "") -> str:
     """Return the text of the catalogue for an English text; the English text where there is none."""
     key = f"{context}{_CONTEXT_END}{english}" if context else english
     return _catalogue(language).get(key) or english
-
-
-def own_language() -> Language:
-    """Return the language of the program's own messages: `MERILO_LANG`, or the language of the terminal."""
-    if chosen := _spoken.get():
-        return chosen
-    settings = (os.environ.get(name) for name in ("MERILO_LANG", "LC_ALL", "LC_MESSAGES", "LANG"))
-    return "ru" if next(filter(None, settings), "").lower().startswith("ru") else "en"
-
-
-@contextmanager
-def speaking(language: Language | None) -> Iterator[None]:
-    """Choose the language of the program's own messages within a block; `None` leaves it as it is."""
-    before = _spoken.set(language)
-    try:
-        yield
-    finally:
-        _spoken.reset(before)
 
 
 @cache

@@ -174,13 +174,11 @@ def test_the_picture_has_a_row_a_dataset_and_the_margin(
     what: str,
     people: tuple[Path, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runs = [asked(tmp_path, model, "bps,lcs", model) for model in ("most-frequent", "gold")]
     words = [*(people if what == "people" else ()), *runs, "--margin", "0.1"]
     texts = {}
-    for name, language in (("a", "en"), ("b", "en"), ("c", "ru")):
-        monkeypatch.setenv("MERILO_LANG", language)
+    for name in ("a", "b"):
         assert command("compare", *words, "--chart", tmp_path / f"{name}.svg").status == 0
         root = ElementTree.parse(tmp_path / f"{name}.svg").getroot()
         texts[name] = [one.text for one in root.iter() if one.tag.endswith("text")]
@@ -189,8 +187,6 @@ def test_the_picture_has_a_row_a_dataset_and_the_margin(
         *texts["a"]
     }
     assert ("a single person" in texts["a"]) == (what == "people")
-    assert ("согласованный ответ людей" in texts["c"]) == (what == "people")
-    assert "допуск ±0,1" in texts["c"]
     page = tmp_path / "page.html"
     assert command("compare", *words, "--out", page).status == 0
     assert '<section class="forest">' in page.read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from command import merilo
@@ -37,27 +36,3 @@ def test_every_command_is_there_and_explains_itself(name: str) -> None:
     outcome = merilo(name, "--help")
     assert outcome.status == 0
     assert "Usage" in outcome.out
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("power --half-width 0.05", ["План исследования", "Для средней полуширины 0,05", "угадывающего"]),
-        ("datasets list", ["Датасет", "Оценка человека", "любых людей"]),
-        ("datasets show lcs", ["поля вопроса", "Опубликованные оценки человека", "кого спрашивать"]),
-        ("experts plan", ["часов на эксперта", "Предположения: 30 вопросов в час"]),
-        (
-            "run --model gold --datasets lcs --out run",
-            ["95%-й интервал по вопросам", "1,0000", "все с ответом"],
-        ),
-    ],
-)
-def test_results_are_told_in_the_language_of_the_terminal(
-    words: str, told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MERILO_LANG", "ru")
-    monkeypatch.setenv("COLUMNS", "200")
-    screen = merilo(*words.split()).out
-    for text in told:
-        assert text in screen

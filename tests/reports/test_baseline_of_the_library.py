@@ -1,7 +1,6 @@
 """The library makes what the command line makes."""
 
 import json
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +12,6 @@ from simulated_pool import simulated_pool
 
 import merilo
 from merilo.reports.baseline import BaselineResult
-from merilo.reports.baseline_table import rows
 from merilo.settings import Settings
 
 
@@ -151,17 +149,6 @@ def test_the_table_and_the_page_of_a_notebook_show_the_metric(frame: pl.DataFram
     assert "<svg" in html
     assert "<script" not in html
     assert capsys.readouterr().out == ""
-
-
-def test_every_row_of_the_table_is_translated(frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = merilo.baseline(frame, gold=GOLD, by=["task"]).without_quality
-    told = [(str(name), str(value)) for name, value in rows(record, details=True)]
-    monkeypatch.setenv("MERILO_LANG", "ru")
-    russian = [(str(name), str(value)) for name, value in rows(record, details=True)]
-    assert len(russian) == len(told)
-    for name, value in russian:
-        words = set(re.findall(r"[A-Za-z]{2,}", f"{name} {value}"))
-        assert words <= {"acc", "task", "gold", "in", "memory", "AC"}, (name, value)
 
 
 def test_without_gold_the_library_is_told_of_an_argument_and_not_of_a_flag(frame: pl.DataFrame) -> None:

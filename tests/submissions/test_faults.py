@@ -228,6 +228,6 @@ def test_of_very_many_errors_the_count_is_kept(tmp_path: Path) -> None:
 def test_what_comes_from_outside_is_printed_safely(tmp_path: Path) -> None:
     gold = write_gold(tmp_path / "gold", {"BPS": gold_split(dataset("BPS"), 2)})
     path = write_zip(tmp_path / "s.zip", {"BPS": [], "[bold]x[/bold].txt": b"", "[red": b""})
-    outcome = merilo("submission", "score", path, "--gold", gold, "--lang", "ru")
+    outcome = merilo("submission", "score", path, "--gold", gold)
     assert "[bold]x[/bold].txt" in outcome.out.replace("\n", "")
     assert json.loads(merilo("submission", "score", path, "--gold", gold, "--json", "-").out)

@@ -17,7 +17,7 @@ from merilo.cli.output import check_places, emit_json, say, working
 from merilo.errors import UsageError
 from merilo.settings import INPUT, OUTPUT, ComparisonSettings
 from merilo.strict_json import Json, as_text
-from merilo.text import Text, own_language
+from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.reports.comparison import Comparison
@@ -126,7 +126,7 @@ def people_and_models_compared(
     if items_to is not None:
         _write_items(items_to, result.item_rows())
     if chart is not None:
-        write_bytes(chart, result.chart(chart.suffix.lower(), own_language()))
+        write_bytes(chart, result.chart(chart.suffix.lower(), "en"))
     if json_to:
         emit_json((alone or result).to_dict(), json_to)
     if out is not None:

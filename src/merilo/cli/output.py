@@ -1,4 +1,4 @@
-"""What commands print and write: sentences and tables in the terminal's language, JSON, progress, output files."""
+"""What commands print and write: sentences and tables, JSON, progress, output files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from merilo.atomic_write import refuse_existing, write_text
 from merilo.cli import say, tame
 from merilo.files import Progress
 from merilo.strict_json import Json, as_text
-from merilo.text import Text, formatted, own_language
+from merilo.text import Text, formatted
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -48,7 +48,7 @@ def show(*lines: object, wrap: bool = False) -> None:
     """Print lines on standard output, without control characters that names in them may contain.
 
     Args:
-        lines: the lines; texts of both languages are shown in the terminal's.
+        lines: the lines.
         wrap: whether long lines are broken at the width of the terminal.
     """
     if wrap and lines:
@@ -70,7 +70,7 @@ def show_table(
     """Print a table on standard output.
 
     Args:
-        rows: the cells; texts of both languages are shown in the terminal's.
+        rows: the cells.
         heads: the heads of the columns; without them, a row is a name and its value.
         title: the title.
         left: the columns that are not aligned to the right, if there are heads.
@@ -108,14 +108,13 @@ def _tamed(text: object) -> str:
 
 
 def number(value: float | None, spec: str = "") -> str:
-    """Format a number in the terminal's language; a dash without one."""
-    return "—" if value is None else formatted(value, spec, own_language())
+    """Format a number; a dash without one."""
+    return "—" if value is None else formatted(value, spec, "en")
 
 
 def interval(found: Interval | None, spec: str = ".3f") -> str:
     """Format an interval after its value, in brackets; nothing without one."""
-    between = ", " if own_language() == "en" else "; "  # where a comma is the decimal sign
-    return "" if found is None else f" [{number(found.low, spec)}{between}{number(found.high, spec)}]"
+    return "" if found is None else f" [{number(found.low, spec)}, {number(found.high, spec)}]"
 
 
 def deliver(json_to: str | None, content: Callable[[], dict[str, Json]], shown: Callable[[], object]) -> None:

@@ -15,7 +15,7 @@ from merilo.strict_json import Json
 from merilo.submissions.archive import ArchiveError
 from merilo.submissions.evaluation import content_of, read_gold, refused, score_submission
 from merilo.submissions.writing import examples, pack, sample
-from merilo.text import Language, Text, own_language, speaking
+from merilo.text import Text
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Pack and score submissions to the benchmark."
@@ -34,9 +34,6 @@ def score_archive(
             help="A folder of the tests with their gold answers, as <name>.json or <name>/test.json."
         ),
     ],
-    lang: Annotated[
-        Language | None, typer.Option(help="The language of messages. Default: that of the terminal.")
-    ] = None,
     rudetox_models: RaterOption = None,
     rudetox_curves: CurvesOption = None,
     seed: SeedOption = 0,
@@ -54,14 +51,13 @@ def score_archive(
     except ArchiveError as error:
         if json_to:
             emit_json(content_of(refused(error)), json_to)
-        raise error.told(lang or own_language()) from error
+        raise
     making: dict[str, Json] = {"seed": seed, "rudetox": {**rater.making} if rater else None}
 
     def shown() -> None:
         from merilo.cli.score_tables import show_result  # noqa: PLC0415 - the JSON needs no tables
 
-        with speaking(lang):
-            show_result(result)
+        show_result(result)
 
     deliver(json_to, lambda: {**content_of(result), **making}, shown)
     return 0 if result.ready_for_public else 1

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
 from merilo.errors import InputError
-from merilo.text import Language, Text
+from merilo.text import Text
 
 #: A submission holds about two dozen files, far fewer than this.
 MAX_ENTRIES: Final = 1000
@@ -46,17 +46,11 @@ class ArchiveError(InputError):
     Args:
         reason: why it is refused.
         file: the archive.
-        language: the language of the message.
     """
 
-    def __init__(self, reason: Text, *, file: object, language: Language = "en") -> None:
+    def __init__(self, reason: Text, *, file: object) -> None:
         self.reason = reason
-        refused = Text("the archive is refused: {what}", what=reason)
-        super().__init__(refused.in_language(language), file=file)
-
-    def told(self, language: Language) -> ArchiveError:
-        """Return the same error in another language."""
-        return ArchiveError(self.reason, file=self.place.file, language=language)
+        super().__init__(f"the archive is refused: {reason}", file=file)
 
 
 @dataclass(frozen=True, slots=True)
