@@ -153,6 +153,7 @@ def test_cost_and_time_of_a_model_stand_beside_peoples(people: tuple[Path, Path]
     record = people[0] / "baseline.json"
     content = json.loads(record.read_text(encoding="utf-8"))
     content["cost"] |= {"total": 8.0, "hours": 1.0, "currency": "USD", "answers": 200}
+    content["cost"]["median_seconds_per_answer"] = 12.5
     record.write_text(json.dumps(content), encoding="utf-8")
     run = asked(tmp_path, "gold", "bps", "run")
     log = next((run / "log").glob("bps.jsonl"))
@@ -163,10 +164,10 @@ def test_cost_and_time_of_a_model_stand_beside_peoples(people: tuple[Path, Path]
     )
     found = command("compare", people[0], run, "--json", "-").json
     assert found["people_per_item"] == {"cost": 0.2, "seconds": 90.0, "currency": "USD"}
-    assert found["people_per_answer"] == {"cost": 0.04, "seconds": 18.0, "currency": "USD"}
+    assert found["people_per_answer"] == {"cost": 0.04, "seconds": 12.5, "currency": "USD"}
     assert found["models"][0]["per_item"] == {"cost": 0.002, "seconds": 1.5, "currency": "USD"}
     shown = command("compare", people[0], run).out
-    assert all(text in shown for text in ("$0.20", "$0.04", "$0.0020", "90.0", "18.0", "1.5"))
+    assert all(text in shown for text in ("$0.20", "$0.04", "$0.0020", "90.0", "12.5", "1.5"))
 
 
 @pytest.mark.parametrize("what", ["people", "models"])

@@ -43,19 +43,6 @@ _COLUMNS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class WholeStudy:
-    """All answers of a study, also those that do not count.
-
-    Attributes:
-        responses: all responses with their use `became`, see `responses_with_fate`.
-        annotators: one row per annotator, those excluded among them.
-    """
-
-    responses: pl.DataFrame
-    annotators: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
 class StoredBaseline:
     """The annotators of a baseline and their answers to the items that have gold; there may be no annotators.
 
@@ -78,7 +65,6 @@ class StoredBaseline:
         sampled: the number of items of the study and of the dataset from which they were sampled; `None` if
             they are not known to be a sample.
         numbers: shape (items,), the items' numbers in the study.
-        study: all answers of the study.
         cost: what the annotators cost, and how long they took; `None` without annotators.
         asked: how many items the annotators were asked, without control items.
     """
@@ -100,7 +86,6 @@ class StoredBaseline:
     clusters: ItemClusters | None = None
     sampled: tuple[int, int] | None = None
     numbers: tuple[int, ...] = ()
-    study: WholeStudy | None = None
     cost: CostRecord | None = None
     asked: int = 0
 
@@ -335,7 +320,6 @@ def _crowd(
         tables.clusters,
         tables.sampled,
         tuple(known["item"].to_list()),
-        WholeStudy(tables.responses, tables.annotators),
         tables.cost,
         tables.consensus.height,
     )

@@ -25,7 +25,6 @@ from merilo.reports.comparison_table import (
 )
 from merilo.reports.dataset_comparisons import DatasetComparisons
 from merilo.reports.estimates import OVER_ITEMS_ALONE
-from merilo.reports.time_and_price import TimedModel, duration, share_text, timed_sentences, within_rows
 from merilo.statistics.intervals import Interval
 from merilo.text import Text, joined
 
@@ -53,7 +52,6 @@ def show_comparisons(found: DatasetComparisons, *, details: bool) -> None:
             if len(found.results) > 1:
                 show("", f"== {key} ==")
             show_tests([one.tests for one in result.models], result.metric)
-            _show_time_and_price(result)
             _show_conditions(result)
         return
     told = [
@@ -275,18 +273,6 @@ def show_tests(comparisons: Sequence[ModelComparison], metric: str) -> None:
                 ),
                 wrap=True,
             )
-
-
-def _show_time_and_price(result: Comparison) -> None:
-    """Print the shares of right answers within times, and the price of a right answer."""
-    for one in result.models:
-        if one.timed is None:
-            continue
-        rows = [(duration(at), *map(share_text, shares)) for at, *shares in within_rows(one.timed)]
-        if rows:
-            heads = [Text("within", context="time"), Text("people, single person"), one.tests.model]
-            show_table(rows, heads, title=Text("Right answers within a time"))
-        show(*timed_sentences(TimedModel(one.tests.model, one.timed)), wrap=True)
 
 
 def _show_conditions(result: Comparison) -> None:

@@ -21,7 +21,6 @@ from merilo.baselines.model_verdicts import Compared, Margin
 from merilo.baselines.opposite_outcomes import OppositeOutcomes, opposite_outcomes
 from merilo.baselines.panel_place import PanelPlace
 from merilo.baselines.record import BASELINE_FILE, cluster_record
-from merilo.baselines.time_and_price import TimeAndPrice, time_and_price
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import undeclared, with_metric
@@ -34,7 +33,6 @@ from merilo.records import rounded
 from merilo.reports.conditions import AskedConditions, conditions, frozen_beside
 from merilo.reports.cost_report import each
 from merilo.reports.estimates import counted, interval_json
-from merilo.reports.time_and_price import timed_json
 from merilo.runs.answer_scores import refuse_other_dataset
 from merilo.runs.run_scores import source_of
 from merilo.settings import ComparisonSettings
@@ -103,14 +101,19 @@ class Expense:
 
 
 def people_spent(crowd: StoredBaseline) -> tuple[Expense, Expense] | None:
-    """Return what all people spent on their items, and on their answers; `None` if neither cost nor time is known."""
+    """Return what all people spent on their items, and on their answers; `None` if neither cost nor time is known.
+
+    The time of an answer is the median, if times of answers are known.
+    """
     paid = crowd.cost
     if paid is None or (paid.total is None and paid.hours is None) or not crowd.asked or not paid.answers:
         return None
     seconds = None if paid.hours is None else paid.hours * 3600
+    median = paid.median_seconds_per_answer
+    of_answers = seconds if median is None else median * paid.answers
     return (
         Expense(paid.total, paid.currency, seconds, crowd.asked),
-        Expense(paid.total, paid.currency, seconds, paid.answers),
+        Expense(paid.total, paid.currency, of_answers, paid.answers),
     )
 
 
@@ -141,14 +144,12 @@ class ComparedModel:
         opposites: the items on which one side is right and the other wrong; `None` in the report of a baseline, which
             shows them item by item, and for the model with which the others are compared.
         spent: what its answers to these items cost, and how long they took; `None` if it is not known.
-        timed: right answers within a time, and the price of one; `None` if the run's log tells neither.
     """
 
     samples: Samples
     tests: ModelComparison
     opposites: OppositeOutcomes | None
     spent: Expense | None = None
-    timed: TimeAndPrice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -590,7 +591,6 @@ def compared(
             test,
             opposite_outcomes(scored, one, rival) if people.annotators or test.first else None,
             model_spent(one, dataset_key(people)),
-            time_and_price(scored, one, dataset_key(people)),
         )
         for one, test in zip(samples, tests, strict=True)
     )
@@ -721,7 +721,6 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
             "interval": comparison.score.interval.method if comparison.score.interval else None,
         },
         "per_item": one.spent.to_json() if one.spent else None,
-        "time_and_price": timed_json(one.timed) if one.timed else None,
         "samples": {"fewest": comparison.samples[0], "most": comparison.samples[1]},
         "left_out": {
             "without_consensus": comparison.undecided,

@@ -45,14 +45,6 @@ from merilo.reports.comparison_table import (
     published_value,
 )
 from merilo.reports.forest import forest_chart
-from merilo.reports.time_and_price import (
-    TimedModel,
-    duration,
-    share_text,
-    timed_sentences,
-    within_chart,
-    within_rows,
-)
 from merilo.runs.run_scores import scored_dataset, source_of
 from merilo.settings import ComparisonSettings
 from merilo.strict_json import Json
@@ -457,22 +449,12 @@ def comparison_page(found: DatasetComparisons) -> str:
             ],
             results=[(key, titles[key], one) for key, one in found.results.items()],
             verdict_sentence=verdict_sentence,
-            timed={key: _timed(one) for key, one in found.results.items()},
-            within_chart=within_chart,
-            within_rows=within_rows,
-            share_text=share_text,
-            duration=duration,
-            timed_sentences=timed_sentences,
             listed=_listed,
             skipped=found.skipped,
             most=MOST_ITEMS_LISTED,
         )
     )
     return for_command_line(rendered)
-
-
-def _timed(result: Comparison) -> list[TimedModel]:
-    return [TimedModel(one.tests.model, one.timed) for one in result.models if one.timed is not None]
 
 
 def _listed(result: Comparison, model: ComparedModel, side: Side) -> list[dict[str, str]]:
