@@ -18,7 +18,7 @@ It has three intervals: over items alone (the true value is the score of the sam
 of the single person (the true values are those of new annotators on new items). Studies without an interval (all variants of the exam
 have the same score) are left out; they may be at most a tenth of the studies.
 
-The other tables: `mixed_crowds.py` (agreement, and the rank of a model among people), `bad_crowds.py` (the default settings in good and
+The other tables: `mixed_crowds.py` (agreement), `bad_crowds.py` (the default settings in good and
 bad crowds), `difference_coverage.py` (the
 difference between people and a model, and verdicts of equivalence), `post_stratified_coverage.py` (a sample's estimate for the whole
 dataset), `cluster_coverage.py` (items that share a text), `planned_widths.py`
@@ -46,7 +46,7 @@ from appendix import heading, line, percent
 from bad_crowds import table as bad_crowds
 from cluster_coverage import table as clusters
 from difference_coverage import table as differences
-from mixed_crowds import agreement_table, judged, rank_table
+from mixed_crowds import agreement_table, judged
 from numpy.typing import NDArray
 from panel_curve import table as panel_curve
 from part_coverage import Design, Study, drawn, of_pool
@@ -471,7 +471,6 @@ TABLES: dict[str, Callable[[int, int, bool], bool]] = {
     "panel": lambda n, seed, _: panel_curve(n, seed),
     "differences": lambda n, seed, _: differences(n, seed),
     "dataset": lambda n, seed, _: whole_dataset(n, seed),
-    "rank": lambda n, seed, _: judged(rank_table(n, seed)),
     "agreement": lambda n, seed, _: judged(agreement_table(n, seed)),
     "planned": lambda n, seed, _: planned(n, seed),
 }

@@ -1,4 +1,4 @@
-"""Crowds of careful, sloppy and guessing people: how often intervals of agreement and of a model's rank hold the truth.
+"""Crowds of careful, sloppy and guessing people: how often intervals of agreement hold the truth.
 
     python benchmarks/mixed_crowds.py [--studies 100]
 
@@ -7,8 +7,6 @@ several times as much as others. A crowd and items are drawn anew for each simul
 100,000 items that are each answered by people of their own. Nominal is 95 %; at least 93 % is asked (the allowance for people who
 guess makes intervals of agreement wider where people are few). Each coverage is printed with its Monte Carlo standard error; `!`
 marks what lies below by more than two of them.
-
-The rank of a model is the share of people whose accuracy on all items is below the model's.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from appendix import heading, line, percent
 from numpy.typing import NDArray
 
 from merilo.people.agreement import jackknife_interval, krippendorff_alpha
-from merilo.people.uncertainty.percentile_rank import percentile_rank
 from merilo.people.votes import Votes
 
 FloatArray = NDArray[np.float64]
@@ -143,84 +140,6 @@ def missed(share: float, studies: int) -> bool:
     return bool(share < 0.93 - 2 * np.sqrt(max(share * (1 - share), 0.95 * 0.05) / studies))
 
 
-#: People of one kind, and the mixture; the true share of people below the model.
-RANK_WORLDS = (World("middling", 1.8, 0.5, 0.8), World("easy", 3.5, 1.5, 0.8))
-RANK_LAYOUTS = (Layout(300, 5, 25), Layout(300, 5, 60), Layout(400, 10, 200))
-RANKS = (0.5, 0.84, 0.95)
-
-
-def accuracy(world: World, ability: FloatArray, kind: NDArray[np.intp]) -> FloatArray:
-    """True accuracies over all items."""
-    x = np.linspace(-3.5, 3.5, 57)
-    weight = np.exp(-(x**2) / 2)
-    weight /= weight.sum()
-    difficulty = np.concatenate([world.difficulty * x, world.difficulty * x + 1.5])
-    both = np.concatenate([(1 - TRAPS) * weight, TRAPS * weight])
-    right = (1 / (1 + np.exp(difficulty - ability[:, None]))) @ both
-    return np.where(kind == 2, 1 / world.labels, right)
-
-
-def people_of(
-    world: World, people: int, mixed: bool, rng: np.random.Generator
-) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Abilities and kinds."""
-    kind = rng.choice(3, people, p=SHARES) if mixed else np.zeros(people, dtype=np.intp)
-    return np.choose(kind, [world.careful, world.sloppy, -9.0]) + world.spread * rng.standard_normal(
-        people
-    ), kind
-
-
-def rank_row(
-    world: World, layout: Layout, rank: float, mixed: bool, studies: int, seed: int
-) -> tuple[float, float, float]:
-    """The mean estimate of the model's rank, and the coverage and the mean width of its interval."""
-    rng = np.random.default_rng([seed, layout.people, round(100 * rank), mixed, *world.name.encode()])
-    ability, kind = people_of(world, 50_000, mixed, rng)
-    true_accuracy = accuracy(world, ability, kind)
-    grid = np.linspace(-4, 9, 2000)
-    reached = accuracy(world, grid, np.zeros(grid.size, dtype=np.intp))
-    model = float(np.interp(np.quantile(true_accuracy, rank), reached, grid))
-    held, width, mean = 0, 0.0, 0.0
-    for _ in range(studies):
-        own, kinds = people_of(world, layout.people, mixed, rng)
-        busy = 0.7 * rng.standard_normal(layout.people) + rng.gumbel(size=(layout.items, layout.people))
-        person = np.argpartition(-busy, layout.overlap - 1, axis=1)[:, : layout.overlap].ravel()
-        item = np.repeat(np.arange(layout.items), layout.overlap)
-        difficulty = world.difficulty * rng.standard_normal(layout.items)
-        difficulty[rng.random(layout.items) < TRAPS] += 1.5
-        chance = 1 / (1 + np.exp(difficulty[item] - own[person]))
-        chance = np.where(kinds[person] == 2, 1 / world.labels, chance)
-        score = (rng.random(item.size) < chance).astype(np.float64)
-        theirs = (rng.random(layout.items) < 1 / (1 + np.exp(difficulty - model))).astype(np.float64)
-        columns = (column.astype(np.int32) for column in (item, person, 0 * item))
-        votes = Votes(*columns, layout.items, layout.people, world.labels)
-        share, interval, _ = percentile_rank(votes, score, theirs)
-        held += interval.low <= rank <= interval.high
-        width += (interval.high - interval.low) / studies
-        mean += share / studies
-    return mean, held / studies, width
-
-
-def rank_table(studies: int, seed: int) -> tuple[int, list[float]]:
-    """Print the coverage of the model's rank; how many rows miss by more than chance, and all coverages."""
-    heading(
-        "The rank of a model", f"{studies} studies a row", "abilities", "items", "people", *(f"truth {rank:.2f}" for rank in RANKS)
-    )  # fmt: skip
-    outside, coverages = 0, []
-    for mixed in (False, True):
-        for world in RANK_WORLDS:
-            for layout in RANK_LAYOUTS:
-                cells = []
-                for rank in RANKS:
-                    mean, got, width = rank_row(world, layout, rank, mixed, studies, seed)
-                    bad = missed(got, studies)
-                    outside += bad
-                    coverages.append(got)
-                    cells.append(f"{percent(got, marked=bad)} ({mean:.3f}, {width:.2f})")
-                line(f"{'mixed' if mixed else 'normal'} {world.name}", layout.items, layout.people, *cells)
-    return outside, coverages
-
-
 def judged(found: tuple[int, list[float]]) -> bool:
     """Whether the average of a table is within 93 to 99 % and at most a twentieth of its cells miss by more than chance."""
     outside, coverages = found
@@ -235,8 +154,7 @@ def main() -> int:
     parser.add_argument("--studies", type=int, default=100, help="simulated studies a row")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    made = [judged(table(arguments.studies, arguments.seed)) for table in (agreement_table, rank_table)]
-    return 0 if all(made) else 1
+    return 0 if judged(agreement_table(arguments.studies, arguments.seed)) else 1
 
 
 if __name__ == "__main__":

@@ -668,13 +668,6 @@ class ComparisonSettings(CheckedSettings):
         ),
     ] = False
     replies: Annotated[Flag, Help(REPLIES_HELP, INPUT)] = False
-    min_answers: Annotated[
-        Count,
-        Help(
-            "Annotators with fewer answers are left out of the model's rank.",
-            INPUT,
-        ),
-    ] = 10
     cluster: Annotated[
         str | None,
         Help(

@@ -162,19 +162,6 @@ def test_a_rejected_baseline_is_compared_with_a_warning(tmp_path: Path) -> None:
     assert warning in outcome.err
 
 
-def test_a_perfect_model_stands_above_nearly_everybody_and_a_hopeless_one_above_nobody(
-    tmp_path: Path,
-) -> None:
-    people = study(tmp_path)
-    best = compared(people, model(tmp_path / "best.csv", guesses(right=1)))["models"][0]["standing"]
-    worst = compared(
-        people, model(tmp_path / "worst.csv", {f"q{i}": [LABELS[(i + 1) % 3]] for i in range(40)})
-    )["models"][0]["standing"]
-    assert best["share_of_people_below"] > 0.9
-    assert worst["share_of_people_below"] == 0
-    assert best["people"] == worst["people"] <= 8
-
-
 @pytest.mark.parametrize("metric", ["f1_macro", "mcc"])
 def test_metrics_of_labels_are_compared_by_swapping_and_resampling(tmp_path: Path, metric: str) -> None:
     found = compared(study(tmp_path), model(tmp_path / "m.csv", guesses()), "--metric", metric)["models"][0]

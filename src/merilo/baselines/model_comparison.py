@@ -28,8 +28,6 @@ from merilo.baselines.model_verdicts import (
     Outcome,
     verdicts,
 )
-from merilo.baselines.panel import PANEL_METRICS
-from merilo.baselines.panel_place import PanelPlace, panel_place
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.classification import f1_macro, mcc
@@ -38,8 +36,7 @@ from merilo.metrics.score import Score
 from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
 from merilo.models.harness_logs import LogMapping
 from merilo.models.sheets import NoLabels, refuse_unreadable
-from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, answer_difference
-from merilo.people.uncertainty.percentile_rank import LEAST_RANKED, percentile_rank
+from merilo.people.uncertainty.annotator_accuracy import answer_difference
 from merilo.people.uncertainty.two_way import influences, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
@@ -126,13 +123,9 @@ class ModelComparison:
         samples: the smallest and the largest number of answers of the model to an item.
         matches: the comparisons with people that could be made.
         missing: mapping from kind to the reason why this comparison could not be made.
-        percentile_rank: the share of annotators whose true score is below the model's, with its interval.
-            `None` if no annotator answered enough items.
-        people: how many annotators this share is computed over.
         log: how the answers were found in the log of another harness; `None` for a file of answers.
         no_labels: the answers that are none of the dataset's labels; `None` if all are.
         first: the comparison with the first model; `None` for the first model itself.
-        place: its place beside the panel of people; `None` if the metric has no panel, or too few people answered.
     """
 
     model: str
@@ -144,12 +137,9 @@ class ModelComparison:
     samples: tuple[int, int]
     matches: tuple[Match, ...]
     missing: dict[Kind, str]
-    percentile_rank: tuple[float, Interval] | None
-    people: int
     log: LogMapping | None = None
     no_labels: NoLabels | None = None
     first: Match | None = None
-    place: PanelPlace | None = None
 
     @property
     def every(self) -> tuple[Match, ...]:
@@ -161,11 +151,6 @@ class ModelComparison:
         """Return the comparisons that tables show: those with people, or else that with the first model."""
         return self.matches or self.every
 
-    @property
-    def rank(self) -> tuple[float, Interval] | None:
-        """Return `percentile_rank` if there are enough people to show it."""
-        return self.percentile_rank if self.people >= LEAST_RANKED else None
-
 
 def compare(
     crowd: StoredBaseline,
@@ -176,7 +161,6 @@ def compare(
     force: bool = False,
     margin: Margin | None = None,
     seed: int = 0,
-    min_answers: int = MIN_ANSWERS,
 ) -> list[ModelComparison]:
     """Compare the annotators of a baseline with models on the same items, and the other models with the first.
 
@@ -188,7 +172,6 @@ def compare(
         force: if the items differ, compare on the items that both answered.
         margin: the largest difference that counts as none; without it, equivalence is not tested.
         seed: random seed for all random draws.
-        min_answers: annotators with fewer answers are left out of the model's percentile rank.
 
     Returns:
         One comparison per model, in the order of `models`.
@@ -220,10 +203,7 @@ def compare(
             "cannot be compared by it"
         )
     reference = models[0] if first is None else next((one for one in models if one.model == first), None)
-    comparisons = [
-        _comparison(crowd, model, reference, force=force, seed=seed, min_answers=min_answers)
-        for model in models
-    ]
+    comparisons = [_comparison(crowd, model, reference, force=force, seed=seed) for model in models]
     for kind in KINDS:
         annotators = crowd.votes.annotators
         matches = [match for one in comparisons for match in one.every if match.kind == kind]
@@ -252,7 +232,7 @@ def _told(match: Match, kind: Kind, told: Iterator[tuple[float, ComparisonVerdic
 
 
 def _comparison(
-    crowd: StoredBaseline, model: Samples, first: Samples | None, *, force: bool, seed: int, min_answers: int
+    crowd: StoredBaseline, model: Samples, first: Samples | None, *, force: bool, seed: int
 ) -> ModelComparison:
     metric = crowd.metric
     own = set(crowd.names)
@@ -295,7 +275,6 @@ def _comparison(
                 missing["majority"] = committee
         else:
             missing = dict.fromkeys(("single", "majority"), f"{metric} is not a mean over items")
-    rank, people = _percentile_rank(everybody.votes, scores, min_answers)
     return ModelComparison(
         model.model,
         _score(agreed, [model.answers[name] for name in agreed.names], seed),
@@ -306,14 +285,9 @@ def _comparison(
         (min(map(len, given)), max(map(len, given))),
         tuple(matches),
         missing,
-        rank,
-        people,
         model.log,
         model.no_labels,
         None if first is None or model is first else _beside_first(crowd, first, model, seed),
-        panel_place(everybody.votes, scores.people, scores.model)
-        if crowd.annotators and metric in PANEL_METRICS
-        else None,
     )
 
 
@@ -590,17 +564,6 @@ def committee_score(
     np.add.at(votes, (np.arange(chosen.shape[0])[:, None], codes[chosen]), 1)
     leading = votes == votes.max(axis=1, keepdims=True)
     return float(((leading * each).sum(axis=1) / leading.sum(axis=1)).mean())
-
-
-def _percentile_rank(
-    votes: Votes, scores: _Scores, min_answers: int
-) -> tuple[tuple[float, Interval] | None, int]:
-    """Compute the share of annotators whose true score is below the model's; `None` if nobody answered enough items."""
-    answered = np.bincount(votes.annotator, minlength=votes.annotators)
-    if not (answered >= max(min_answers, 1)).any():
-        return None, 0
-    share, interval, people = percentile_rank(votes, scores.people, scores.model, min_answers=min_answers)
-    return (share, interval), people
 
 
 def verdict_sentence(match: Match, model: str) -> Text:

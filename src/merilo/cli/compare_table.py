@@ -85,7 +85,7 @@ def overview(table: ComparisonTable) -> str:
         totals |= {(model, ""): _total(table.model_total(model)) for model in table.models}
         columns.append((str(Text("total", context="score")), totals))
     columns += _spent_columns(table)
-    wanted = [*names, *((model, kind) for model in table.models for kind in ("", "first", "maj", "panel"))]
+    wanted = [*names, *((model, kind) for model in table.models for kind in ("", "first", "maj"))]
     rows = [row for row in wanted if any(cells.get(row, "—") != "—" for _, cells in columns)]
     others = len(columns) - len(table.columns)
     fitting = max(1, (width - _NAMES) // _COLUMN)
@@ -107,7 +107,6 @@ def overview(table: ComparisonTable) -> str:
             name = {
                 "maj": f"{model}, maj@{next(iter(sizes)) if len(sizes) == 1 else 'k'}",
                 "first": Text("  minus the first"),
-                "panel": Text("  beside the panel"),
             }.get(kind, model)
             drawn.add_row(
                 escape(str(names.get(row, name))), *(escape(cells.get(row, "")) for _, cells in part)
@@ -154,8 +153,6 @@ def _dataset_column(
             beside = [kind for kind in kinds if kind != "first"] if cell.comparison else []
             marks = [mark_of(cell.match(kind)) or "·" for kind in beside]
             values[model, ""] = cell.value, cell.n, [_interval(cell.interval), *marks]
-        if cell.comparison and cell.comparison.place:
-            cells[model, "panel"] = str(cell.comparison.place.mark())
         for match in cell.marked:
             if match.kind == "majority":
                 size = [f"k = {cell.k}"] if len(majorities[model]) > 1 else []
@@ -257,22 +254,6 @@ def show_tests(comparisons: Sequence[ModelComparison], metric: str) -> None:
         *(verdict_sentence(match, one.model) for one in comparisons for match in one.every if match.verdict),
         wrap=True,
     )
-    for one in comparisons:
-        if one.place:
-            show(one.place.sentence(one.model), wrap=True)
-        if one.rank:
-            share, sure = one.rank
-            show(
-                Text(
-                    "{model} is above {share:.0%}{interval} of {n:# annotator|# annotators} by their true scores "
-                    "(chance removed)",
-                    model=one.model,
-                    share=share,
-                    interval=interval(sure, ".0%"),
-                    n=one.people,
-                ),
-                wrap=True,
-            )
 
 
 def _show_conditions(result: Comparison) -> None:

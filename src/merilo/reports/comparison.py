@@ -19,7 +19,6 @@ from merilo.baselines.model_comparison import Match, ModelComparison, verdict_se
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_verdicts import Compared, Margin
 from merilo.baselines.opposite_outcomes import OppositeOutcomes, opposite_outcomes
-from merilo.baselines.panel_place import PanelPlace
 from merilo.baselines.record import BASELINE_FILE, cluster_record
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
@@ -36,7 +35,6 @@ from merilo.reports.estimates import counted, interval_json
 from merilo.runs.answer_scores import refuse_other_dataset
 from merilo.runs.run_scores import source_of
 from merilo.settings import ComparisonSettings
-from merilo.statistics.crossed_difference import CrossedDifference
 from merilo.strict_json import Json
 from merilo.studies.plan_types import FROZEN_FILE
 from merilo.text import Money, Text, joined
@@ -325,8 +323,8 @@ def compare(
         data: the items with ids and gold answers, if the baseline was computed without gold, or if there is neither a
             baseline nor a run.
         settings: how they are compared; by default, the defaults of `ComparisonSettings`.
-        chosen: single settings by name, such as `margin=0.02`: `metric`, `margin`, `force`, `min_answers`,
-            `cluster`, `seed`.
+        chosen: single settings by name, such as `margin=0.02`: `metric`, `margin`, `force`, `cluster`,
+            `seed`.
 
     Raises:
         UsageError: there is no field `cluster`, no model is given, the metric does not fit the answers, or
@@ -578,7 +576,6 @@ def compared(
         force=settings.force,
         margin=margin,
         seed=settings.seed,
-        min_answers=settings.min_answers,
     )
     scored = (
         people if metric is None else replace(people, declaration=with_metric(people.declaration, metric))
@@ -710,7 +707,6 @@ def _limits(comparison: ModelComparison) -> Iterator[tuple[str, Text]]:
 
 def _model_json(one: ComparedModel) -> dict[str, Json]:
     comparison, opposites = one.tests, one.opposites
-    share, interval = comparison.percentile_rank or (None, None)
     content: dict[str, Json] = {
         "model": comparison.model,
         "n": comparison.n,
@@ -730,15 +726,6 @@ def _model_json(one: ComparedModel) -> dict[str, Json]:
         "comparisons": {match.kind: _match_json(match, comparison.model) for match in comparison.matches},
         "beside_first_model": _first_json(comparison.first, comparison.model) if comparison.first else None,
         "not_compared": {str(kind): why for kind, why in comparison.missing.items()},
-        "standing": None
-        if share is None
-        else {
-            "share_of_people_below": rounded(share),
-            "ci95": interval_json(interval),
-            "interval": interval.method if interval else None,
-            "people": comparison.people,
-        },
-        "panel": _place_json(comparison.place) if comparison.place else None,
         "log": comparison.log.to_json() if comparison.log else None,
         "warnings": [one.en for one in sentences(comparison)],
     }
@@ -843,26 +830,4 @@ def _verdict_json(match: Match, model: str) -> dict[str, Json]:
         "significant": verdict.significant,
         "verdict_sentence": {"en": sentence.en, "ru": sentence.ru},
         "equivalence": equivalence,
-    }
-
-
-def crossed_json(one: CrossedDifference) -> dict[str, Json]:
-    """Return a difference over items and annotators."""
-    return {
-        "difference": rounded(one.value),
-        "ci95_items_and_annotators": interval_json(one.interval()),
-        "p": rounded(one.p, 9),
-        "n": one.n,
-    }
-
-
-def _place_json(place: PanelPlace) -> dict[str, Json]:
-    """Return a model's place beside the panel."""
-    mark = place.mark()
-    rows = zip(place.sizes, place.differences, strict=True)
-    return {
-        "like": place.nearest,
-        "not_rejected": [*place.like],
-        "majorities": [{"k": size, **crossed_json(one)} for size, one in rows],
-        "mark": {"en": mark.en, "ru": mark.ru},
     }

@@ -567,9 +567,6 @@ def _answers(cell: ModelCell | None) -> Lines:
         return (Text("no score"),)
     value, *n = _number(cell.value, cell.n)
     beside = [_beside(one) for one in cell.marked if one.kind != "majority"]
-    place = cell.comparison.place if cell.comparison else None
-    if place:
-        beside.append(place.mark())
     return (value, *_span(cell.interval), *n, *(one for one in beside if one))
 
 

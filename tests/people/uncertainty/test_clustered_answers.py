@@ -18,7 +18,6 @@ from merilo.people.uncertainty.annotator_accuracy import (
     individuals,
     person_effects,
 )
-from merilo.people.uncertainty.percentile_rank import percentile_rank
 from merilo.people.uncertainty.two_way import influences, shared_part, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.intervals import cluster_design_effect
@@ -62,8 +61,6 @@ def test_clusters_of_one_item_each_change_no_interval() -> None:
     assert (ours.interval.low, ours.interval.high) == pytest.approx((plain.interval.low, plain.interval.high))
     assert individuals(single, right).mean == individuals(none, right).mean
     assert individuals(single, right).interval.low == pytest.approx(individuals(none, right).interval.low)
-    share, alone = percentile_rank(single, right, model), percentile_rank(none, right, model)
-    assert share[0] == pytest.approx(alone[0], abs=1e-6)
     found, same = answer_difference(single, right, model), answer_difference(none, right, model)
     assert found.standard_error == pytest.approx(same.standard_error)
     interval, other = jackknife_interval(none), jackknife_interval(single)
@@ -154,14 +151,6 @@ def test_a_persons_interval_is_wider_if_their_items_share_texts() -> None:
     assert shared.interval.high - shared.interval.low > alone.interval.high - alone.interval.low
     effects = person_effects(votes, components(votes, right))
     assert shared.best.design_effect == pytest.approx(effects[shared.best.annotator])
-
-
-def test_the_rank_of_a_model_is_less_certain_if_items_share_texts() -> None:
-    votes, right = study(np.random.default_rng(13), texts=40, people=20, text=2.0)
-    model = np.repeat(np.random.default_rng(1).random(40) < 0.7, 5).astype(float)
-    _, shared, _ = percentile_rank(votes, right, model)
-    _, alone, _ = percentile_rank(replace(votes, cluster=None), right, model)
-    assert shared.high - shared.low > alone.high - alone.low
 
 
 @pytest.mark.parametrize("whole", [True, False])
