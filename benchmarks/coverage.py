@@ -48,7 +48,6 @@ from cluster_coverage import table as clusters
 from difference_coverage import table as differences
 from mixed_crowds import agreement_table, judged
 from numpy.typing import NDArray
-from panel_curve import table as panel_curve
 from part_coverage import Design, Study, drawn, of_pool
 from part_coverage import table as parts
 from planned_widths import table as planned
@@ -468,7 +467,6 @@ TABLES: dict[str, Callable[[int, int, bool], bool]] = {
     "bad": lambda n, seed, _: bad_crowds(n, seed),
     "clusters": lambda n, seed, _: clusters(n, seed),
     "parts": lambda n, seed, _: parts(n, seed),
-    "panel": lambda n, seed, _: panel_curve(n, seed),
     "differences": lambda n, seed, _: differences(n, seed),
     "dataset": lambda n, seed, _: whole_dataset(n, seed),
     "agreement": lambda n, seed, _: judged(agreement_table(n, seed)),

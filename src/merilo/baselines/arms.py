@@ -11,15 +11,17 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.baselines.panel import counted_points
+from merilo.baselines.people_table import counted_points
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.study_input import IN_MEMORY
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import read_table
 from merilo.people.uncertainty.annotator_accuracy import individuals
-from merilo.people.uncertainty.panel_curve import group_influence
 from merilo.people.uncertainty.two_way import (
     LEAST_ANNOTATORS,
+    Ballots,
+    Influence,
+    answer_influences,
     as_many_each,
     groups_apart,
     influences,
@@ -199,7 +201,7 @@ def _difference(
         return None
     sides = [(votes.where(common[votes.item]), score[common[votes.item]]) for votes, score in (first, second)]
     clusters = first[0].cluster
-    people = [(votes, group_influence(votes, score, 1)) for votes, score in sides]
+    people = [(votes, _person_influence(votes, score)) for votes, score in sides]
     chosen = as_many_each(sides[0][0], sides[1][0])
     fewer = [(votes.where(mask), score[mask]) for (votes, score), mask in zip(sides, chosen, strict=True)]
     crowds = [(votes, influences(votes, score, unseen=np.zeros(votes.items))) for votes, score in fewer]
@@ -207,6 +209,21 @@ def _difference(
     *_, majority = groups_apart(crowds[0], crowds[1], clusters=clusters)
     enough = min(np.unique(votes.annotator).shape[0] for votes, _ in fewer) >= LEAST_ANNOTATORS
     return single, majority, enough
+
+
+def _person_influence(votes: Votes, score: FloatArray) -> Influence:
+    """Return the influence of every answer on the expected score of one answer to each item."""
+    ballots = Ballots.of(votes, score, np.ones(len(votes)), np.zeros(votes.items))
+    of_item = (ballots.totals * ballots.worth).sum(axis=1) / ballots.totals.sum(axis=1)
+    value = float(of_item.mean())
+
+    def pulls(rows: slice) -> FloatArray:
+        totals, worth = ballots.alternatives(rows)
+        return np.asarray((totals * worth).sum(axis=-1) / totals.sum(axis=-1) - value)
+
+    answer, guess = answer_influences(votes, ballots, of_item - value, pulls)
+    none = np.zeros(len(votes))
+    return Influence(value, of_item.shape[0], of_item - value, answer, ballots.place, guess, none)
 
 
 def _corrected(pairs: Sequence[tuple[CrossedDifference, bool] | None]) -> list[PairValue]:

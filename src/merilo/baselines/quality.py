@@ -9,13 +9,12 @@ import numpy as np
 import polars as pl
 
 from merilo.baselines.doubtful_items import DoubtfulItems, doubtful_items
-from merilo.baselines.panel import Panel, panel
+from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import decide_by
 from merilo.people.quality.controls import ExclusionRule
-from merilo.text import Text
 
 #: The thresholds on control accuracy for which the main metric is computed.
 THRESHOLDS: Final = (0.3, 0.4, 0.5, 0.6, 0.7)
@@ -46,12 +45,12 @@ class StudyQuality:
     Attributes:
         sensitivity: the main metric for each threshold; empty without gold.
         doubtful: the doubtful items; `None` without gold, or if there are too many answers.
-        panel: single persons, groups and chosen people, or the reason why they are not computed.
+        reached: what one person, the best people and majorities reach.
     """
 
     sensitivity: tuple[SensitivityRow, ...]
     doubtful: DoubtfulItems | None = None
-    panel: Panel | Text | None = None
+    reached: PeopleTable | None = None
 
 
 def study_quality(baseline: Baseline) -> StudyQuality:
@@ -62,9 +61,8 @@ def study_quality(baseline: Baseline) -> StudyQuality:
     """
     settings = baseline.settings
     few = len(baseline.pool.everyone.votes) <= MOST_ANSWERS
-    which = panel(baseline) if few else Text("the study has more than {n:,} answers", n=MOST_ANSWERS)
     rows = sensitivity(baseline) if few or settings.aggregator == "majority" else ()
-    return StudyQuality(rows, doubtful_items(baseline) if few else None, which)
+    return StudyQuality(rows, doubtful_items(baseline) if few else None, people_table(baseline))
 
 
 def sensitivity(baseline: Baseline) -> tuple[SensitivityRow, ...]:

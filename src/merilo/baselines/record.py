@@ -19,6 +19,7 @@ from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
+from merilo.baselines.people_table import PeopleTable
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
@@ -38,11 +39,9 @@ from merilo.people.uncertainty.two_way import TwoWay
 from merilo.records import Ends, Number, Object, Record, Span, rounded
 from merilo.settings import Aggregator, Resolve, Settings
 from merilo.strict_json import read_json
-from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.baselines.doubtful_items import DoubtfulItems
-    from merilo.baselines.panel import Panel
     from merilo.baselines.quality import StudyQuality
 
 #: How many doubtful items the record names.
@@ -425,56 +424,6 @@ class SensitivityRecord(Record):
     rows: tuple[SensitivityValue, ...] = ()
 
 
-class PanelPointRecord(Record):
-    """What a group of people reaches; see `panel_curve.PanelPoint`."""
-
-    rule: Literal["majority", "any"] = "majority"
-    k: int = 1
-    value: Number = None
-    over_both: Ends = None
-    n: int = 0
-    extrapolated: bool = False
-
-
-class ChosenRecord(Record):
-    """The best people of a study; see `chosen_people.ChosenPeople`."""
-
-    annotator: str | None = None
-    people: int = 0
-    among: int = 0
-    observed: Number = None
-    value: Number = None
-    ci95_other_items: Ends = None
-
-
-class ScreenedRecord(Record):
-    """A single person among those who passed a screening; see `panel.ScreenedPeople`."""
-
-    min_control_accuracy: float = 0.0
-    own: bool = False
-    annotators: int = 0
-    answers: int = 0
-    value: Number = None
-    over_both: Ends = None
-
-
-class PanelRecord(Record):
-    """People as single persons, groups and chosen ones, or the `reason` why there are none; see `panel.Panel`."""
-
-    metric: str | None = None
-    overlap: int = 0
-    annotators: int = 0
-    curve: tuple[PanelPointRecord, ...] = ()
-    best: ChosenRecord | None = None
-    tenth: ChosenRecord | None = None
-    screenings: tuple[ScreenedRecord, ...] = ()
-    reason: str | None = None
-
-    def points(self, rule: Literal["majority", "any"]) -> list[PanelPointRecord]:
-        """Return the points of one curve, from one person on."""
-        return [one for one in self.curve if one.rule == rule]
-
-
 class DatasetQualityRecord(Record):
     """The doubtful items: how many golds were checked and items are doubtful, and kinds of typing errors.
 
@@ -529,7 +478,7 @@ class BaselineRecord(Record):
     sensitivity: SensitivityRecord | None = None
     dataset_quality: DatasetQualityRecord | None = None
     other_datasets: OtherDatasetsRecord | None = None
-    panel: PanelRecord | None = None
+    people: PeopleTable | None = None
     arms: Arms | None = None
     provenance: Object | None = None
     models: Object | None = None
@@ -1039,34 +988,9 @@ def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecor
         if scores
         else None,
         "dataset_quality": _dataset_quality(quality.doubtful) if quality.doubtful else None,
-        "panel": None if quality.panel is None else panel_record(quality.panel),
+        "people": quality.reached,
     }
     return record.model_copy(update=more)
-
-
-def panel_record(panel: Panel | Text) -> PanelRecord:
-    """Return the record of a panel, or of the reason why there is none."""
-    if isinstance(panel, Text):
-        return PanelRecord(reason=panel.en)
-    curve = panel.curve
-    best, tenth = (
-        None
-        if one is None
-        else ChosenRecord.of(one, people=len(one.people), ci95_other_items=Span.of(one.interval), **more)
-        for one, more in ((panel.best, {"annotator": panel.best_name}), (panel.tenth, {}))
-    )
-    return PanelRecord(
-        metric=panel.metric,
-        overlap=curve.overlap,
-        annotators=curve.annotators,
-        curve=tuple(PanelPointRecord.of(one, over_both=Span.of(one.interval)) for one in curve.points()),
-        best=best,
-        tenth=tenth,
-        screenings=tuple(
-            ScreenedRecord.of(one, min_control_accuracy=one.threshold, over_both=Span.of(one.interval))
-            for one in panel.screenings
-        ),
-    )
 
 
 def _errors(value: DatasetValue) -> StandardErrors:

@@ -7,12 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from merilo.baselines.record import (
-    BaselineRecord,
-    MetricRecord,
-    PanelPointRecord,
-    ScreenedRecord,
-)
+from merilo.baselines.people_table import PeopleRow
+from merilo.baselines.record import BaselineRecord, MetricRecord
 from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.text_escapes import one_line
@@ -281,19 +277,8 @@ def _restriction(one: Json) -> Given | None:
     return Given(texts) if texts else None
 
 
-def panel_name(one: PanelPointRecord) -> Text:
-    """Name a point of the curve of a panel."""
-    if one.k == 1:
-        return Text("single person")
-    return Text("{rule:majority=majority of|any=any of} {k}", rule=one.rule, k=one.k)
-
-
-def screening_name(one: ScreenedRecord) -> Text:
-    """Name a single person among those who passed a screening on control items."""
-    if one.min_control_accuracy <= 0:
-        return Text("single person, nobody excluded")
-    return Text(
-        "single person with {threshold:.0%} or more on control items{own}",
-        threshold=one.min_control_accuracy,
-        own=Text(" (the baseline)") if one.own else "",
-    )
+def counted_from(one: PeopleRow) -> Text:
+    """Name the items or people that a value of the table of people is computed from."""
+    if one.people is None:
+        return Text("on {n:# item|# items}", n=one.n)
+    return Text("of {n:# annotator|# annotators}", n=one.people)

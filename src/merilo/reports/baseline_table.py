@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from markupsafe import Markup
 
+from merilo.baselines.people_table import PEOPLE_ROWS, PeopleTable
 from merilo.baselines.record import (
     AgreementRecord,
     BaselineRecord,
     GroupRecord,
     MetricRecord,
     OnDataset,
-    PanelRecord,
     SinglePerson,
 )
 from merilo.baselines.warnings import STATUSES, majority_rule
@@ -26,8 +26,8 @@ from merilo.reports.baseline_facts import (
     REASONS,
     UNRESOLVED,
     WAYS,
+    counted_from,
     other_datasets,
-    panel_name,
     ways,
 )
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
@@ -113,7 +113,7 @@ def _rows(record: BaselineRecord) -> Iterator[Row]:
         yield Row(Text("other datasets"), told)
     yield from _items(record)
     yield from _sensitivity(record)
-    yield from _panel(record.panel) if record.panel else ()
+    yield from _reached(record.people) if record.people else ()
     yield from _groups(record.by)
     yield from _money(record)
 
@@ -177,51 +177,15 @@ def _single(single: SinglePerson) -> Iterator[Row]:
             yield _under(title, value, short=False)
 
 
-def _panel(panel: PanelRecord) -> Iterator[Row]:
-    """Return the rows of groups of people, the best people, the screenings and the reachable maximum.
-
-    Of the groups beyond the overlap, only the largest are shown.
-    """
-    if panel.reason:
-        yield Row(Text("which human"), Text("not defined: {reason}", reason=panel.reason), short=False)
-        return
-    largest = max((one.k for one in panel.curve), default=1)
-    for one in panel.curve:
-        if one.k > 1 and (not one.extrapolated or one.k == largest):
-            value = Text(
-                "{value:.3f} {interval}  on {n:# item|# items}{extrapolated}",
-                value=one.value,
-                interval=_ends(one.over_both),
-                n=one.n,
-                extrapolated=Text(", extrapolated") if one.extrapolated else "",
+def _reached(people: PeopleTable) -> Iterator[Row]:
+    """Return the rows of the median person, the best people and majorities."""
+    for name, one in people.rows().items():
+        if name != "one":
+            yield Row(
+                PEOPLE_ROWS[name],
+                Text("{value:.3f}  {of}", value=one.value, of=counted_from(one)),
+                short=False,
             )
-            yield Row(panel_name(one), value, short=False)
-    for name, chosen in (
-        (Text("best annotator"), panel.best),
-        (Text("best tenth"), panel.tenth),
-    ):
-        if chosen:
-            value = Text(
-                "{value:.3f} {interval}  on other items; {people} of {n:# annotator|# annotators}, {observed:.3f} here",
-                value=chosen.value,
-                interval=_ends(chosen.ci95_other_items),
-                people=chosen.people,
-                n=chosen.among,
-                observed=chosen.observed,
-            )
-            yield Row(name, value, short=False)
-    for screened in panel.screenings:
-        value = Text(
-            "{value:.3f} {interval}  single person of {n:# annotator|# annotators}, {answers:# answer|# answers}{own}",
-            value=screened.value,
-            interval=_ends(screened.over_both),
-            n=screened.annotators,
-            answers=screened.answers,
-            own=Text(" (the baseline)") if screened.own else "",
-        )
-        passed = screened.min_control_accuracy
-        name = Text("{share:.0%} on controls", share=passed) if passed > 0 else Text("nobody excluded")
-        yield Row(name, value, short=False)
 
 
 def _clusters(record: BaselineRecord) -> Iterator[Row]:

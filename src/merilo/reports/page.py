@@ -16,6 +16,7 @@ from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import Estimate, why_items_alone
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
+from merilo.baselines.people_table import PEOPLE_ROWS
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
 from merilo.baselines.record import BaselineRecord
@@ -31,15 +32,13 @@ from merilo.reports.baseline_facts import (
     REASONS,
     WAYS,
     baseline_facts,
+    counted_from,
     dataset_title,
     other_datasets,
-    panel_name,
-    screening_name,
     ways,
 )
 from merilo.reports.charts import Chart, Dot, Segment, page_environment
 from merilo.reports.estimates import metric_title
-from merilo.reports.panel_chart import panel_chart
 from merilo.reports.paper import arm_rows
 from merilo.reports.prose import comparison, methods
 from merilo.statistics.intervals import wilson
@@ -142,10 +141,9 @@ def page(
             signalled=[] if record.signals is None else _with_signals(record.signals),
             conditions=baseline_facts(record, plan).conditions,
             standing_chart=_standing_chart(baseline, comparisons),
-            panel=record.panel,
-            panel_name=panel_name,
-            screening_name=screening_name,
-            panel_chart=_panel_chart(record, comparisons),
+            people=record.people,
+            people_rows=PEOPLE_ROWS,
+            counted_from=counted_from,
             came=record.participation,
             given=Given,
             fewest=FEWEST,
@@ -169,7 +167,7 @@ def page_charts(
 ) -> dict[str, Chart]:
     """Return every chart of the page by name.
 
-    The names are `estimate METRIC`, `resolution`, `controls`, `agreement`, `models` and `panel`.
+    The names are `estimate METRIC`, `resolution`, `controls`, `agreement` and `models`.
     """
     found = {f"estimate {name}": chart for name, _, chart in _figures(baseline)}
     charted = {
@@ -177,7 +175,6 @@ def page_charts(
         "controls": _control_chart(baseline),
         "agreement": None if baseline.programs else _agreement_chart(baseline),
         "models": _standing_chart(baseline, comparisons),
-        "panel": _panel_chart(record, comparisons),
     }
     return found | {name: chart for name, chart in charted.items() if chart is not None}
 
@@ -213,14 +210,6 @@ def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) 
     crowd = [score.value for score in baseline.scores.values()][:1]
     models = [(one.model, one.matches[0].difference.second) for one in comparisons if one.matches]
     return charts.standing_chart(people, crowd[0] if crowd else None, models)
-
-
-def _panel_chart(record: BaselineRecord, comparisons: Sequence[ModelComparison]) -> Chart | None:
-    """Draw the panel and the models; `None` without a curve of several people."""
-    if record.panel is None or not record.panel.points("majority")[1:]:
-        return None
-    models = [(one.model, match.difference.second) for one in comparisons for match in one.matches[:1]]
-    return panel_chart(record.panel, models)
 
 
 def _control_chart(baseline: Baseline) -> Chart | None:

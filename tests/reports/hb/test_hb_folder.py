@@ -475,7 +475,7 @@ def test_plots_are_written_as_pdf_and_png_too_if_matplotlib_is_installed(
     monkeypatch.setattr(plots, "LANGUAGES", ("ru",))
     files = plots.plot_files(made)
     drawn = {Path(name).with_suffix("") for name in files}
-    assert len(drawn) == 5
+    assert len(drawn) == 4
     for path in drawn:
         assert files[f"{path}.pdf"].startswith(b"%PDF")
         assert b"CreationDate" not in files[f"{path}.pdf"]

@@ -637,13 +637,6 @@ def _student(value: float, deviation: float, n: int, level: float, bounds: tuple
     return Interval(max(low, value - reach), min(high, value + reach), level, "Student")
 
 
-def _wilson(p: float, n: float, level: float, freedom: float, method: str) -> Interval:
-    """Compute Wilson's interval for a number of trials that need not be whole, with Student's quantile."""
-    t = student_quantile((1 + level) / 2, max(freedom, 1.0))
-    low, high = wilson_form(p, n, t)
-    return Interval(low, high, level, method)
-
-
 def answer_difference(votes: Votes, people: FloatArray, model: FloatArray) -> CrossedDifference:
     """Compute the difference of single answers, model minus people, with the variance components of its answers.
 

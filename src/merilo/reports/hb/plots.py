@@ -27,7 +27,6 @@ _TITLES: Final = {
     "controls": Text("Annotators by accuracy on control items, with 95% intervals"),
     "agreement": Text("Items by the share of equal answers"),
     "models": Text("People and models"),
-    "panel": Text("Which human: one person and groups of people"),
 }
 
 _LEGENDS: Final[Mapping[str, Sequence[tuple[str, Text]]]] = {

@@ -1,0 +1,162 @@
+"""What people reach: one person, the median person, the best tenth, and majorities of three and of five."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from math import ceil, comb
+from typing import Final
+
+import numpy as np
+
+from merilo.baselines.pipeline import Baseline
+from merilo.people.uncertainty.annotator_accuracy import individuals
+from merilo.people.votes import Votes
+from merilo.records import Number, Record
+from merilo.statistics import FloatArray
+from merilo.text import Text
+
+#: The metrics that are means of points of single answers, so that groups of people have them too.
+POINT_METRICS: Final = ("acc", "em", "f1")
+#: The sizes of the majorities.
+MAJORITIES: Final = (3, 5)
+#: The share of the items that must have at least k answers for a majority of k.
+_COVERED: Final = 0.8
+
+
+class PeopleRow(Record):
+    """What people reach, and how many items or people it is computed from; the other count is left out."""
+
+    value: Number = None
+    n: int | None = None
+    people: int | None = None
+
+
+class PeopleTable(Record):
+    """What people reach, or the `reason` why it is not computed; a value that the answers do not allow is left out.
+
+    Attributes:
+        metric: the metric.
+        one: one answer drawn at random for every item.
+        median: the median of people with at least ten answers.
+        best_tenth: the mean of the best tenth of these people. Both are of values that are shrunk towards the mean of
+            all people in proportion to their sampling error, because whoever scored best was partly lucky.
+        majority_of_3: the majority of three answers drawn from those of each item that has three; tied labels share.
+        majority_of_5: the same of five.
+    """
+
+    metric: str | None = None
+    one: PeopleRow | None = None
+    median: PeopleRow | None = None
+    best_tenth: PeopleRow | None = None
+    majority_of_3: PeopleRow | None = None
+    majority_of_5: PeopleRow | None = None
+    reason: str | None = None
+
+    def rows(self) -> Mapping[str, PeopleRow]:
+        """Return a mapping from the name of a row to its value, in the order of the table."""
+        return {name: one for name in PEOPLE_ROWS if (one := getattr(self, name)) is not None}
+
+
+#: Row of the table -> its name in sentences.
+PEOPLE_ROWS: Final[Mapping[str, Text]] = {
+    "one": Text("one person"),
+    "median": Text("median person"),
+    "best_tenth": Text("best tenth of people"),
+    "majority_of_3": Text("majority of 3"),
+    "majority_of_5": Text("majority of 5"),
+}
+
+
+def people_table(baseline: Baseline) -> PeopleTable:
+    """Compute what people of a baseline reach by its main metric."""
+    found = counted_points(baseline)
+    if isinstance(found, Text):
+        return PeopleTable(reason=found.en)
+    votes, score = found
+    single = individuals(votes, score)
+    values: dict[str, PeopleRow] = {"one": PeopleRow(value=single.mean, n=single.items)}
+    if shrunk := sorted((one.shrunk for one in single.people), reverse=True):
+        best = shrunk[: ceil(len(shrunk) / 10)]
+        values["median"] = PeopleRow(value=float(np.median(shrunk)), people=len(shrunk))
+        values["best_tenth"] = PeopleRow(value=float(np.mean(best)), people=len(best))
+    for k in MAJORITIES:
+        scores, covered = majority_scores(votes, score, k)
+        if covered >= _COVERED:
+            values[f"majority_of_{k}"] = PeopleRow(value=float(scores.mean()), n=scores.shape[0])
+    return PeopleTable.model_validate({"metric": baseline.declaration.metrics[0], **values})
+
+
+def majority_scores(votes: Votes, score: FloatArray, k: int) -> tuple[FloatArray, float]:
+    """Compute the expected score of a majority of k of an item's answers, over all ways to draw them.
+
+    Args:
+        votes: the answers.
+        score: shape (n,), the points of each answer.
+        k: how many answers are drawn.
+
+    Returns:
+        The scores of the items with at least k answers, and their share of the items with answers.
+    """
+    given: dict[int, dict[int, list[float]]] = {}
+    for item, label, points in zip(votes.item.tolist(), votes.label.tolist(), score.tolist(), strict=True):
+        given.setdefault(item, {}).setdefault(label, []).append(points)
+    counts = [tuple(sorted((len(one), one[0]) for one in labels.values())) for labels in given.values()]
+    scores = [expected_majority(one, k) for one in counts if sum(n for n, _ in one) >= k]
+    return np.array(scores), len(scores) / len(counts)
+
+
+@cache
+def expected_majority(labels: tuple[tuple[int, float], ...], k: int) -> float:
+    """Return the expected points of the majority of k answers drawn without replacement; tied labels share.
+
+    The draws are counted label by label, for each number of votes of the leading labels.
+
+    Args:
+        labels: how many answers have each label, and its points.
+        k: how many answers are drawn, at most all.
+
+    Example:
+        >>> round(expected_majority(((2, 1.0), (2, 0.0), (1, 0.0)), 3), 4)
+        0.4333
+    """
+    total = 0.0
+    for most in range(1, k + 1):
+        # Answers drawn and labels that lead so far -> the number of draws, and the sum of their leaders' points.
+        draws = {(0, 0): (1, 0.0)}
+        for count, points in labels:
+            more: dict[tuple[int, int], tuple[int, float]] = {}
+            for (drawn, leaders), (ways, earned) in draws.items():
+                for taken in range(min(count, most, k - drawn) + 1):
+                    leads = taken == most
+                    chosen = comb(count, taken)
+                    key = drawn + taken, leaders + leads
+                    others, sums = more.get(key, (0, 0.0))
+                    gained = chosen * (earned + (points * ways if leads else 0.0))
+                    more[key] = others + chosen * ways, sums + gained
+            draws = more
+        total += sum(
+            earned / leaders for (drawn, leaders), (_, earned) in draws.items() if drawn == k and leaders
+        )
+    return total / comb(sum(count for count, _ in labels), k)
+
+
+def counted_points(baseline: Baseline) -> tuple[Votes, FloatArray] | Text:
+    """Return the answers that count to items with gold and their points, or the reason why they have none."""
+    scorer, pool = baseline.scorer, baseline.pool
+    if scorer is None:
+        return Text("there are no gold answers, or people's answers are not scored against them")
+    metric = baseline.declaration.metrics[0]
+    if baseline.programs or baseline.declaration.answer.kind == "criteria" or metric not in POINT_METRICS:
+        return Text(
+            "the metric is not a mean of the points of single answers, of which several make a majority"
+        )
+    main, _ = scorer.parts()
+    votes = pool.everyone.votes.where(pool.counted)
+    pairs = scorer.pairs(votes)
+    inside = pairs.votes_of(main[0])
+    worth = scorer.worth(main[0], pairs, np.ones(len(pairs)))
+    score = worth.answer[pairs.pair_of_vote[inside]]
+    return (
+        (votes.where(inside), score) if len(score) else Text("no answer that counts is to an item with gold")
+    )
