@@ -9,11 +9,8 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.baseline_reader import responses_with_fate, stored_baseline_of
-from merilo.baselines.model_answers import read_model, run_file
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets.rendering import render
-from merilo.models.run_folder import is_run
-from merilo.models.run_log import log_path, read_log
 from merilo.responses import answer_cost, answer_seconds
 
 #: item        the number of the item
@@ -67,6 +64,8 @@ def answer_table(baseline: Baseline, models: Sequence[Path] = ()) -> pl.DataFram
 
 def _of_models(baseline: Baseline, models: Sequence[Path]) -> pl.DataFrame:
     """Return the models' answers to items with gold, with the seconds and costs that runs have logged."""
+    from merilo.baselines.model_answers import read_model, run_file  # noqa: PLC0415 - needed only for models
+
     crowd = stored_baseline_of(baseline)
     numbers = dict(zip(crowd.names, crowd.numbers, strict=True))
     rows: list[tuple[int, str, str, int, str | None, float | None, float | None]] = []
@@ -88,6 +87,9 @@ def _of_models(baseline: Baseline, models: Sequence[Path]) -> pl.DataFrame:
 
 def _logged(file: Path) -> dict[str, list[tuple[float | None, float | None]]]:
     """Return the seconds and costs of the answers to each item in the log of a run, in the order of the samples."""
+    from merilo.models.run_folder import is_run  # noqa: PLC0415 - needed only for models
+    from merilo.models.run_log import log_path, read_log  # noqa: PLC0415 - as above
+
     path = log_path(file.parent, file.stem)
     found: dict[str, list[tuple[float | None, float | None]]] = {}
     if is_run(file.parent) and path.is_file():
