@@ -116,7 +116,7 @@ def test_samples_of_a_model_are_counted_only_where_a_model_ran() -> None:
 
 
 def test_help_by_ai_is_answered_from_the_rules_the_echoes_and_the_signals() -> None:
-    echo = {"model": "robot", "share": 0.021, "ci95": [0.004, 0.06], "annotators": 40, "named": []}
+    echo = {"model": "robot", "missed": 30, "annotators": 40, "named": [{"annotator": "p1"}]}
     signals = {
         "annotators": 40,
         "answers": 900,
@@ -127,13 +127,13 @@ def test_help_by_ai_is_answered_from_the_rules_the_echoes_and_the_signals() -> N
         "returns": 2,
     }
     checklist = reporting_checklist(
-        record({**FULL, "assistance": [echo], "signals": signals}), PLAN, frozen=FROZEN
+        record({**FULL, "echoes": [echo], "signals": signals}), PLAN, frozen=FROZEN
     )
     own = checklist["5.1.4"]
     assert own.answer == "forbidden, measured"
     assert own.detail == (
-        "the instruction forbids them; 2.1% [0.4%, 6%] of the answers echo robot; 3 of 40 annotators pasted into an "
-        "answer, 1 copied text of a page, 2 left the window and then answered; 10 answers have no signals, because "
+        "the instruction forbids them; 1 of 40 annotators repeats the wrong answers of robot more often than their own "
+        "errors and those of the others explain (it is wrong on 30 items); 3 of 40 annotators pasted into an answer, 1 copied text of a page, 2 left the window and then answered; 10 answers have no signals, because "
         "JavaScript was off or failed"
     )
     assert checklist["3.5.1"].answer.endswith("and by signals of help by AI, without consequences")

@@ -39,6 +39,7 @@ from merilo.people.uncertainty.two_way import TwoWay
 from merilo.records import Ends, Number, Object, Record, Span, rounded
 from merilo.settings import Aggregator, Resolve, Settings
 from merilo.strict_json import read_json
+from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.baselines.doubtful_items import DoubtfulItems
@@ -386,28 +387,6 @@ class ControlHealthRecord(Record):
     excluded_on_few: int = 0
 
 
-class LevelRecord(Record):
-    """What people reach without a share of the answers; see `assistance.Level`."""
-
-    share: float
-    single: Number = None
-    consensus: Number = None
-
-
-class AssistanceRecord(Record):
-    """How many answers of people echo a model, or the reason why this is not estimated; see `assistance.Assistance`."""
-
-    model: str
-    share: Number = None
-    ci95: Ends = None
-    annotators: int | None = None
-    named: tuple[str, ...] = ()
-    missed: int | None = None
-    most: Number = None
-    levels: tuple[LevelRecord, ...] = ()
-    reason: str | None = None
-
-
 class SensitivityValue(Record):
     """The main metric for one threshold on control accuracy."""
 
@@ -444,10 +423,59 @@ class OtherDatasetsRecord(Record):
     not_judged: int = 0
 
 
+class AnnotatorEchoes(Record):
+    """How often one annotator repeats a model's wrong answers.
+
+    Attributes:
+        annotator: the annotator.
+        answers: their answers to items on which the model is wrong.
+        repeated: how many of these are the model's wrong answer.
+        others: the share of the other annotators' answers to these items that are, the mean over the items that others
+            answered too.
+        p: the p-value of the exact test.
+        p_holm: the same after Holm's correction over the annotators.
+    """
+
+    annotator: str
+    answers: int = 0
+    repeated: int = 0
+    others: Number = None
+    p: float = 1.0
+    p_holm: float = 1.0
+
+
+class ModelEchoes(Record):
+    """Who repeats a model's wrong answers, or the `reason` why this is not tested.
+
+    Attributes:
+        model: the model's name.
+        missed: on how many of the people's items the model is wrong.
+        annotators: how many annotators were tested: those who answered such an item.
+        named: those who repeat its wrong answers more often than their own errors and those of the others explain.
+    """
+
+    model: str
+    missed: int = 0
+    annotators: int = 0
+    named: tuple[AnnotatorEchoes, ...] = ()
+    reason: str | None = None
+
+    def sentence(self) -> Text:
+        """Return the result in one sentence."""
+        return Text(
+            "{n} of {annotators:# annotator|# annotators} {n:repeats|repeat} the wrong answers of {model} more often "
+            "than their own errors and those of the others explain (it is wrong on {missed:# item|# items})",
+            n=len(self.named),
+            annotators=self.annotators,
+            model=self.model,
+            missed=self.missed,
+        )
+
+
 class BaselineRecord(Record):
     """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
 
-    The comparisons with `models` are those of `merilo compare`; they and the `assistance` are given only with models.
+    The comparisons with `models` are those of `merilo compare`; they and the `echoes` are given only with models.
     """
 
     dataset: str | None = None
@@ -482,7 +510,7 @@ class BaselineRecord(Record):
     arms: Arms | None = None
     provenance: Object | None = None
     models: Object | None = None
-    assistance: tuple[AssistanceRecord, ...] = ()
+    echoes: tuple[ModelEchoes, ...] = ()
     signals: SignalsRecord | None = None
 
     @property

@@ -183,7 +183,5 @@ def _finish_models(made: BaselineResult, *, printed: bool) -> None:
     for comparison in made.comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
-    for echo in made.assistance if printed else ():
+    for echo in made.echoes if printed else ():
         show(echo.sentence())
-        if doubt := echo.doubt():
-            show(doubt)

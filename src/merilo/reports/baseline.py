@@ -48,10 +48,10 @@ from merilo.strict_json import Json
 from merilo.wording import shown
 
 if TYPE_CHECKING:
-    from merilo.baselines.assistance import Assistance
     from merilo.baselines.model_comparison import ModelComparison
     from merilo.baselines.model_verdicts import Margin
     from merilo.baselines.quality import StudyQuality
+    from merilo.baselines.record import ModelEchoes
     from merilo.reports.hb.raw_study import RawStudy
     from merilo.reports.model_sections import ModelSections
 
@@ -228,9 +228,9 @@ class BaselineResult:
         return self._with_models.comparisons if self._models else []
 
     @property
-    def assistance(self) -> tuple[Assistance, ...]:
-        """Return how many answers of people echo each of the models; computed on first access."""
-        return self._with_models.assistance if self._models else ()
+    def echoes(self) -> tuple[ModelEchoes, ...]:
+        """Return who repeats the wrong answers of each model; computed on first access."""
+        return self._with_models.echoes if self._models else ()
 
     def to_dict(self) -> dict[str, Json]:
         """Return the baseline as JSON, as in the output of `merilo baseline --json` and in `baseline.json`."""

@@ -367,7 +367,7 @@ def _of_plan(
         "2.1.1": ("; ".join(filter(None, narrowed)) or None if kinds else None, ""),
         "3.1": (known.items_per_page and f"{known.items_per_page} a page", "control items included"),
         "5.1.2": ("yes" if files else None, files),
-        "5.1.4": _of_assistance(facts.record, forbidden=known.ai_forbidden),
+        "5.1.4": _of_help(facts.record, forbidden=known.ai_forbidden),
         "5.3": ("yes" if materials else None, materials or ""),
     }
     if asked and own:
@@ -439,14 +439,9 @@ def _of_pay(facts: BaselineFacts, plan: Mapping[str, Json]) -> _Answers:
     return found
 
 
-def _of_assistance(record: BaselineRecord, *, forbidden: bool) -> tuple[str | None, str]:
-    """Answer whether people used AI tools, from the instruction, answers that echo models, and recorded signals."""
-    told = [
-        f"{percent(one.share, 'en')} [{percent(one.ci95.low, 'en')}, {percent(one.ci95.high, 'en')}] of the answers "
-        f"echo {one.model}"
-        for one in record.assistance
-        if one.share is not None and one.ci95
-    ]
+def _of_help(record: BaselineRecord, *, forbidden: bool) -> tuple[str | None, str]:
+    """Answer whether people used AI tools, from the instruction, annotators who echo models, and recorded signals."""
+    told = [one.sentence().en for one in record.echoes if not one.reason]
     told += [text.en for text in (signal_sentences(record.signals) if record.signals else ())]
     rule = ["the instruction forbids them"] if forbidden else []
     if told:

@@ -62,7 +62,7 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
         BaselineRecord.of_json(found.content),
         quality,
         found.comparisons,
-        echoes=found.assistance,
+        echoes=found.echoes,
     )
     (folder / "report.html").write_text(report, encoding="utf-8")
     (folder / "items.html").write_text(item_browser(baseline, found.answered), encoding="utf-8")

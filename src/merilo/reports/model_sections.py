@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from merilo.baselines.assistance import Assistance, assistance
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
 from merilo.baselines.model_answers import Samples, by_criterion, read_model
 from merilo.baselines.model_comparison import ModelComparison
+from merilo.baselines.model_echoes import model_echoes
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.pipeline import Baseline
-from merilo.baselines.record import AssistanceRecord, LevelRecord
+from merilo.baselines.record import ModelEchoes
 from merilo.errors import DataError, UsageError
-from merilo.records import Span
 from merilo.reports.comparison import ComparedModel, Comparison, compared
 from merilo.reports.item_browser import ModelAnswers, model_answers
 from merilo.settings import ComparisonSettings
@@ -29,13 +28,13 @@ class ModelSections:
         content: the summary of the baseline with the models.
         comparisons: the comparison of each model with the annotators.
         answered: the answers of models, item by item.
-        assistance: how many answers of people echo each model for which this can be estimated.
+        echoes: who repeats each model's wrong answers, of the models for which this can be tested.
     """
 
     content: dict[str, Json]
     comparisons: list[ModelComparison]
     answered: list[ModelAnswers]
-    assistance: tuple[Assistance, ...] = ()
+    echoes: tuple[ModelEchoes, ...] = ()
 
 
 def with_models(
@@ -71,33 +70,25 @@ def with_models(
     listed = tuple(replace(one, opposites=None) for one in found)
     comparison = Comparison(crowd, crowd.metric, settings, listed)
     told: dict[str, Json] = {key: value for key, value in comparison.to_dict().items() if key != "baseline"}
-    echoes = [_assistance(crowd, one) for one in samples]
+    echoes = [_echoes(crowd, one) for one in samples]
     return ModelSections(
         {
             **content,
             "models": told,
-            "assistance": [record.to_json() for record, _ in echoes],
+            "echoes": [one.to_json() for one in echoes],
         },
         [one.tests for one in found],
         model_answers(crowd, samples, by=_fields(crowd, baseline.settings.by)),
-        tuple(found for _, found in echoes if found),
+        tuple(one for one in echoes if not one.reason),
     )
 
 
-def _assistance(crowd: StoredBaseline, model: Samples) -> tuple[AssistanceRecord, Assistance | None]:
-    """Estimate how many answers of people echo a model, if possible; the record has the result or the reason."""
+def _echoes(crowd: StoredBaseline, model: Samples) -> ModelEchoes:
+    """Test who repeats a model's wrong answers, or give the reason why this cannot be tested."""
     try:
-        found = assistance(crowd, model)
+        return model_echoes(crowd, model)
     except (DataError, UsageError) as error:
-        return AssistanceRecord(model=model.model, reason=error.message), None
-    levels = tuple(
-        LevelRecord(share=one.share, single=one.single, consensus=one.consensus) for one in found.levels
-    )
-    record = AssistanceRecord(
-        model=found.model, share=found.share, ci95=Span.of(found.interval), annotators=found.people,
-        named=found.named, missed=found.missed, most=found.most, levels=levels,
-    )  # fmt: skip
-    return record, found
+        return ModelEchoes(model=model.model, reason=error.message)
 
 
 def _fields(crowd: StoredBaseline, by: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from typing import Final
 import polars as pl
 from markupsafe import Markup
 
-from merilo.baselines.assistance import Assistance
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.doubtful_items import DoubtfulItems
@@ -19,7 +18,7 @@ from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.people_table import PEOPLE_ROWS
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
-from merilo.baselines.record import BaselineRecord
+from merilo.baselines.record import BaselineRecord, ModelEchoes
 from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_sentences
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
@@ -69,7 +68,7 @@ def page(
     plan: Mapping[str, Json] | None = None,
     attachments: Mapping[str, bytes] | None = None,
     experts: Mapping[str, Json] | None = None,
-    echoes: Sequence[Assistance] = (),
+    echoes: Sequence[ModelEchoes] = (),
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
@@ -81,7 +80,7 @@ def page(
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name, such as the instruction.
         experts: the JSON of `merilo experts baseline`, if experts answered too.
-        echoes: how many answers of people echo each model.
+        echoes: who repeats each model's wrong answers.
 
     Returns:
         HTML without scripts and without links to anything outside itself.

@@ -68,7 +68,7 @@ class Recomputed:
             plan=plan,
             attachments=attachments,
             experts=experts,
-            echoes=self.models.assistance,
+            echoes=self.models.echoes,
         )
 
     def item_page(self) -> str:
@@ -112,7 +112,7 @@ def recompute(raw: RawStudy) -> Recomputed:
     )
     content = as_written(models.content)
     parts = BaselineRecord.of_json(content)
-    with_all = record.model_copy(update={name: getattr(parts, name) for name in ("models", "assistance")})
+    with_all = record.model_copy(update={name: getattr(parts, name) for name in ("models", "echoes")})
     return Recomputed(raw, made, quality, with_all, content, models)
 
 
