@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import groupby, islice
@@ -53,6 +53,24 @@ class Item:
     outputs: Json = None
     meta: Mapping[str, Json] = field(default_factory=dict)
 
+    def value(self, field: str) -> Json:
+        """Return the value of a field of `meta` or, if it lacks the field, of `inputs`; `None` if neither has it.
+
+        Args:
+            field: a name, a path such as `meta.categories.topic`, or the last name of one path inside `meta`.
+
+        Example:
+            >>> Item(1, "", "", meta={"categories": {"topic": "algebra"}}).value("topic")
+            'algebra'
+        """
+        if field in self.meta:
+            return self.meta[field]
+        if isinstance(self.inputs, Mapping) and field in self.inputs:
+            return self.inputs[field]
+        inner = dict(laid_open(self.meta))
+        name = named_field(field.removeprefix("meta."), inner)
+        return None if name is None else inner[name]
+
     def fill(self, template: str | None) -> str | None:
         """Insert the item's fields into a text such as the name of a group's metric.
 
@@ -66,8 +84,38 @@ class Item:
         """
         if template is None:
             return None
-        known = {**(self.inputs if isinstance(self.inputs, Mapping) else {}), **self.meta}
-        return re.sub(r"\{(\w+)\}", lambda found: str(known.get(found[1], found[0])), template)
+
+        def filled(found: re.Match[str]) -> str:
+            value = self.value(found[1])
+            return (
+                found[0]
+                if value is None
+                else ", ".join(map(str, value if isinstance(value, list) else [value]))
+            )
+
+        return re.sub(r"\{([\w.]+)\}", filled, template)
+
+
+def laid_open(meta: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Yield the fields of `meta`, those inside a dictionary by their path.
+
+    Example:
+        >>> dict(laid_open({"id": 1, "categories": {"topic": "algebra"}}))
+        {'id': 1, 'categories.topic': 'algebra'}
+    """
+    for name, value in meta.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", one) for inner, one in laid_open(value))
+        else:
+            yield name, value
+
+
+def named_field(field: str, names: Collection[str]) -> str | None:
+    """Return the name that a field goes by: its own, or the only path that ends in it; `None` if there is none."""
+    if field in names:
+        return field
+    ends = [name for name in names if name.endswith(f".{field}")]
+    return ends[0] if len(ends) == 1 else None
 
 
 def id_of(meta: Mapping[str, Json]) -> Json:

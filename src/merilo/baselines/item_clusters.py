@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from merilo.baselines.warnings import BaselineWarning
 from merilo.errors import DataError, UsageError, argument
-from merilo.items import Item, ItemId
+from merilo.items import Item, ItemId, laid_open, named_field
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.text import Text
@@ -176,9 +176,10 @@ def field_tables(items: pl.DataFrame, gold: Gold | None) -> list[pl.DataFrame]:
 def column_of(name: str, tables: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
     """Return `item` and the values of a field as text from the first table that has it; `None` if no table has it."""
     for table in tables:
-        for column in (name, f"{_META}{name}"):
-            if column in table.columns and column != "item":
-                return table.select("item", pl.col(column).cast(pl.String).alias("value"))
+        columns = [column for column in table.columns if column != "item"]
+        column = f"{_META}{name}" if name not in columns and f"{_META}{name}" in columns else name
+        if (known := named_field(column, columns)) is not None:
+            return table.select("item", pl.col(known).cast(pl.String).alias("value"))
     return None
 
 
@@ -186,7 +187,7 @@ def fields_of(items: Mapping[int, Item]) -> pl.DataFrame:
     """Return the fields of items as a table of texts: `item`, `inputs`, and the others of `meta` as `meta.NAME`."""
     rows = [
         {
-            **{f"{_META}{name}": value for name, value in item.meta.items()},
+            **{f"{_META}{name}": value for name, value in laid_open(item.meta)},
             **(item.inputs if isinstance(item.inputs, Mapping) else {}),
         }
         for item in items.values()

@@ -20,7 +20,7 @@ from merilo.statistics import FloatArray
 
 Side: TypeAlias = Literal["people", "model"]
 
-_GROUP_FIELD: Final = re.compile(r"\{(\w+)\}")
+_GROUP_FIELD: Final = re.compile(r"\{([\w.]+)\}")
 
 #: The field of groups, if the dataset has no metric by group.
 _USUAL_FIELD: Final = "domain"

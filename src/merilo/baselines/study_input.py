@@ -23,7 +23,7 @@ from merilo.baselines.population import (
 from merilo.baselines.program_estimates import verdict_gold
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
-from merilo.datasets.own_items import own_file
+from merilo.datasets.own_items import own_gold_file
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import DataError, UsageError, argument
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
@@ -167,8 +167,8 @@ def study_input(
         raise UsageError(
             f"{argument('score')} takes answers that are already scored: leave {argument('gold')} out"
         )
-    if gold is None and not read.scored and declared and declared.items and declared.items.gold:
-        gold = own_file(declared)
+    if gold is None and not read.scored:
+        gold = own_gold_file(declared)
     gold_file, skills_file = _file(gold), _file(skills)
     files = [*(origin.files if origin else ()), *(one for one in (gold_file, skills_file) if one)]
     return StudyInput(

@@ -16,7 +16,6 @@ from merilo.cli.output import check_places, deliver, say, show
 from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.declaration import Dataset, ItemColumns
 from merilo.datasets.guessing import Wishes
-from merilo.datasets.own_items import option_name
 from merilo.items import Split, write_splits
 from merilo.settings import INPUT, OUTPUT
 from merilo.strict_json import Json
@@ -31,7 +30,7 @@ from collections.abc import Iterator, Sequence
 
 from merilo.cli.output import number, show_table
 from merilo.datasets.declaration import HumanFigure
-from merilo.datasets.rendering import prompts, render
+from merilo.datasets.rendering import option_fields, prompts, render
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -254,14 +253,15 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
     declared = made.declared
     columns = declared.items or ItemColumns()
     none = Text("none")
-    options = [option_name(label) for label in declared.answer.labels] if columns.options else []
+    options = [*option_fields(declared).values()]
     names = [columns.fields.get(name, name) for name in declared.fields if name not in options]
     yield Text("items", context="row"), len(made.items)
     if made.solved:
         yield Text("solved items"), made.solved
-    yield Text("id", context="row"), columns.id or Text("numbers of rows")
+    yield Text("id", context="row"), columns.id or ("id" if made.guess.ready else Text("numbers of rows"))
     yield Text("question", context="row"), ", ".join(names)
-    yield Text("options", context="row"), ", ".join(columns.options) or none
+    shown = ", ".join(columns.options) or ", ".join(option_fields(declared).values())
+    yield Text("options", context="row"), shown or none
     gold = ", ".join(columns.gold)
     yield (
         Text("gold answers", context="row"),
@@ -269,7 +269,7 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
         if columns.gold_is
         else Text("{column}, after {text}", column=gold, text=columns.gold_after)
         if columns.gold_after
-        else gold or none,
+        else gold or (Text("none") if all(item.outputs is None for item in made.items) else "outputs"),
     )
     yield Text("answer", context="row"), _answer(declared)
     yield Text("metrics"), ", ".join(declared.metrics)

@@ -20,7 +20,7 @@ def dataset(name: str) -> Dataset:
 
     Args:
         name: a name of the catalogue in any letter case; or the path of a custom declaration (`*.yaml`), or of the
-        folder that contains it as `dataset.yaml`.
+            folder that contains it as `dataset.yaml`; or a folder with the benchmark's metadata.
 
     Raises:
         UsageError: there is no such dataset; the message suggests similar names.
@@ -37,6 +37,10 @@ def dataset(name: str) -> Dataset:
         from merilo.datasets.custom import read_declaration  # noqa: PLC0415 - imports Pydantic
 
         return read_declaration(path / "dataset.yaml" if path.is_dir() else path)
+    from merilo.datasets.folders import folder_dataset, is_folder_dataset  # noqa: PLC0415 - reads items
+
+    if is_folder_dataset(path):
+        return folder_dataset(path).declared
     from difflib import get_close_matches  # noqa: PLC0415 - needed only for a mistyped name
 
     near = get_close_matches(name.lower(), CATALOGUE, n=3, cutoff=0.5)

@@ -341,7 +341,7 @@ class Dataset:
     @property
     def fields_of_groups(self) -> tuple[str, ...]:
         """The fields of `meta` by which the items are grouped, each group with a metric of its own."""
-        return tuple(name for name in re.findall(r"\{(\w+)\}", self.extra or "") if name != "criterion")
+        return tuple(name for name in re.findall(r"\{([\w.]+)\}", self.extra or "") if name != "criterion")
 
     def group(self, item: Item) -> str | None:
         """Return the name of the metric of an item's group, such as `acc.anatomy`; `None` if there are no groups.

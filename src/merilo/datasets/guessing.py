@@ -168,11 +168,13 @@ class Guess:
         declared: the declaration; its columns name no file yet.
         language: the language of its prompts.
         notes: what the user should check.
+        ready: whether the items are in the benchmark's format, so that no columns are named.
     """
 
     declared: Dataset
     language: Language
     notes: tuple[Text, ...] = ()
+    ready: bool = False
 
 
 def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> Guess:

@@ -12,7 +12,8 @@ from typing import Any, Final
 from merilo.atomic_write import refuse_existing, write_bytes, write_text
 from merilo.datasets.custom import declaration_text
 from merilo.datasets.declaration import Dataset, ItemColumns
-from merilo.datasets.guessing import Guess, Wishes, guess
+from merilo.datasets.folders import folder_dataset, is_folder_dataset
+from merilo.datasets.guessing import NONE, Guess, Wishes, guess
 from merilo.datasets.own_items import (
     QUESTION_SUFFIXES,
     QuestionRow,
@@ -22,9 +23,11 @@ from merilo.datasets.own_items import (
     read_splits,
 )
 from merilo.datasets.ready_items import hub_rows
+from merilo.datasets.rendering import in_english
 from merilo.errors import InputError, MeriloError, UsageError, argument
-from merilo.items import Item
-from merilo.wording import listed
+from merilo.items import Item, laid_open, read_split
+from merilo.text import Language
+from merilo.wording import choices, listed, shown
 
 #: Splits of the hub that are asked, and those of solved items, in order of preference.
 _ASKED: Final = ("test", "validation", "dev", "train")
@@ -89,6 +92,10 @@ def new_declaration(
         place = _place(out, file.with_suffix(".yaml"))
         refuse_existing(place, force=force)
         return _declare(place, {"test": file, **({"shots": shots} if shots else {})}, wishes)
+    if is_folder_dataset(file):
+        place = _place(out, file / "dataset.yaml")
+        refuse_existing(place, force=force)
+        return _declare_folder(file, place, wishes)
     suffix = file.suffix.lower()
     if not file.exists() and (suffix in QUESTION_SUFFIXES or (suffix and "/" not in source)):
         raise InputError("there is no such file", file=file)
@@ -115,6 +122,39 @@ def _place(out: Path | None, default: Path) -> Path:
     if out is None:
         return default
     return out if out.suffix in {".yaml", ".yml"} else out / "dataset.yaml"
+
+
+def _declare_folder(folder: Path, place: Path, wishes: Wishes) -> NewDeclaration:
+    """Write the declaration that a folder's metadata give, but for its name and groups."""
+    made = folder_dataset(folder)
+    declared, columns = made.declared, made.declared.items or ItemColumns()
+    if wishes.group is not None:
+        group = None if wishes.group == NONE else f"{declared.metrics[0]}.{{{wishes.group}}}"
+        declared = replace(declared, extra=group)
+    if wishes.cluster is not None:
+        declared = replace(declared, cluster=None if wishes.cluster == NONE else wishes.cluster)
+    splits = read_splits(Path(str(columns.file)), declared)
+    items = splits.get("test", next(iter(splits.values()))).items
+    for field in (*declared.fields_of_groups, *filter(None, [declared.cluster])):
+        if all(item.value(field) is None for item in items):
+            known = dict.fromkeys(name for item in items for name, _ in laid_open(item.meta))
+            raise UsageError(f"no item has the field '{field}' ({choices(field, [*known])})")
+    relative = replace(columns, file=_near(columns.file, place), shots=_near(columns.shots, place))
+    write_text(place, declaration_text(replace(declared, items=relative)))
+    solved = len(read_split(Path(columns.shots))) if columns.shots else 0
+    language: Language = "en" if in_english(declared, items) else "ru"
+    return NewDeclaration(
+        place, Guess(declared, language, made.notes, ready=True), declared, items, solved, ()
+    )
+
+
+def _near(file: str | None, place: Path) -> str | None:
+    """Return the path of a file from the folder of the declaration."""
+    return (
+        None
+        if file is None
+        else Path(os.path.relpath(Path(file).resolve(), place.parent.resolve())).as_posix()
+    )
 
 
 def _hub_rows(
@@ -153,9 +193,13 @@ def _declare(place: Path, files: Mapping[str, Path], wishes: Wishes) -> NewDecla
     file = files["test"]
     rows = read_rows(file)
     if rows is None:
-        raise UsageError(
-            "is in the benchmark's format already, so its declaration needs no columns", file=file
+        beside = file.parent if is_folder_dataset(file.parent) else None
+        instead = (
+            f"give its folder: merilo datasets new {shown(beside)}"
+            if beside
+            else f"so its declaration needs no columns; check it with: merilo datasets validate {shown(file)}"
         )
+        raise UsageError(f"is in the benchmark's format already, {instead}", file=file)
     guessed = guess(rows, wishes, file)
     columns = guessed.declared.items or ItemColumns()
     near = {

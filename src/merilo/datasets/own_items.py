@@ -90,6 +90,15 @@ def own_file(declared: Dataset | None) -> Path | None:
     return Path(named) if named and Path(named).is_file() else None
 
 
+def own_gold_file(declared: Dataset | None) -> Path | None:
+    """Return the file of items that a declaration names, if it has gold answers."""
+    file = own_file(declared)
+    if declared is None or declared.items is None or file is None or declared.items.gold:
+        return file
+    ready_items = read_rows(file) is None and any(item.outputs is not None for item in ready.read_split(file))
+    return file if ready_items else None
+
+
 def own_entries(
     path: Path, declared: Dataset | None, *, numbered: str = "{}"
 ) -> list[tuple[int, dict[str, Json]]] | None:

@@ -85,7 +85,7 @@ def parts(item: Item, declared: Dataset, *, context: str = "") -> tuple[str | Me
 
 
 def template(item: Item, declared: Dataset) -> str:
-    """Return the template of an item: its own, or the dataset's prompt with that number.
+    """Return the template of an item: its own, or the dataset's prompt with that number, or the only one.
 
     Raises:
         DataError: there is no prompt with that number.
@@ -93,6 +93,8 @@ def template(item: Item, declared: Dataset) -> str:
     if isinstance(item.instruction, str):
         return item.instruction
     known = prompts(declared).get(group(item, declared), ())
+    if len(known) == 1:
+        return known[0]
     if not 0 <= item.instruction < len(known):
         wrong = (
             f"item {item.id} asks for prompt {item.instruction}, but there are {len(known)}, numbered from 0"
@@ -114,7 +116,7 @@ def group(item: Item, declared: Dataset) -> str:
     """
     if declared.prompts_by is None:
         return ""
-    value = item.meta.get(declared.prompts_by)
+    value = item.value(declared.prompts_by)
     if not isinstance(value, str):
         raise DataError(f"item {item.id} has no {declared.prompts_by}", field=f"meta.{declared.prompts_by}")
     return value

@@ -54,8 +54,8 @@ def clusters_of(items: Sequence[Item], field: str) -> list[Hashable] | None:
 
 
 def _field(item: Item, field: str) -> str | None:
-    known = {**item.meta, **(item.inputs if isinstance(item.inputs, Mapping) else {})}
-    value = known.get(field, item.meta.get(field.removeprefix("meta.")))
+    own = item.inputs.get(field) if isinstance(item.inputs, Mapping) else None
+    value = item.value(field) if own is None else own
     return None if value is None else str(value)
 
 

@@ -81,7 +81,7 @@ class RespondentMaterial:
 
     def _shared(self, item: Item) -> str:
         field = self.declared.shots.same
-        return "" if field is None else str(item.meta.get(field, ""))
+        return "" if field is None else str(item.value(field) or "")
 
     def most_frequent(self, item: Item) -> str:
         """Return the most frequent gold answer for an item, of those that it offers."""

@@ -343,7 +343,7 @@ class ShotDeck:
     def _shared(self, item: Item) -> str:
         """Return the value of the field that shots share with an item."""
         field = self._declared.shots.same
-        value = "" if field is None else item.meta.get(field)
+        value = "" if field is None else item.value(field)
         if not isinstance(value, str | int) or isinstance(value, bool):
             lacks = f"item {item.id} of {self._declared.title} has no {field}, by which its shots are chosen"
             raise DataError(lacks, field=f"meta.{field}")

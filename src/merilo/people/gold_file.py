@@ -16,6 +16,7 @@ from merilo.datasets.own_items import own_entries
 from merilo.errors import InputError, UsageError, argument
 from merilo.files import collecting_later, read_table
 from merilo.items import id_of, list_of_records, raw_splits
+from merilo.items import laid_open as fields_inside
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import choices, listed
@@ -180,6 +181,8 @@ def _columns(
         if name == "instruction":
             continue
         values = [entry.get(name) for entry in entries]
+        if name == "meta":
+            values = [dict(fields_inside(value)) if isinstance(value, dict) else value for value in values]
         laid_open = (
             [value if isinstance(value, dict) else {} for value in values] if name in _LAID_OPEN else []
         )

@@ -127,10 +127,9 @@ def even_shares(n: int, capacities: Sequence[int], random: Random) -> list[int]:
 
 
 def value_of(item: Item, field: str) -> object:
-    """Return an item's value of a field, from `meta` or else from `inputs`; `None` if the item has none."""
-    if field in item.meta:
-        return item.meta[field]
-    return item.inputs.get(field) if isinstance(item.inputs, Mapping) else None
+    """Return an item's value of a field; several values as one text. `None` if the item has none."""
+    value = item.value(field)
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _require(items: Sequence[Item], field: str) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from merilo.atomic_write import new_folder, write_files
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.custom import declaration_text
+from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.own_items import read_splits
 from merilo.datasets.rendering import in_english, template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
@@ -236,6 +237,9 @@ def _create(source: StudySource, out: Path, wishes: StudyWishes, hidden: Path) -
     write_files(hidden, {name: text.encode() for name, text in files.items()})
     if source.declaration_file is not None:
         shutil.copyfile(source.declaration_file, hidden / DECLARATION_FILE)
+    elif source.declared.name not in CATALOGUE:
+        text = declaration_text(replace(source.declared, items=None))
+        write_files(hidden, {DECLARATION_FILE: text.encode()})
     return CreatedStudy(
         StudyFolder(out, plan), source, subset, known.controls, known.examples, figures, tuple(warnings)
     )
@@ -386,7 +390,9 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
     )
     return Study(
         study=wishes.name or declared.name,
-        dataset=declared.name if source.declaration_file is None else DECLARATION_FILE,
+        dataset=declared.name
+        if source.declaration_file is None and declared.name in CATALOGUE
+        else DECLARATION_FILE,
         languages=languages,
         seed=wishes.seed,
         # The plan is published, and an absolute path would name folders of the author's machine.

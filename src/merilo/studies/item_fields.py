@@ -15,7 +15,7 @@ import numpy as np
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import render
 from merilo.errors import UsageError
-from merilo.items import Item
+from merilo.items import Item, named_field
 from merilo.strict_json import Json
 from merilo.wording import listed, shortened
 
@@ -93,6 +93,7 @@ def fields_of(
         {**dict(_values(item, declared, grouping)), LENGTH: len(render(item, declared))} for item in items
     ]
     names = dict.fromkeys(name for row in table for name in row)
+    wanted = [named_field(name.removeprefix("meta."), names) or name for name in wanted]
     if missing := [name for name in wanted if name not in names]:
         near = get_close_matches(missing[0], names, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else f"there are {listed(list(names)) or 'none'}"
@@ -127,7 +128,7 @@ def grouping_fields(declared: Dataset) -> list[str]:
         >>> grouping_fields(dataset("ruMMLU"))
         ['domain']
     """
-    named = [*re.findall(r"\{(\w+)\}", declared.extra or ""), declared.prompts_by, declared.shots.same]
+    named = [*re.findall(r"\{([\w.]+)\}", declared.extra or ""), declared.prompts_by, declared.shots.same]
     return list(dict.fromkeys(name for name in named if name and name != "criterion"))
 
 

@@ -257,8 +257,7 @@ def _signs(item: Item, declared: Dataset) -> list[str]:
     """Return what an example of this item shows: its groups, and its kind of answer."""
     found = []
     for name in grouping_fields(declared):
-        own = item.inputs if not isinstance(item.inputs, str) else {}
-        value = item.meta.get(name, own.get(name))
+        value = item.value(name)
         if isinstance(value, str | int) and not isinstance(value, bool):
             found.append(f"{name}: {value}")
     if declared.answer.labels:

@@ -16,7 +16,7 @@ from merilo.datasets.own_items import read_split
 from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, UsageError, for_command_line
 from merilo.files import sha256
-from merilo.items import Item
+from merilo.items import Item, named_field
 from merilo.metrics.scoring import RATED, gold_label, has_gold, score
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
@@ -217,7 +217,7 @@ def _items(content: _Content) -> Iterator[Finding]:
         ("baseline.cluster", () if cluster is None else (cluster,), [*there, *inputs]),
     ):
         for name in names:
-            if name not in known:
+            if named_field(name.removeprefix("meta."), known) is None:
                 yield key, f"no item has the field '{name}'{_nearest(name, known)}"
 
 

@@ -39,7 +39,7 @@ class StudySource:
         split: the test.
         shots: solved items that are not part of the test; empty if there are none.
         declared: the dataset's declaration, with the prompts of the folder's metadata.
-        declaration_file: the file of a custom declaration.
+        declaration_file: the file of a custom declaration; `None` if the folder's metadata declare the dataset.
         audience: whom to ask.
         audience_from: what decided it, in a phrase.
         project: the project in which people judge pairs (one of `PROJECTS`); empty if they answer the items themselves.
@@ -112,13 +112,16 @@ def _declaration(
         given = Path(name)
         if name.lower() in CATALOGUE or not given.exists():
             return dataset(name), None
-        return dataset(name), given / _DECLARATION if given.is_dir() else given
+        own = given / _DECLARATION if given.is_dir() else given
+        return dataset(name), own if own.is_file() else None
     if (folder / _DECLARATION).is_file():
         return dataset(str(folder / _DECLARATION)), folder / _DECLARATION
     said = [str(meta["dataset_name"])] if meta and isinstance(meta.get("dataset_name"), str) else []
     for known in (*said, path.stem, folder.resolve().name):
         if known.lower() in CATALOGUE:
             return CATALOGUE[known.lower()], None
+    if said and path.is_dir():
+        return dataset(str(path)), None
     raise UsageError(
         f"nothing says which dataset {shown(path)} is: give {argument('dataset', 'NAME')}, a name of 'merilo datasets "
         "list' or the path of a declaration"

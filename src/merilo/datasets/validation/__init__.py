@@ -8,11 +8,12 @@ from pathlib import Path
 from merilo.datasets import dataset
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.own_items import own_file
-from merilo.datasets.validation.folder import OWN, Contents, ValidationReport, Violation, read_contents
+from merilo.datasets.validation.folder import META, OWN, Contents, ValidationReport, Violation, read_contents
 from merilo.datasets.validation.item_rules import (
     check_answers,
     check_exam,
     check_fields,
+    check_groups,
     check_ids,
     check_media,
     check_shots,
@@ -40,7 +41,7 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
     if path.suffix in {".yaml", ".yml"}:
         declared = dataset(str(path))
         path = own_file(declared) or path.parent
-    elif declared is None and (path / OWN).is_file():
+    elif declared is None and (path / OWN).is_file() and not (path / META).is_file():
         with suppress(InputError):  # the fault of a declaration is reported with those of the items
             found = dataset(str(path))
             declared, path = (found, own_file(found) or path) if found.items else (None, path)
@@ -50,6 +51,7 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
     for check in (
         check_ids,
         check_fields,
+        check_groups,
         check_metadata,
         check_prompts,
         check_media,

@@ -114,6 +114,11 @@ class LocatedItem:
     file: str
     path: str
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields of the item's inputs; empty if they are a text."""
+        return frozenset(self.item.inputs) if isinstance(self.item.inputs, Mapping) else frozenset()
+
 
 @dataclass(slots=True)
 class Contents:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from merilo.datasets.declaration import Dataset, program_golds, program_tests
-from merilo.datasets.validation.folder import META, SAMPLES, Contents, LocatedItem
+from merilo.datasets.declaration import CATALOGUE, Dataset, program_golds, program_tests
+from merilo.datasets.validation.folder import META, OWN, SAMPLES, Contents, LocatedItem
+from merilo.datasets.validation.prompts import texts_in
 from merilo.errors import DataError
 from merilo.items import Item
 from merilo.wording import listed
@@ -52,16 +53,57 @@ def check_ids(contents: Contents) -> None:
         )
 
 
+#: Fields that items may have in different numbers: options, and media files.
+_IN_NUMBERS: Final = re.compile(r"option_([a-z])|(?:image|audio|video)(?:_\d+)?")
+#: A field that a prompt of the metadata leaves out if an item does not have it.
+_IF_DEFINED: Final = re.compile(r"inputs\.(\w+) is defined")
+
+
 def check_fields(contents: Contents) -> None:
     """Check that all items have the same fields; for a known dataset, the declared fields."""
-    shapes = Counter(_shape(place.item) for place in contents.places)
+    declared, places = contents.declared, contents.places
+    hidden = {*declared.hidden} if declared else set()
+    if declared is None and contents.meta is not None:
+        texts = " ".join(texts_in(contents.meta.get("prompts")))
+        hidden = {*_IF_DEFINED.findall(texts)}
+        hidden |= {name for place in places for name in place.fields if _IN_NUMBERS.fullmatch(name)}
+    shapes = Counter(_shape(place.item) for place in places)
     usual = next((shape for shape, _ in shapes.most_common(1)), None)
-    if contents.declared is not None:
-        usual = frozenset(contents.declared.fields) or None
-    for place in contents.places:
-        shape, hidden = _shape(place.item), frozenset(contents.declared.hidden if contents.declared else ())
+    if declared is not None:
+        usual = frozenset(declared.fields) or None
+    for place in places:
+        shape = _shape(place.item)
         if shape != usual and (shape is None or usual is None or shape | hidden != usual | hidden):
             contents.wrong(place, "inputs", f"must be {_named(usual)}, but is {_named(shape)}")
+        elif declared is None and contents.meta is not None:
+            _check_options(place, contents)
+
+
+def check_groups(contents: Contents) -> None:
+    """Check that some item has each field by which a custom declaration groups items, shots or prompts."""
+    declared = contents.declared
+    if declared is None or declared.name in CATALOGUE or not contents.places:
+        return
+    named = {"extra": declared.fields_of_groups, "cluster": (declared.cluster,)}
+    named |= {"shots.same": (declared.shots.same,), "prompts_by": (declared.prompts_by,)}
+    for key, fields in named.items():
+        for field in filter(None, fields):
+            if all(place.item.value(field) is None for place in contents.places):
+                contents.report.wrong(OWN, key, f"no item has the field '{field}'")
+
+
+def _check_options(place: LocatedItem, contents: Contents) -> None:
+    """Check the options of an item of the newer form, and that its gold answer is the letter of one of them."""
+    letters = sorted(found[1] for name in place.fields if (found := _IN_NUMBERS.fullmatch(name)) and found[1])
+    series = [chr(ord("a") + n) for n in range(max(2, len(letters)))]
+    if not letters:
+        return
+    if letters != series:
+        names = ", ".join(f"option_{letter}" for letter in series)
+        contents.wrong(place, "inputs", f"must be an object with {names}, but is {_named(place.fields)}")
+    elif (gold := place.item.outputs) is not None and str(gold) not in {*map(str.upper, series)}:
+        labels = ", ".join(series).upper()
+        contents.wrong(place, "outputs", f"must be one of {labels}, not '{str(gold)[:30]}'")
 
 
 def _shape(item: Item) -> frozenset[str] | None:

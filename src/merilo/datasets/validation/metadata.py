@@ -1,21 +1,232 @@
-"""Rules for the descriptions of a dataset.
-
-`raw_dataset_meta.json`, its metadata, and `raw_readme_*.json`, its cards.
-"""
+"""The metadata of a dataset (`raw_dataset_meta.json`) and its cards (`raw_readme_*.json`), as Pydantic models."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    RootModel,
+    StringConstraints,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    WrapValidator,
+    create_model,
+)
+from pydantic_core import PydanticCustomError
 
 from merilo.datasets.validation.folder import META, OWN, READMES, Contents, ValidationReport
+from merilo.errors import fault_text
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Text
 
-#: The text that stands for the entry of a dictionary of terms that datasets share.
-SHARED_TERM: Final = "default"
+LONGEST_DESCRIPTION: Final = 200
+#: How many prompts a dataset must have; if prompts are given by domain, in each domain.
+FEWEST_PROMPTS: Final = 10
+#: Names of parts as the benchmark's newer datasets have them; a mapping of these is not a mapping of domains.
+PARTS: Final = frozenset({"task_context", "task_description", "answer_format"})
+
+_INDENT: Final = 4
+_ESCAPED_LETTER: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01])[0-9a-fA-F]{4}")
+
+
+def says(sentence: str, *, inside: bool = False) -> WrapValidator:
+    """Replace Pydantic's words on a value by one sentence; with `inside`, values inside it keep their own."""
+
+    def check(value: object, handler: Callable[[object], object]) -> object:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            if inside and all(fault["loc"] for fault in error.errors(include_url=False)):
+                raise
+            raise PydanticCustomError("rule", sentence) from error
+
+    return WrapValidator(check)
+
+
+def is_translation(value: object) -> bool:
+    """Return whether a value is a text in two languages, complete or not, and not an object of fields."""
+    return (
+        isinstance(value, dict)
+        and bool(value.keys() & {*LANGUAGES})
+        and not any(isinstance(value.get(language), dict | list) for language in LANGUAGES)
+    )
+
+
+def in_parts(prompts: object) -> bool:
+    """Return whether the prompts of the metadata are composed of parts.
+
+    Example:
+        >>> in_parts({"answer_format": {"formal": ["Answer with a letter."]}}), in_parts({"geography": ["{question}"]})
+        (True, False)
+    """
+    return isinstance(prompts, dict) and (
+        bool(prompts.keys() & PARTS) or any(isinstance(part, dict) for part in prompts.values())
+    )
+
+
+def _form(value: object) -> str:
+    if is_translation(value):
+        return "[translation]"
+    return (
+        "[object]"
+        if isinstance(value, dict) and value
+        else "[list]"
+        if value and isinstance(value, list)
+        else "[]"
+    )
+
+
+def _form_of_prompts(value: object) -> str:
+    if not isinstance(value, dict):
+        return "[list]"
+    return "[parts]" if in_parts(value) else "[domains]"
+
+
+Words: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S"), says("must be a text")]
+Texts: TypeAlias = Annotated[list[Words], says("must be a list of texts")]
+
+
+class Translation(BaseModel):
+    """A text in both languages."""
+
+    model_config = ConfigDict(strict=True, validate_default=True)
+    ru: Words = ""
+    en: Words = ""
+
+
+class Description(
+    RootModel[
+        Annotated[
+            Annotated[Translation, Tag("[translation]")]
+            | Annotated[dict[str, "Description"], Tag("[object]")]
+            | Annotated[list["Description"], Tag("[list]")]
+            | Annotated[
+                Literal["default"],
+                says("must be an object with texts in en and ru, or 'default'"),
+                Tag("[]"),
+            ],
+            Discriminator(_form),
+        ]
+    ]
+):
+    """A text in both languages, "default" for the entry of a shared dictionary, or the descriptions of inner fields."""
+
+
+_OneOrTwo: TypeAlias = Annotated[
+    Annotated[Translation, Tag("[translation]")] | Annotated[Words, Tag("[]")],
+    Discriminator(lambda value: "[translation]" if is_translation(value) else "[]"),
+]
+_Descriptions: TypeAlias = Annotated[
+    dict[str, Description], Field(min_length=1), says("must be an object that is not empty", inside=True)
+]
+_Human: TypeAlias = Annotated[
+    dict[str, Annotated[float, Field(allow_inf_nan=False), says("must be a number")]],
+    says("must be an object: metric -> number", inside=True),
+]
+_PARTS_SAY: Final = says("must be a list of texts, or an object of such lists by style", inside=True)
+_PartTexts: TypeAlias = Annotated[
+    list[Annotated[str, says("must be a text")]], Field(min_length=1), _PARTS_SAY
+]
+_Prompts: TypeAlias = Annotated[
+    Annotated[
+        list[Words],
+        says("must be a list, or an object of lists by domain or by part", inside=True),
+        Tag("[list]"),
+    ]
+    | Annotated[
+        dict[str, Annotated[list[Words], says("must be a list of prompts", inside=True)]],
+        Field(min_length=1),
+        says(
+            f"must be a list of at least {FEWEST_PROMPTS} prompts, or a mapping from each domain to such a list",
+            inside=True,
+        ),
+        Tag("[domains]"),
+    ]
+    | Annotated[
+        dict[
+            str,
+            Annotated[
+                Annotated[dict[str, _PartTexts], Field(min_length=1), _PARTS_SAY, Tag("[object]")]
+                | Annotated[_PartTexts, Tag("[list]")],
+                Discriminator(lambda value: "[object]" if isinstance(value, dict) else "[list]"),
+            ],
+        ],
+        Tag("[parts]"),
+    ],
+    Discriminator(_form_of_prompts),
+]
+
+
+class Excluded(RootModel["list[Words] | dict[str, Excluded]"]):
+    """The fields that are not published: names, or an object of parts with names."""
+
+
+class Metadata(BaseModel):
+    """The metadata; keys with a default are optional, placeholders are filled when the card is built."""
+
+    model_config = ConfigDict(strict=True)
+    dataset_name: Words
+    description: _OneOrTwo
+    license: Words
+    dataset_size: Annotated[
+        Annotated[int, Field(gt=0)] | Annotated[str, StringConstraints(pattern=r"^len\(\w+\)$")],
+        says("must be the number of items, or the placeholder 'len(DATA)'"),
+    ]
+    modalities: Annotated[
+        list[Literal["text", "image", "audio", "video"]],
+        Field(min_length=1),
+        says("must be a list of some of text, image, audio, video"),
+    ]
+    skills: Annotated[list[Words], Field(min_length=1), says("must be a list of texts with at least one")]
+    domains: Texts
+    universal_domains: Texts
+    synt_source_models: Annotated[
+        list[Words] | Annotated[str, StringConstraints(pattern=r"^list\(set\((?s:.*)\)\)$")],
+        says("must be a list of texts, or the placeholder 'list(set(...))'"),
+    ]
+    data_example: Annotated[dict[str, Any], Field(min_length=1), says("must be an object that is not empty")]
+    data_field_descriptions: _Descriptions
+    prompts: _Prompts
+    metrics: _Descriptions
+    human_benchmark: _Human
+    human_benchmark_expert: _Human = {}
+    task_type: Annotated[
+        Words | Annotated[list[Words], Field(min_length=1)], says("must be a text or texts")
+    ] = ""
+    task_description: _OneOrTwo = ""
+    exclude_fields: Annotated[
+        Excluded, says("must be an object of parts with lists of fields, or a list of fields")
+    ] = Excluded([])
+
+
+_TAGS: Final = {"[translation]", "[object]", "[list]", "[]", "[domains]", "[parts]"}
+
+
+def model_faults(model: TypeAdapter[Any], value: Json) -> Iterator[tuple[str, str]]:
+    """Yield the JSON path of each fault and what is wrong there.
+
+    Example:
+        >>> [*model_faults(TypeAdapter(Description), {"inputs": {"image": "default", "text": [{"en": "The text"}]}})]
+        [('inputs.text[0].ru', 'must be a text')]
+    """
+    try:
+        model.validate_python(value)
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_input=False):
+            steps = [
+                f"[{step}]" if isinstance(step, int) else f".{step}"
+                for step in fault["loc"]
+                if step not in _TAGS
+            ]
+            yield "".join(steps).removeprefix("."), fault_text(fault)
+
 
 #: The sections of a card, language by language.
 _BEFORE: Final = (Text("Task description"), Text("Motivation"), Text("Dataset creation"))
@@ -29,155 +240,24 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def description_faults(value: Json, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the JSON path and the fault of each description below a value.
-
-    A description is an object with a text in English and in Russian, or the text "default". Other objects and
-    lists hold the descriptions of fields inside a field, to any depth, as in `data_example`.
-
-    Args:
-        value: a description, or an object or list that holds descriptions.
-        path: its JSON path.
-
-    Example:
-        >>> nested = {"inputs": {"image": "default", "question": {"en": "The question"}}}
-        >>> list(description_faults(nested, "data_field_descriptions"))
-        [('data_field_descriptions.inputs.question.ru', 'must be a text')]
-    """
-    pending = [(path, value)]
-    while pending:
-        where, held = pending.pop()
-        if is_translation(held):
-            missing = [language for language in LANGUAGES if not _is_text(held.get(language))]
-            yield from ((f"{where}.{language}", "must be a text") for language in missing)
-        elif isinstance(held, dict) and held:
-            pending += [(f"{where}.{name}", inner) for name, inner in held.items()]
-        elif isinstance(held, list) and held:
-            pending += [(f"{where}[{number}]", inner) for number, inner in enumerate(held)]
-        elif held != SHARED_TERM:
-            yield where, f"must be an object with texts in en and ru, or '{SHARED_TERM}'"
-
-
-def described_fields(value: Json) -> set[str]:
-    """Return the names of all described fields, at any depth; a name such as `inputs.image` counts as `image`."""
-    names: set[str] = set()
-    pending = [value]
-    while pending:
-        held = pending.pop()
-        if isinstance(held, dict) and not is_translation(held):
-            names |= {name.rsplit(".", 1)[-1] for name in held}
-            pending += held.values()
-        elif isinstance(held, list):
-            pending += held
-    return names
-
-
-def is_translation(value: Json) -> TypeGuard[dict[str, Json]]:
-    """Check whether a value is a text in two languages, complete or not, and not an object of fields."""
-    return (
-        isinstance(value, dict)
-        and bool(value.keys() & set(LANGUAGES))
-        and not any(isinstance(value.get(language), dict | list) for language in LANGUAGES)
-    )
-
-
 def check_readmes(contents: Contents) -> None:
     """Check the cards: both languages or none, every section, each with a text."""
-    if not contents.whole:
-        return
     report = contents.report
     there = [language for language, name in READMES.items() if (contents.root / name).exists()]
-    for language, name in READMES.items():
+    for language, name in READMES.items() if contents.whole else ():
         if language not in there:
             if there:
                 report.wrong(name, "", "is missing: a card must be written in both languages")
             elif contents.meta is not None:
                 report.note(name, "", "is missing: the dataset has no card")
-            continue
-        if (card := contents.read_object(name)) is None:
-            continue
-        sections = SECTIONS[language]
-        for section in sections:
-            if not _is_text(card.get(section)):
-                report.wrong(name, section, "must be a text" if section in card else "is missing")
-        for section in sorted(card.keys() - set(sections)):
-            known = ", ".join(sections)
-            report.wrong(name, section, f"is not a section of a card (there are: {known})")
-
-
-def _is_text(value: Json) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _are_texts(value: Json) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _is_object(value: Json) -> bool:
-    return isinstance(value, dict) and bool(value)
-
-
-def _is_size(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-LONGEST_DESCRIPTION: Final = 200
-MODALITIES: Final = ("text", "image", "audio", "video")
-
-#: Placeholders of values that are computed when the card is built.
-SIZE_PLACEHOLDER: Final = re.compile(r"len\(\w+\)")
-SOURCES_PLACEHOLDER: Final = re.compile(r"list\(set\(.*\)\)", re.DOTALL)
-
-_INDENT: Final = 4
-_ESCAPED_LETTER: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01])[0-9a-fA-F]{4}")
-
-#: Checks a value, and what is wrong with values that fail the check.
-_Rule: TypeAlias = tuple[Callable[[Any], bool], str]
-
-_TEXT: Final[_Rule] = (_is_text, "must be a text")
-_TEXTS: Final[_Rule] = (_are_texts, "must be a list of texts")
-_OBJECT: Final[_Rule] = (_is_object, "must be an object that is not empty")
-
-_KEYS: Final[Mapping[str, _Rule]] = {
-    "dataset_name": _TEXT,
-    "description": _TEXT,
-    "license": _TEXT,
-    "dataset_size": (
-        lambda value: _is_size(value) or (isinstance(value, str) and bool(SIZE_PLACEHOLDER.fullmatch(value))),
-        "must be the number of items, or the placeholder 'len(DATA)'",
-    ),
-    "modalities": (
-        lambda value: _are_texts(value) and bool(value) and set(value) <= set(MODALITIES),
-        f"must be a list of some of {', '.join(MODALITIES)}",
-    ),
-    "skills": (lambda value: _are_texts(value) and bool(value), "must be a list of texts with at least one"),
-    "domains": _TEXTS,
-    "universal_domains": _TEXTS,
-    "synt_source_models": (
-        lambda value: (
-            _are_texts(value) or (isinstance(value, str) and bool(SOURCES_PLACEHOLDER.fullmatch(value)))
-        ),
-        "must be a list of texts, or the placeholder 'list(set(...))'",
-    ),
-    "data_example": _OBJECT,
-    "data_field_descriptions": _OBJECT,
-    "prompts": (
-        lambda value: isinstance(value, list | dict),
-        "must be a list, or an object of lists by domain or by part",
-    ),
-    "metrics": _OBJECT,
-    "human_benchmark": (lambda value: isinstance(value, dict), "must be an object: metric -> number"),
-}
-
-#: Keys that newer metadata may have.
-_OPTIONAL: Final[Mapping[str, _Rule]] = {
-    "task_type": (
-        lambda value: _is_text(value) or (_are_texts(value) and bool(value)),
-        "must be a text or texts",
-    ),
-    "task_description": (lambda value: _is_object(value) or _is_text(value), "must be a text"),
-    "exclude_fields": _TEXTS,
-}
+        elif (card := contents.read_object(name)) is not None:
+            sections = SECTIONS[language]
+            model = TypeAdapter(create_model("Card", **dict.fromkeys(sections, (Words, ...))))  # type: ignore[call-overload]
+            for path, fault in model_faults(model, {key: card[key] for key in sections if key in card}):
+                report.wrong(name, path, fault)
+            for section in sorted(card.keys() - {*sections}):
+                known = ", ".join(sections)
+                report.wrong(name, section, f"is not a section of a card (there are: {known})")
 
 
 def check_metadata(contents: Contents) -> None:
@@ -190,18 +270,11 @@ def check_metadata(contents: Contents) -> None:
         if contents.second_form and META not in report.files and not described:
             report.wrong(META, "", "is missing")
         return
-    for key, (is_good, fault) in {**_KEYS, **_OPTIONAL}.items():
-        if key in meta and not is_good(meta[key]):
-            report.wrong(META, key, fault)
-        elif key not in meta and key in _KEYS:
-            report.wrong(META, key, "is missing")
-    for key in sorted(meta.keys() - _KEYS.keys() - _OPTIONAL.keys()):
+    for path, fault in model_faults(TypeAdapter(Metadata), dict(meta)):
+        report.wrong(META, path, fault)
+    for key in sorted(meta.keys() - Metadata.model_fields.keys()):
         report.note(META, key, "is not a key of the metadata")
     _check_sizes(meta, report)
-    for key in ("data_field_descriptions", "metrics", "task_description"):
-        if _is_object(held := meta.get(key)):
-            for path, fault in description_faults(held, key):
-                report.wrong(META, path, fault)
     _note_undescribed(contents, meta)
     _check_human(meta, report)
     _check_writing((contents.root / META).read_text(encoding="utf-8-sig"), report)
@@ -209,24 +282,36 @@ def check_metadata(contents: Contents) -> None:
 
 def _check_sizes(meta: Mapping[str, Json], report: ValidationReport) -> None:
     """Note a long description; `dataset_size` is the number of items in the test, or in the test and the shots."""
-    description, size = meta.get("description"), meta.get("dataset_size")
-    if isinstance(description, str) and len(description) > LONGEST_DESCRIPTION:
-        many = f"has {len(description)} characters; at most {LONGEST_DESCRIPTION} are recommended"
-        report.note(META, "description", many)
+    held, size = meta.get("description"), meta.get("dataset_size")
+    for name, text in held.items() if isinstance(held, dict) else [("", held)]:
+        if isinstance(text, str) and len(text) > LONGEST_DESCRIPTION:
+            many = f"has {len(text)} characters; at most {LONGEST_DESCRIPTION} are recommended"
+            report.note(META, f"description.{name}".rstrip("."), many)
     counted = {report.items.get("test", 0), sum(report.items.values())} - {0}
-    if _is_size(size) and counted and size not in counted:
-        found = " or ".join(map(str, sorted(counted)))
-        report.wrong(META, "dataset_size", f"says {size} items, but the files have {found}")
+    if type(size) is int and size > 0 and counted and size not in counted:
+        message = f"says {size} items, but the files have {' or '.join(map(str, sorted(counted)))}"
+        # The files may hold a part of a dataset, but never more than all.
+        (report.note if size > max(counted) else report.wrong)(META, "dataset_size", message)
 
 
 def _note_undescribed(contents: Contents, meta: Mapping[str, Json]) -> None:
     described = meta.get("data_field_descriptions")
-    if not isinstance(described, dict) or not contents.places or isinstance(described.get("inputs"), str):
+    if not isinstance(described, dict) or isinstance(described.get("inputs"), str):
         return
-    inputs = contents.places[0].item.inputs
-    for name in sorted(set(inputs) - described_fields(described)) if isinstance(inputs, Mapping) else ():
+    inputs = {name: None for place in contents.places for name in place.fields}
+    for name in sorted(inputs.keys() - _described(described)):
         missing = "is missing: the field is not described"
         contents.report.note(META, f"data_field_descriptions.{name}", missing)
+
+
+def _described(value: Json) -> set[str]:
+    """Return the names of all described fields, at any depth; a name such as `inputs.image` counts as `image`."""
+    if isinstance(value, list):
+        return {name for inner in value for name in _described(inner)}
+    if not isinstance(value, dict) or is_translation(value):
+        return set()
+    own = {name.rsplit(".", 1)[-1] for name in value}
+    return own | {name for inner in value.values() for name in _described(inner)}
 
 
 def _check_human(meta: Mapping[str, Json], report: ValidationReport) -> None:
@@ -237,22 +322,18 @@ def _check_human(meta: Mapping[str, Json], report: ValidationReport) -> None:
     for name in names:
         if (other := first.setdefault(name.strip().casefold(), name)) != name:
             report.wrong(META, f"metrics.{name}", f"is named twice: also as '{other}'")
-    if not isinstance(human, dict):
-        return
-    for name, value in human.items():
-        where = f"human_benchmark.{name}"
-        if isinstance(metrics, dict) and name not in metrics:
-            report.wrong(META, where, f"is not one of the metrics {', '.join(names)}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            report.wrong(META, where, "must be a number")
-    for name in sorted(set(names) - set(human)):
+    for key in ("human_benchmark", "human_benchmark_expert"):
+        for name in held if isinstance(metrics, dict) and isinstance(held := meta.get(key), dict) else ():
+            if name not in names:
+                report.wrong(META, f"{key}.{name}", f"is not one of the metrics {', '.join(names)}")
+    for name in sorted({*names} - {*human}) if isinstance(human, dict) else ():
         report.note(META, f"human_benchmark.{name}", "is missing: there is no human result for this metric")
 
 
 def _check_writing(text: str, report: ValidationReport) -> None:
-    """Check the file's formatting: an indent of four spaces, letters not escaped."""
+    """Check the file's formatting: keys indented by four spaces, letters not escaped."""
     if _ESCAPED_LETTER.search(text):
         report.wrong(META, "", "has letters written as \\u…; write them as they are (ensure_ascii=False)")
-    indents = [len(line) - len(line.lstrip(" \t")) for line in text.splitlines() if line.strip()]
-    if "\t" in text or max(indents, default=0) < _INDENT or any(indent % _INDENT for indent in indents):
+    indents = {len(line) - len(line.lstrip(" ")) for line in text.splitlines() if line.strip()}
+    if "\t" in text or min(indents - {0}, default=0) != _INDENT:
         report.wrong(META, "", f"must be indented by {_INDENT} spaces a level (indent={_INDENT})")

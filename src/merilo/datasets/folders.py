@@ -1,0 +1,232 @@
+"""A folder of the benchmark as a dataset: its declaration, made of `raw_dataset_meta.json` and the items.
+
+The folder has `test.json`, `shots.json` and `samples/`. Items refer to prompts by number; if the metadata compose
+prompts of parts, these items are asked with the template of `data_example`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from merilo.datasets.declaration import CATALOGUE, Answer, Dataset, HumanFigure, ItemColumns
+from merilo.errors import DataError, InputError
+from merilo.items import Item, Split, laid_open, read_split, split_file
+from merilo.strict_json import Json, read_json
+from merilo.text import Text
+from merilo.wording import listed
+
+META: Final = "raw_dataset_meta.json"
+SAMPLES: Final = "samples"
+
+#: Display names of metrics, without marks and case -> ours.
+_METRICS: Final = {
+    "accuracy": "acc",
+    "acc": "acc",
+    "exactmatch": "em",
+    "em": "em",
+    "f1": "f1",
+    "tokenf1": "f1",
+    "f1macro": "f1_macro",
+    "macrof1": "f1_macro",
+    "mcc": "mcc",
+}
+_MEDIA: Final = re.compile(r"(?:image|audio|video)(?:_\d+)?")
+_OPTION: Final = re.compile(r"option_([a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderDataset:
+    """A folder as a dataset.
+
+    Attributes:
+        declared: its declaration.
+        notes: what the user should know of it.
+    """
+
+    declared: Dataset
+    notes: tuple[Text, ...] = ()
+
+
+def is_folder_dataset(path: Path) -> bool:
+    """Return whether a path is a folder with the benchmark's metadata."""
+    return (path / META).is_file()
+
+
+def folder_dataset(folder: Path) -> FolderDataset:
+    """Make the declaration of a folder; a dataset of the catalogue keeps its own.
+
+    Raises:
+        InputError: the metadata or the items cannot be read.
+        DataError: the answers are of no kind that Merilo scores, or no metric of the metadata can be computed.
+    """
+    meta = read_json(folder / META)
+    if (
+        not isinstance(meta, dict)
+        or not isinstance(name := meta.get("dataset_name"), str)
+        or not name.strip()
+    ):
+        raise InputError("must be a text", file=folder / META, field="dataset_name")
+    if (known := CATALOGUE.get(name.lower())) is not None:
+        return FolderDataset(known)
+    file = split_file(folder, "test") or split_file(folder, name)
+    if file is None:
+        raise InputError("has no items: expected test.json", file=folder)
+    shots = split_file(folder, "shots")
+    test = read_split(file)
+    items = [*test, *(read_split(shots) if shots else ())]
+    return _Folder(folder, meta, test, items, file, shots).declared()
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    folder: Path
+    meta: Mapping[str, Json]
+    test: Split
+    items: Sequence[Item]
+    file: Path
+    shots: Path | None
+
+    def declared(self) -> FolderDataset:
+        meta, title = self.meta, str(self.meta["dataset_name"])
+        shapes = [frozenset(item.inputs) for item in self.items if isinstance(item.inputs, Mapping)]
+        if len(shapes) < len(self.items):
+            raise DataError("must be an object in every item", file=self.file, field="inputs")
+        fields = self._in_order({name for shape in shapes for name in shape})
+        answer = self._answer(fields)
+        prompts, by = self._prompts()
+        metrics, notes = self._metrics(answer)
+        groups = self._categories()
+        group = next(iter(groups), None) if len(groups) == 1 or "domain" in groups else None
+        group = "domain" if "domain" in groups else group
+        if len(groups) > 1:
+            known = listed([f"meta.categories.{one}" for one in groups])
+            notes.append(Text("items can be grouped by {fields} (--by)", fields=known))
+        about = meta.get("description")
+        shared = any(str(one).casefold().startswith("group") for one in self._object("metrics"))
+        declared = Dataset(
+            name=title.casefold(),
+            title=title,
+            about=str((about.get("en") or about.get("ru") or "") if isinstance(about, dict) else about or ""),
+            fields=fields,
+            media=tuple(name for name in fields if self._is_media(name)),
+            hidden=tuple(name for name in fields if any(name not in shape for shape in shapes)),
+            answer=answer,
+            metrics=metrics,
+            extra=None if group is None else f"{metrics[0]}.{{{group}}}",
+            cluster="group_id" if shared and any("group_id" in item.meta for item in self.items) else None,
+            prompts_by=by,
+            prompts=prompts,
+            splits=("test", "shots") if self.shots else ("test",),
+            gold="closed" if self.test.access == "private" else "open",
+            skills=tuple(text for text in _texts(meta.get("skills"))),
+            human=tuple(self._human(metrics)),
+            items=ItemColumns(file=str(self.file), shots=None if self.shots is None else str(self.shots)),
+        )
+        return FolderDataset(declared, tuple(notes))
+
+    def _object(self, key: str) -> Mapping[str, Json]:
+        held = self.meta.get(key)
+        return held if isinstance(held, dict) else {}
+
+    def _in_order(self, names: set[str]) -> tuple[str, ...]:
+        """Return fields in the order of the example, the media first and the options last."""
+        held = self._object("data_example").get("inputs")
+        order = {name: place for place, name in enumerate(held if isinstance(held, dict) else ())}
+
+        def rank(name: str) -> tuple[int, int, str]:
+            place = 0 if self._is_media(name) else 2 if _OPTION.fullmatch(name) else 1
+            return place, order.get(name, len(order)) if place == 1 else 0, name
+
+        return tuple(sorted(names, key=rank))
+
+    def _is_media(self, name: str) -> bool:
+        values = [item.inputs.get(name) for item in self.items if isinstance(item.inputs, Mapping)]
+        paths = [isinstance(value, str) and value.startswith(f"{SAMPLES}/") for value in values if value]
+        return bool(paths) and (all(paths) or _MEDIA.fullmatch(name) is not None)
+
+    def _answer(self, fields: Sequence[str]) -> Answer:
+        labels = tuple(found[1].upper() for name in fields if (found := _OPTION.fullmatch(name)))
+        if len(labels) > 1:
+            return Answer(kind="choice", labels=labels)
+        strange = next((one for one in self.items if not isinstance(one.outputs, str | None)), None)
+        if strange is not None:
+            kind = type(strange.outputs).__name__
+            raise DataError(
+                f"the answer of item {strange.id} is no text ({kind}), and no metric of Merilo scores it",
+                file=self.file,
+                field="outputs",
+            )
+        return Answer(kind="text")
+
+    def _prompts(self) -> tuple[dict[str, tuple[str, ...]], str | None]:
+        """Return the prompts by group, and the field of `meta` that names an item's group."""
+        held = self.meta.get("prompts")
+        if isinstance(held, list):
+            return {"": tuple(map(str, held))}, None
+        if isinstance(held, dict) and held and all(isinstance(texts, list) for texts in held.values()):
+            groups = {name: tuple(map(str, texts)) for name, texts in held.items() if isinstance(texts, list)}
+            by = next(
+                (
+                    name
+                    for name, value in laid_open(self.items[0].meta)
+                    if isinstance(value, str) and value in groups
+                ),
+                None,
+            )
+            if by is not None:
+                return groups, by
+        example = self._object("data_example").get("instruction")
+        if any(isinstance(item.instruction, int) for item in self.items) and not isinstance(example, str):
+            raise InputError(
+                "must be the template of items that name a prompt by its number",
+                file=self.folder / META,
+                field="data_example.instruction",
+            )
+        return ({"": (example,)} if isinstance(example, str) else {}), None
+
+    def _metrics(self, answer: Answer) -> tuple[tuple[str, ...], list[Text]]:
+        """Return our names of the metrics that the metadata name, and a note on those that are not computed."""
+        names = {
+            name: _METRICS.get(re.sub(r"[\W_]+", "", name.casefold())) for name in self._object("metrics")
+        }
+        fits = {"choice": {"acc", "em", "f1_macro", "mcc"}, "text": {"acc", "em", "f1"}}[answer.kind]
+        found = tuple(dict.fromkeys(one for one in names.values() if one in fits))
+        others = [name for name, one in names.items() if one not in fits]
+        if not found:
+            raise DataError(
+                f"no metric can be computed ({listed(others) or 'none is named'}); Merilo has "
+                "Accuracy, Exact match, F1, F1 macro and MCC",
+                file=self.folder / META,
+                field="metrics",
+            )
+        notes = [Text("not computed: {metrics}", metrics=listed(others))] if others else []
+        return found, notes
+
+    def _categories(self) -> list[str]:
+        """Return the names in `meta.categories` that divide the items into at most a hundred groups."""
+        values: dict[str, set[str]] = {}
+        for item in self.items:
+            held = item.meta.get("categories")
+            for name, value in held.items() if isinstance(held, dict) else ():
+                values.setdefault(name, set()).add(str(value))
+        return [name for name, found in values.items() if 2 <= len(found) <= min(100, len(self.items) // 2)]
+
+    def _human(self, metrics: Sequence[str]) -> Iterator[HumanFigure]:
+        for name, value in self._object("human_benchmark").items():
+            metric = _METRICS.get(re.sub(r"[\W_]+", "", name.casefold()))
+            if metric is not None and metric in metrics and isinstance(value, int | float):
+                source = f"human_benchmark of {META}"
+                yield HumanFigure(metric=metric, value=value, n=None, provenance="measured", source=source)
+
+
+def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any value of a file
+    """Yield the texts of a value, such as skills that are grouped by category."""
+    if isinstance(value, str):
+        yield value.strip()
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
