@@ -48,9 +48,7 @@ ATTRACTED = 0.3
 CAUSES = (
     "busy_annotator",
     "many_excluded",
-    "many_ties",
     "suspect_controls",
-    "undeclared_clusters",
 )
 
 #: Nor does it name warnings of a smaller share of the studies.

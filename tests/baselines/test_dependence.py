@@ -1,7 +1,6 @@
-"""Warnings about busy annotators and fields whose items are alike: planted, and absent by chance."""
+"""Warnings about busy, hasty and few annotators: planted, and absent by chance."""
 
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
 import polars as pl
@@ -9,9 +8,7 @@ import pytest
 
 import merilo
 from merilo.baselines.dependence import (
-    effect_of_clusters,
     warning_on_busy_annotators,
-    warnings_on_fields,
     worse_busy_annotators,
 )
 from merilo.people.votes import Votes
@@ -65,29 +62,6 @@ def test_studies_with_busy_people_who_guess_are_warned(monkeypatch: pytest.Monke
     assert sum(warned) >= 8
 
 
-def test_abilities_that_break_many_ties_are_estimated_again_or_warned_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    bad_crowds = pytest.importorskip("bad_crowds")
-    crowds = {one.name: one for one in bad_crowds.CROWDS}
-
-    def warned(name: str) -> tuple[int, float]:
-        """How many of four studies are warned, and the mean error over annotators."""
-        rng = np.random.default_rng(1)
-        made = [bad_crowds.computed(*bad_crowds.study(crowds[name], rng), crowds[name]) for _ in range(4)]
-        codes = ["many_ties" in {one.code for one in baseline.warnings} for baseline in made]
-        return sum(codes), fmean(one.estimates.main["acc"].two_way.annotator_error for one in made)
-
-    again, error = warned("ordered, 3 answers")
-    assert again == 0
-    monkeypatch.setattr("merilo.baselines.decision_rule.MOST_REFITTED", 0)
-    named, without = warned("ordered, 3 answers")
-    assert named == 4
-    assert error > 1.15 * without
-    assert warned("ordered, 3 answers, auto")[0] == 0
-
-
 def test_one_person_with_half_of_the_answers_is_named() -> None:
     votes, consensus = crowd(0)
     person = np.where(np.arange(len(votes)) % 2 == 0, 0, votes.annotator).astype(np.int32)
@@ -106,50 +80,30 @@ def test_few_answers_accuse_nobody() -> None:
     assert warning_on_busy_annotators(two, np.zeros(1, np.int32), ["a", "b"]) is None
 
 
-def test_the_effect_of_clusters_is_that_of_an_analysis_of_variance() -> None:
-    from scipy import stats
-
-    rng = np.random.default_rng(3)
-    cluster = np.repeat(np.arange(30), 6).astype(np.int32)
-    values = rng.normal(size=30)[cluster] + rng.normal(size=180)
-    effect, p = effect_of_clusters(values, cluster)
-    expected = stats.f_oneway(*(values[cluster == code] for code in range(30)))
-    assert p == pytest.approx(expected.pvalue)
-    assert 2.5 < effect < 5
-
-
-def test_a_field_whose_items_are_alike_is_named_unless_it_is_declared() -> None:
-    rng = np.random.default_rng(1)
-    text = np.repeat(np.arange(40), 5)
-    points = (rng.random(200) < np.where(rng.random(40) < 0.3, 0.2, 0.95)[text]).astype(float)
-    table = pl.DataFrame(
-        {"item": range(200), "text": [f"t{one}" for one in text], "other": rng.integers(0, 40, 200)}
-    )
-    by_item = dict(enumerate(points.tolist()))
-    (found,) = warnings_on_fields(by_item, [table], None)
-    assert found.code == "undeclared_clusters"
-    assert "'text'" in found.en
-    assert "«text»" in found.ru
-    assert warnings_on_fields(by_item, [table], "text") == ()
-    assert warnings_on_fields(by_item, [table.select("item", "other")], None) == ()
-
-
-def test_a_baseline_warns_of_texts_that_share_their_fate() -> None:
-    rng = np.random.default_rng(2)
-    hard = rng.random(40) < 0.4
+def hasty(seconds: float, people: int = 12) -> pl.DataFrame:
+    """Answers to texts of 200 characters, one a page."""
     rows = [
-        {
-            "item": f"{text}/{n}",
-            "text": f"t{text}",
-            "annotator": f"p{rng.integers(0, 30)}-{k}",
-            "answer": "A" if rng.random() < (0.2 if hard[text] else 0.97) else "B",
-        }
-        for text in range(40)
-        for n in range(5)
-        for k in range(3)
+        (f"{'x' * 198}{item:02}", f"p{person}", "AB"[item % 2], seconds)
+        for item in range(20)
+        for person in range(people)
     ]
-    gold = pl.DataFrame({"item": list(dict.fromkeys(row["item"] for row in rows)), "gold": "A"})
-    responses = merilo.read_responses(pl.DataFrame(rows), item=["item", "text"])
-    alike = "items with the same 'text' are alike"
-    assert any(alike in one for one in merilo.baseline(responses, gold=gold).warnings)
-    assert not any(alike in one for one in merilo.baseline(responses, gold=gold, cluster="text").warnings)
+    return pl.DataFrame(rows, schema=["item", "annotator", "answer", "seconds"], orient="row")
+
+
+def codes_of(table: pl.DataFrame) -> set[str]:
+    return {one.code for one in merilo.baseline(table).details.warnings}
+
+
+def test_pages_that_nobody_can_have_read_are_counted() -> None:
+    assert "fast_answers" not in codes_of(hasty(seconds=10))
+    made = merilo.baseline(hasty(seconds=1.5))
+    (found,) = [one for one in made.details.warnings if one.code == "fast_answers"]
+    assert found.en.startswith(
+        "240 of 240 answers (100%), by 12 annotators, were given faster than anyone can read"
+    )
+    assert "12 разметчик" in found.ru
+
+
+def test_too_few_annotators_for_a_verdict_are_named() -> None:
+    assert "few_annotators" not in codes_of(hasty(seconds=10))
+    assert "few_annotators" in codes_of(hasty(seconds=10, people=9))

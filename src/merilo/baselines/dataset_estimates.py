@@ -14,7 +14,6 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import DecisionRule, vote_weights
 from merilo.baselines.population import Population
 from merilo.baselines.steps import Decided, Screened
-from merilo.baselines.warnings import BaselineWarning
 from merilo.errors import DataError
 from merilo.metrics.worth import TASK, NamedPart
 from merilo.people.aggregation import NO_LABEL, Consensus
@@ -28,8 +27,6 @@ from merilo.people.votes import Votes
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
 from merilo.statistics.post_stratification import StratifiedSample
-from merilo.text import Text
-from merilo.wording import listed
 
 OF_EXAM: Final = "it is scored by complete variants of the exam, which strata of questions would divide"
 NOT_OF_ITEMS: Final = "it is not computed from the texts of answers, item by item"
@@ -99,23 +96,6 @@ class DatasetEstimates:
     def empty(self) -> tuple[SampledStratum, ...]:
         """Return the strata without a used item, which the estimates do not include."""
         return tuple(one for one in self.strata if not one.used)
-
-    @property
-    def warnings(self) -> tuple[BaselineWarning, ...]:
-        """Return a warning that names the strata without responses; empty if there are none."""
-        lost = self.empty
-        if not lost:
-            return ()
-        text = Text(
-            "{n:# stratum of the dataset has|# strata of the dataset have} no responses ({names}; "
-            "{items:# item|# items}, {share:.1%} of the "
-            "dataset): the estimate for the dataset does not include them",
-            n=len(lost),
-            names=listed([f"'{one.name}'" for one in lost], 5),
-            items=sum(one.items for one in lost),
-            share=1 - self.items / self.population.items,
-        )
-        return (BaselineWarning("strata_without_responses", text),)
 
 
 def estimate_dataset(

@@ -17,7 +17,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
-from merilo.baselines.warnings import MANY_TIES
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart, Worth
@@ -45,6 +44,9 @@ from merilo.people.votes import IntArray, Votes
 from merilo.settings import Settings
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import RESAMPLES
+
+#: If estimated abilities decide a larger share of the items, they are estimated again for intervals.
+MANY_TIES: Final = 0.1
 
 #: Scale of the weights that break ties; small, so that they never outweigh a vote.
 _BREAKS_TIES: Final = 1e-3

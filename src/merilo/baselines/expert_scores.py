@@ -11,11 +11,10 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_items import item_points, metas, texts
-from merilo.baselines.decision_rule import DecisionRule, decision_rule, tie_weights, two_ways
+from merilo.baselines.decision_rule import MANY_TIES, DecisionRule, decision_rule, tie_weights, two_ways
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.steps import test_items
-from merilo.baselines.warnings import MANY_TIES
 from merilo.datasets import Dataset
 from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError

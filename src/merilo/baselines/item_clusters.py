@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -10,12 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from merilo.baselines.warnings import BaselineWarning
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item, ItemId, laid_open, named_field
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.text import Text
 from merilo.wording import choices
 
 _META = "meta."
@@ -63,41 +61,6 @@ class ItemClusters:
         if not self.code:
             return None
         return {number: 0 if self.block else self.code.get(number, _alone(number)) for number in numbers}
-
-    def warnings(self) -> Iterator[BaselineWarning]:
-        """Return the warnings about the clusters for the reader of a baseline."""
-        if not self.clusters:
-            text = Text(
-                "the dataset declares that items with the same '{field}' belong together, but the study has no such "
-                "field: all intervals treat items as independent (name the field with {option})",
-                field=self.field,
-                option=argument("cluster", "FIELD"),
-            )
-            yield BaselineWarning("no_cluster_field", text)
-        elif not self.code and not self.declared:
-            text = Text(
-                "no two items have the same '{field}': clusters of one item each change nothing",
-                field=self.field,
-            )
-            yield BaselineWarning("clusters_of_one_item", text)
-        if self.without and self.code:
-            text = Text(
-                "{n:# item|# items} of {items} without '{field}': each counts as a cluster of its own",
-                n=self.without,
-                items=self.items,
-                field=self.field,
-            )
-            yield BaselineWarning("items_without_cluster", text)
-        if self.block:
-            text = Text(
-                "all {items} items have the same '{field}': {clusters} blocks of {block} "
-                "neighbouring items take the place of clusters",
-                items=self.items,
-                field=self.field,
-                clusters=self.clusters,
-                block=self.block,
-            )
-            yield BaselineWarning("one_dialogue", text)
 
 
 def find_clusters(

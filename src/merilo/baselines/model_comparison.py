@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples, by_criterion
 from merilo.baselines.model_verdicts import (
-    FEWEST_ANNOTATORS,
     Compared,
     ComparisonVerdict,
     Margin,
     Outcome,
     verdicts,
 )
+from merilo.baselines.warnings import FEWEST_ANNOTATORS
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.classification import f1_macro, mcc

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from merilo.baselines.warnings import FEWEST_ANNOTATORS
 from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.crossed_difference import CrossedDifference
 from merilo.statistics.paired_tests import holm
@@ -16,11 +17,10 @@ Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "unto
 
 #: The significance level of every test.
 ALPHA: Final = 0.05
-#: With fewer items (or clusters of items) or annotators, equivalence is not tested: three annotators give a
-#: wrong "human
-#: level" in a tenth of studies (`benchmarks/difference_coverage.py`). With fewer annotators, every verdict is "untold".
+#: With fewer items (or clusters of items), equivalence is not tested. With fewer than `FEWEST_ANNOTATORS`, every
+#: verdict is "untold": three annotators give a wrong "human level" in a tenth of studies
+#: (`benchmarks/difference_coverage.py`).
 FEWEST_ITEMS: Final = 10
-FEWEST_ANNOTATORS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

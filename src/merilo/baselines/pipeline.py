@@ -117,7 +117,7 @@ class Baseline:
     @property
     def warnings(self) -> tuple[BaselineWarning, ...]:
         """Return the warnings for the reader of the baseline."""
-        return (*self.diagnosis.warnings, *(self.whole.warnings if self.whole else ()))
+        return self.diagnosis.warnings
 
     @property
     def agreement(self) -> Agreement:
@@ -286,17 +286,7 @@ def baseline(
             else estimate_metrics(scorer, screened, decided, rule, settings)
         )
     table = tabulate(cleaned, screened, decided, scorer)
-    diagnosis = diagnose(
-        cleaned,
-        screened,
-        decided,
-        settings,
-        table=table,
-        scorer=scorer,
-        rule=rule,
-        skills=skills,
-        health=health,
-    )
+    diagnosis = diagnose(cleaned, screened, decided, settings, scorer=scorer, rule=rule, health=health)
     if other:
         more = warnings_on_other_datasets(screened.annotators)
         diagnosis = replace(diagnosis, warnings=(*diagnosis.warnings, *more))

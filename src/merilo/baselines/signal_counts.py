@@ -8,10 +8,10 @@ from typing import Final
 
 import polars as pl
 
-from merilo.people.quality import READING_LIMIT
+from merilo.people.quality import faster_than_reading
 from merilo.people.signals import DECLARATIONS, DECLARED, HIDDEN_WORD, MEASURED
 from merilo.records import Number, Record
-from merilo.responses import SIGNALS, Responses, answer_seconds
+from merilo.responses import SIGNALS, Responses
 from merilo.text import Text
 
 _SCHEMA: Final = {
@@ -72,15 +72,8 @@ def count_signals(responses: Responses) -> SignalsRecord | None:
         return None
     texts = [json.loads(text) if text else {} for text in table[SIGNALS]]
     found = pl.DataFrame([{name: one.get(name) for name in _SCHEMA} for one in texts], schema=_SCHEMA)
-    length = responses.items.select(
-        "item", length=pl.sum_horizontal(pl.col(responses.fields).str.len_chars())
-    )
-    answers = table.select("respondent", "item", seconds=answer_seconds())
-    fast = answers.join(length, on="item", how="left", maintain_order="left").select(
-        "respondent", fast=pl.col("length") > READING_LIMIT * pl.col("seconds")
-    )
     rows = (
-        pl.concat([fast, found], how="horizontal")
+        pl.concat([faster_than_reading(responses), found], how="horizontal")
         .group_by("respondent")
         .agg(
             answers=pl.len(),

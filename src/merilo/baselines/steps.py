@@ -11,7 +11,7 @@ import polars as pl
 from merilo.baselines.consensus_scorer import ConsensusScorer, question_types
 from merilo.baselines.consensus_table import consensus_table
 from merilo.baselines.decision_rule import DecisionRule
-from merilo.baselines.dependence import warning_on_busy_annotators, warnings_on_fields
+from merilo.baselines.dependence import warning_on_busy_annotators
 from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters
 from merilo.baselines.warnings import (
@@ -21,7 +21,6 @@ from merilo.baselines.warnings import (
     status_of_baseline,
     warnings,
     warnings_on_exclusion,
-    warnings_on_model,
     warnings_on_pay,
     warnings_on_variants,
 )
@@ -258,22 +257,12 @@ def tabulate(
     return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
 
 
-def _warnings_on_dependence(
-    cleaned: Cleaned, pool: PoolVotes, decided: Decided, table: pl.DataFrame
-) -> tuple[BaselineWarning, ...]:
+def _warning_on_busy(pool: PoolVotes, decided: Decided) -> tuple[BaselineWarning, ...]:
     if Resolution.EACH_ANSWER in decided.consensus.how:
         return ()
-    busy = warning_on_busy_annotators(
-        pool.votes, decided.consensus.label, [str(one) for one in pool.everyone.annotators]
-    )
-    return (
-        *((busy,) if busy else ()),
-        *warnings_on_fields(
-            dict(table.select("item", "points").drop_nulls().iter_rows()),
-            field_tables(cleaned.items, cleaned.gold),
-            cleaned.clusters.field if cleaned.clusters else None,
-        ),
-    )
+    names = [str(one) for one in pool.everyone.annotators]
+    busy = warning_on_busy_annotators(pool.votes, decided.consensus.label, names)
+    return (busy,) if busy else ()
 
 
 def diagnose(
@@ -282,13 +271,11 @@ def diagnose(
     decided: Decided,
     settings: Settings,
     *,
-    table: pl.DataFrame,
     scorer: ConsensusScorer | None,
     rule: DecisionRule,
-    skills: pl.DataFrame | None,
     health: ControlHealth,
 ) -> Diagnosis:
-    """Compute the status, warnings, agreement, groups and cost of the baseline; `table` is that of `tabulate`."""
+    """Compute the status, warnings, agreement, groups and cost of the baseline."""
     items, pool = cleaned.items, screened.pool
     paid = cost.cost(cleaned.responses, settings.currency)
     reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
@@ -296,19 +283,11 @@ def diagnose(
         status=status_of_baseline(reasons, health, scored=scorer is not None),
         reasons=reasons,
         warnings=(
-            *warnings(
-                cleaned.responses,
-                screened.annotators,
-                settings,
-                gold=cleaned.gold,
-                skills=skills,
-            ),
-            *warnings_on_model(pool, decided.consensus, settings, refitted=rule.refits is not None),
+            *warnings(cleaned.responses, screened.annotators, settings, gold=cleaned.gold),
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
             *warnings_on_pay(paid, settings),
-            *(cleaned.clusters.warnings() if cleaned.clusters else ()),
-            *_warnings_on_dependence(cleaned, pool, decided, table),
+            *_warning_on_busy(pool, decided),
         ),
         agreement=agreement_of(pool, settings, no_agreement=Resolution.EACH_ANSWER in decided.consensus.how),
         by=groups_by(

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import polars as pl
 
-from merilo.errors import argument
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
 from merilo.metrics.scoring import exam_items
-from merilo.people.aggregation import Consensus, Resolution, lost_labels
 from merilo.people.cost import Cost
-from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.people.quality.controls import FEW_CONTROLS, ControlHealth
+from merilo.people.quality import faster_than_reading
+from merilo.people.quality.controls import ControlHealth
 from merilo.people.recoding import near_spellings
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
@@ -25,6 +23,9 @@ from merilo.wording import listed, shortened
 if TYPE_CHECKING:
     from merilo.baselines.consensus_scorer import ConsensusScorer
 
+#: With fewer annotators no model is told from people.
+FEWEST_ANNOTATORS: Final = 10
+
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3
 
@@ -33,15 +34,6 @@ MOST_EXCLUDED: Final = 1 / 3
 _UNTRUSTED_EXCLUSION: Final = 1 / 2
 _UNTRUSTED_CONTROLS: Final = 1 / 4
 _FEWEST_SUSPECTS: Final = 2
-
-#: If estimated abilities decide a larger share of the items, they are estimated again for intervals.
-MANY_TIES: Final = 0.1
-
-_MODELS: Final = {
-    "glad": "GLAD",
-    "dawid-skene": "Dawid-Skene",
-    "pooled": "pooled Dawid-Skene",
-}
 
 Status: TypeAlias = Literal["accepted", "rejected", "check the controls", "no estimate"]
 NO_ESTIMATE: Final = "no estimate"
@@ -145,12 +137,7 @@ def status_of_baseline(reasons: Sequence[BaselineWarning], health: ControlHealth
 
 
 def warnings(
-    responses: Responses,
-    annotators: pl.DataFrame,
-    settings: Settings,
-    *,
-    gold: Gold | None,
-    skills: pl.DataFrame | None,
+    responses: Responses, annotators: pl.DataFrame, settings: Settings, *, gold: Gold | None
 ) -> tuple[BaselineWarning, ...]:
     """Return the warnings for the reader of a baseline.
 
@@ -159,14 +146,14 @@ def warnings(
         annotators: the table of annotators that `judged_annotators` returns.
         settings: the settings of the baseline.
         gold: the gold answers, if they are known.
-        skills: the platform's skills of annotators, if they were given.
     """
     return (
         *_warnings_on_controls(responses, annotators, settings),
         *_warnings_on_labels(responses, settings.labels),
         *_warnings_on_reading(responses, settings.labels),
         *map(_warning_on_unread, responses.unread),
-        *_warnings_on_skills(annotators, settings, skills),
+        *warnings_on_speed(responses),
+        *warnings_on_few_annotators(annotators.filter(~pl.col("excluded")).height),
         *(_warnings_on_gold(gold) if gold else ()),
     )
 
@@ -188,17 +175,9 @@ def _warnings_on_controls(
     responses: Responses, annotators: pl.DataFrame, settings: Settings
 ) -> Iterator[BaselineWarning]:
     unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
-    if responses.table["is_control"].any() and not annotators["controls"].sum():
-        text = Text(
-            "none of the control items has a known answer in {field}: annotators were not checked, "
-            "and none was excluded",
-            field=responses.answer_field,
-        )
-        yield BaselineWarning("no_known_answers", text)
-    elif unjudged == annotators.height and not annotators["controls"].sum():
-        text = Text("there are no control items: annotators were not checked, and none was excluded")
-        yield BaselineWarning("no_controls", text)
-    elif unjudged:
+    if not unjudged:
+        return
+    if annotators["controls"].sum():
         text = Text(
             "{n} of {annotators} annotators answered {least:1=no control item|fewer than {least} control items}: they "
             "could not be judged and were kept",
@@ -206,7 +185,46 @@ def _warnings_on_controls(
             annotators=annotators.height,
             least=settings.min_controls,
         )
-        yield BaselineWarning("unjudged", text)
+    elif responses.table["is_control"].any():
+        text = Text(
+            "none of the control items has a known answer in {field}: annotators were not checked, "
+            "and none was excluded",
+            field=responses.answer_field,
+        )
+    else:
+        text = Text("there are no control items: annotators were not checked, and none was excluded")
+    yield BaselineWarning("no_controls", text)
+
+
+#: The share of answers given faster than anyone reads that is worth a warning.
+MOST_FAST: Final = 0.05
+
+
+def warnings_on_speed(responses: Responses) -> Iterator[BaselineWarning]:
+    """Yield a warning if many items were answered in less time than it takes to read them."""
+    timed = faster_than_reading(responses).drop_nulls()
+    fast = timed.filter("fast")
+    if fast.height > MOST_FAST * timed.height:
+        text = Text(
+            "{n} of {answers:# answer|# answers} ({share:.0%}), by {people:# annotator|# annotators}, were given "
+            "faster than anyone can read the item",
+            n=fast.height,
+            answers=timed.height,
+            share=fast.height / timed.height,
+            people=fast["respondent"].n_unique(),
+        )
+        yield BaselineWarning("fast_answers", text)
+
+
+def warnings_on_few_annotators(annotators: int) -> Iterator[BaselineWarning]:
+    """Yield a warning if no model can be told from so few annotators."""
+    if 0 < annotators < FEWEST_ANNOTATORS:
+        text = Text(
+            "with {n:# annotator|# annotators} no model can be told from people: ask at least {least}",
+            n=annotators,
+            least=FEWEST_ANNOTATORS,
+        )
+        yield BaselineWarning("few_annotators", text)
 
 
 def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> Iterator[BaselineWarning]:
@@ -226,26 +244,7 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> Iterator
 
 
 def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> Iterator[BaselineWarning]:
-    """Warn about data missing from the export, recoded answers, and answers that look like typing errors."""
-    lacking = {"time", "reward"} & {*responses.absent}
-    if lacking:
-        what = "both" if len(lacking) == 2 else next(iter(lacking))
-        text = Text(
-            "the export has {what:time=no times|reward=no rewards|no times and no rewards}: values "
-            "computed from them are left out",
-            what=what,
-        )
-        yield BaselineWarning("absent", text)
-    for one in responses.recoded:
-        text = Text(
-            "recoded on request: {n:# answer|# answers} '{written}' {kept}",
-            n=one.answers,
-            written=one.written,
-            kept=Text("{n:is|are} left out", n=one.answers)
-            if one.kept is None
-            else Text("{n:counts|count} as '{answer}'", n=one.answers, answer=one.kept),
-        )
-        yield BaselineWarning("recoded", text)
+    """Warn about answers that look like typing errors."""
     counts = dict(responses.table["answer"].value_counts().iter_rows())
     near = near_spellings(counts, labels)
     for place, typo in enumerate(near[:5], start=1):
@@ -278,79 +277,11 @@ def _warning_on_unread(unread: Unread) -> BaselineWarning:
         file=unread.file,
         row=unread.row,
     )
-    return BaselineWarning(f"unread_{unread.what}", text)
-
-
-def _warnings_on_skills(
-    annotators: pl.DataFrame, settings: Settings, skills: pl.DataFrame | None
-) -> Iterator[BaselineWarning]:
-    if settings.resolve not in {"skill", "cascade"} or skills is None:
-        return
-    kept = annotators.filter(~pl.col("excluded"))
-    unknown = kept["skill"].null_count()
-    if not unknown:
-        return
-    text = Text(
-        "{n} of {annotators} annotators {n:has|have} no skill in the file: the mean skill of the "
-        "others is used instead",
-        n=unknown,
-        annotators=kept.height,
-    )
-    yield BaselineWarning("unknown_skill", text)
-
-
-def warnings_on_model(
-    pool: PoolVotes, consensus: Consensus, settings: Settings, *, refitted: bool
-) -> Iterator[BaselineWarning]:
-    """Return the warnings about the model of annotators, if one was fitted.
-
-    Args:
-        pool: the votes.
-        consensus: the consensus.
-        settings: how it is reached.
-        refitted: whether intervals allow for the model's own uncertainty.
-    """
-    fit = consensus.fit
-    if fit is None:
-        return
-    model = _MODELS[fit.model]
-    if not fit.converged:
-        text = Text(
-            "{model} did not converge in {n:# iteration|# iterations}: its labels and estimates of "
-            "annotators may still change",
-            model=model,
-            n=fit.iterations,
-        )
-        yield BaselineWarning("not_converged", text)
-    if settings.aggregator == "majority":
-        tied, decided = consensus.decided_by(Resolution.GLAD)
-        if tied > MANY_TIES * decided and not refitted:
-            text = Text(
-                "{n} of {items:# item|# items} ({share:.0%}) tie and are decided by abilities estimated from the "
-                "same answers: intervals may be too short, because other annotators would decide them differently "
-                "(compare with {option})",
-                n=tied,
-                items=decided,
-                share=tied / decided,
-                option=argument("aggregator", "auto", given="auto"),
-            )
-            yield BaselineWarning("many_ties", text)
-        return
-    fitted = pool.everyone.votes.where(pool.kept)
-    for code in lost_labels(fit, fitted):
-        text = Text(
-            "{model} gives label '{label}' to hardly any item although it has {share:.0%} of the votes: the model may "
-            "have explained the label away as an error of all annotators (compare with {option})",
-            model=model,
-            label=shortened(str(pool.everyone.labels[code]), 30),
-            share=float((fitted.label == code).mean()),
-            option=argument("aggregator", "majority", given="majority"),
-        )
-        yield BaselineWarning("lost_label", text)
+    return BaselineWarning("unread", text)
 
 
 def warnings_on_other_datasets(annotators: pl.DataFrame) -> Iterator[BaselineWarning]:
-    """Name the annotators who do not agree with the others on other datasets; `annotators` tells who is `reliable`."""
+    """Name the annotators who do not agree with the others on other datasets."""
     names = annotators.filter(~pl.col("reliable"))["annotator"].to_list()
     if names:
         text = Text(
@@ -363,7 +294,6 @@ def warnings_on_other_datasets(annotators: pl.DataFrame) -> Iterator[BaselineWar
 
 
 def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:
-    yield from (BaselineWarning("gold", text) for text in gold.warnings)
     if gold.without_gold:
         text = Text(
             "{n:# item of the pool has no gold answer and is|# items of the pool have no gold answer and are} not "
@@ -372,14 +302,6 @@ def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:
             numbers=_first(gold.without_gold),
         )
         yield BaselineWarning("without_gold", text)
-    if gold.unused:
-        text = Text(
-            "{n:# gold answer matches|# gold answers match} no item of the pool ({n:row|rows} {numbers} of {source})",
-            n=len(gold.unused),
-            numbers=_first(gold.unused),
-            source=gold.source,
-        )
-        yield BaselineWarning("unused_gold", text)
 
 
 def _first(numbers: Sequence[int]) -> str:
@@ -396,16 +318,6 @@ def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
             controls=len(health.controls),
         )
         yield BaselineWarning("suspect_controls", text)
-    if few := health.excluded_on_few:
-        text = Text(
-            "{few} of {excluded} excluded annotators gave fewer than {least} answers to control "
-            "items (to keep them, raise {option})",
-            few=few,
-            excluded=health.excluded,
-            least=FEW_CONTROLS,
-            option=argument("min_controls"),
-        )
-        yield BaselineWarning("excluded_on_few_controls", text)
     if health.excluded > MOST_EXCLUDED * health.annotators:
         text = Text(
             "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the estimate describes only "

@@ -647,8 +647,6 @@ def baseline_warnings(crowd: StoredBaseline) -> list[Text]:
                 n=crowd.sampled[1],
             )
         )
-    if crowd.clusters and not crowd.clusters.declared:
-        found += [warning.text for warning in crowd.clusters.warnings()]
     return found
 
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from merilo.metrics.score import Score
-from merilo.people.uncertainty.two_way import TwoWay, interval_of_record
 from merilo.records import rounded
 from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
@@ -41,27 +39,9 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def items_in_clusters(n: int, clusters: int | None) -> str:
-    """Format a number of items with the number of their clusters, if they form any.
-
-    Example:
-        >>> items_in_clusters(645, 215), items_in_clusters(1, None)
-        ('645 items in 215 clusters', '1 item')
-    """
-    return counted(n, "item") + (f" in {counted(clusters, 'cluster')}" if clusters else "")
-
-
 def interval_json(interval: Interval | None) -> Json:
     """Convert an interval to a pair; null without an interval."""
     return None if interval is None else [rounded(interval.low), rounded(interval.high)]
-
-
-def record_text(score: Score, crowd: TwoWay | None) -> str:
-    """Format the interval of record; one over items alone has its name after it. Empty without an interval."""
-    interval = interval_of_record(score, crowd)
-    if interval is None:
-        return ""
-    return interval_text(interval) + ("" if crowd else f" {OVER_ITEMS_ALONE.en}")
 
 
 def interval_text(interval: Interval) -> str:

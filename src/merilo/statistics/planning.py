@@ -448,55 +448,6 @@ class _Question:
         return max(2 * found - 1, 0.0) if self.equivalence else found
 
 
-def power_of_difference(
-    plan: StudyPlan, items: int, discordant: float, difference: float, *, level: float = 0.95
-) -> float:
-    """Compute the probability that the test over items and annotators detects a difference from a model.
-
-    The test is that of `CrossedDifference`: Tango's statistic divided by the root of the design effect, with Student's
-    quantile. Its power is that of a t test: the noncentral t distribution with the true difference in standard errors.
-
-    Args:
-        plan: the expected properties of the annotators.
-        items: the number of items.
-        discordant: the share of items on which only one of the two sides is right; at least the difference.
-        difference: the true difference of accuracies.
-        level: one minus the significance level of the two-sided test.
-
-    References:
-        R. Connor (1987), Sample size for testing differences in proportions for the paired-sample design.
-        S. Julious (2004), Sample sizes for clinical trials with normal data. Statistics in Medicine 23, 1921-1986.
-
-    Example:
-        >>> round(power_of_difference(StudyPlan(0.9), 689, 0.22, 0.05), 2)
-        0.8
-    """
-    return _Question(plan, discordant, difference, level, equivalence=False).power(plan, items)
-
-
-def power_of_equivalence(
-    plan: StudyPlan, items: int, discordant: float, margin: float, *, level: float = 0.95
-) -> float:
-    """Compute the probability that two one-sided tests show equivalence if there is no true difference.
-
-    Args:
-        plan: the expected properties of the annotators.
-        items: the number of items.
-        discordant: the share of items on which only one of the two sides is right.
-        margin: the margin.
-        level: one minus the significance level of each one-sided test.
-
-    References:
-        J. Liu, H. Hsueh, E. Hsieh, J. Chen (2002), Tests for equivalence or non-inferiority for paired binary data.
-        Statistics in Medicine 21, 231-245.
-
-    Example:
-        >>> round(power_of_equivalence(StudyPlan(0.9), 1000, 0.1, 0.03), 2)
-        0.81
-    """
-    return _Question(plan, discordant, margin, level, equivalence=True).power(plan, items)
-
-
 def items_for_difference(
     plan: StudyPlan, discordant: float, difference: float, *, level: float = 0.95, power: float = 0.8
 ) -> ComparisonSize:

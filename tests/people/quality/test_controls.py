@@ -109,7 +109,7 @@ def test_the_controls_with_a_wrong_known_answer_are_suspect(pool: Responses) -> 
         assert one.other == (truth if one.suspect else one.other)
         assert one.most_common_answers >= one.other_answers
         assert one.good_answers <= one.answers
-        assert (one.good_share_correct < 0.5) == one.suspect
+        assert (one.good_correct < 0.5 * one.good_answers) == one.suspect
 
 
 def test_people_judged_on_few_controls_are_counted(pool: Responses) -> None:

@@ -9,7 +9,6 @@ from merilo.people.aggregation.consensus import (
     Fit,
     Resolution,
     is_open,
-    lost_labels,
 )
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene, pooled_dawid_skene
 from merilo.people.aggregation.glad import cascade, fitted_nearby, glad
@@ -36,7 +35,6 @@ __all__ = [
     "glad",
     "is_open",
     "log_odds",
-    "lost_labels",
     "majority",
     "majority_of_parts",
     "plurality",

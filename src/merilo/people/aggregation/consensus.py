@@ -125,27 +125,6 @@ class Consensus:
         return ways[way], sum(ways.values()) - ways[Resolution.UNRESOLVED]
 
 
-def lost_labels(fit: Fit, votes: Votes) -> list[int]:
-    """Find the labels that a model gives to hardly any item although they have at least 5 % of the votes.
-
-    With a fitted class prior a model may explain a label away as an error of all annotators.
-
-    Args:
-        fit: the model.
-        votes: the answers to which it was fitted.
-
-    Returns:
-        The codes of labels whose mean probability is below a fifth of their share of the votes; none without
-        probabilities, as for open answers.
-    """
-    answered = np.bincount(votes.item, minlength=votes.items) > 0
-    if fit.posterior is None or not answered.any():
-        return []
-    share = np.bincount(votes.label, minlength=votes.labels) / len(votes)
-    probability = fit.posterior[answered].mean(axis=0)
-    return np.flatnonzero((share >= COMMON) & (probability < LOST * share)).tolist()
-
-
 def modelled(label: IntArray, confidence: FloatArray, fit: Fit) -> Consensus:
     """Build the consensus of a model.
 

@@ -10,13 +10,29 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.people.votes import Encoding, Votes, encode
-from merilo.responses import Responses, in_order_of_time
+from merilo.responses import Responses, answer_seconds, in_order_of_time
 from merilo.statistics import FloatArray
 
 BoolArray = NDArray[np.bool_]
 
 #: More characters a second than anyone can read: a fast reader reaches 25 to 30, skimming 60.
 READING_LIMIT = 100.0
+
+
+def faster_than_reading(responses: Responses) -> pl.DataFrame:
+    """Return whether each answer was given faster than anyone can read its item.
+
+    Returns:
+        Columns `respondent` and `fast`, a row an answer; `fast` is null where the time is not known.
+    """
+    length = pl.sum_horizontal(
+        pl.col(name).cast(pl.String).str.len_chars().fill_null(0) for name in responses.fields
+    )
+    return (
+        responses.table.select("respondent", "item", seconds=answer_seconds())
+        .join(responses.items.select("item", length=length), on="item", how="left", maintain_order="left")
+        .select("respondent", fast=pl.col("length") > READING_LIMIT * pl.col("seconds"))
+    )
 
 
 @dataclass(frozen=True, slots=True)

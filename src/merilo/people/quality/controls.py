@@ -229,11 +229,6 @@ class ControlItem:
         """The share of correct answers, 0 to 1."""
         return self.correct / self.answers
 
-    @property
-    def good_share_correct(self) -> float:
-        """The same among good annotators; NaN without any."""
-        return self.good_correct / self.good_answers if self.good_answers else float("nan")
-
 
 @dataclass(frozen=True, slots=True)
 class ControlHealth:
