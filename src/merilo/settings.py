@@ -781,4 +781,9 @@ def help_of(name: str, of: type = Settings) -> Help | None:
 
 def type_of(name: str, of: type = Settings) -> Any:  # noqa: ANN401 - types of Python have no better type
     """Return the plain type of a setting, without its bounds."""
-    return get_type_hints(of)[name]
+    return _types(of)[name]
+
+
+@cache
+def _types(of: type) -> dict[str, Any]:
+    return get_type_hints(of)
