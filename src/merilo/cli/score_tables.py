@@ -69,15 +69,6 @@ def show_run(result: RunResult) -> None:
     ]
     show_table(rows, heads, title=result.model, left=(0, 1, len(heads) - 1))
     show(*_prompts(result), wrap=True)
-    if others := {one.answers.other_manner for one in result.datasets.values() if one.otherwise}:
-        show(
-            Text(
-                "({manner}): the same replies, with answers found as by --extract {manner}; "
-                "shown where this changes a metric by more than a point",
-                manner=min(others),
-            ),
-            wrap=True,
-        )
     for one in result.datasets.values():
         if one.answers.unreadable:
             show(_unreadable(one), wrap=True)
@@ -120,11 +111,7 @@ def _run_rows(one: DatasetRun) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     if one.scores is not None:
         scores = (one.scores.main or one.scores.extra).values()
-        for score in scores:
-            rows.append((*_cells(score)[:-1], *map(str, one.counts(score))))
-            if (other := one.otherwise.get(score.name)) is not None:
-                name = f"{score.name} ({one.answers.other_manner})"
-                rows.append((name, *_cells(other)[1:-1], *map(str, one.counts(other))))
+        rows = [(*_cells(score)[:-1], *map(str, one.counts(score))) for score in scores]
         rows += [(name, *["—"] * 4) for name in one.scores.missing]
     asked = len(one.record.hashes)
     return rows[:_SHOWN_EXTRA] or [("—", "—", "—", str(asked), str(asked * one.record.samples))]

@@ -112,8 +112,7 @@ class RunAnswers:
         replies: how many replies there are, without those of requests that failed or were too long.
         cut: how many of them ended at the limit of tokens.
         cut_at: the most tokens of a reply that was cut; 0 if the backend does not count them.
-        other_manner: the way of finding answers in replies that was not taken.
-        otherwise: the place of an answer -> what the other way finds there, where they differ.
+        manner: how answers are found in replies.
     """
 
     declared: Dataset
@@ -126,8 +125,7 @@ class RunAnswers:
     replies: int = 0
     cut: int = 0
     cut_at: int = 0
-    other_manner: Manner = "harness"
-    otherwise: Mapping[int, RunAnswer] = field(default_factory=dict)
+    manner: Manner = "merilo"
 
     @property
     def unreadable(self) -> tuple[RunAnswer, ...]:
@@ -190,9 +188,6 @@ def read_answers_of(
         counts[answer.outcome] += 1
         if answer.outcome != "failed":
             answers.append(answer)
-    other: Manner = "harness" if manner == "merilo" else "merilo"
-    others = (one for one in _answers(table, declared, items, other) if one.outcome != "failed")
-    pairs = () if declared.answer.kind == "program" else zip(answers, others, strict=True)
     sums = [int(table[name].sum() or 0) for name in tokens]
     cut = table.filter(table["finish"] == "length")
     return RunAnswers(
@@ -206,8 +201,7 @@ def read_answers_of(
         replies=table.height - int(table["finish"].is_in(list(_REPORTED)).sum()),
         cut=cut.height,
         cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
-        other_manner=other,
-        otherwise={at: new for at, (old, new) in enumerate(pairs) if old.answer != new.answer},
+        manner=manner,
     )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
@@ -98,7 +97,6 @@ class DatasetRun:
         scores: the metrics; `None` if they cannot be computed.
         reason: why there are no metrics.
         refused: items that the backend could not be asked, because it takes no such media.
-        otherwise: the metrics that differ by more than a point if answers are found the other way in the replies.
     """
 
     declared: Dataset
@@ -107,7 +105,6 @@ class DatasetRun:
     scores: Scores | None = None
     reason: str = ""
     refused: int = 0
-    otherwise: Mapping[str, Score] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> Outcomes:
@@ -150,8 +147,7 @@ class DatasetRun:
                 for one in self.answers.unreadable
             ],
             "metrics": {} if self.scores is None else self.scores.to_dict(),
-            "extract": "merilo" if self.answers.other_manner == "harness" else "harness",
-            "metrics_otherwise": {name: score.to_dict() for name, score in self.otherwise.items()},
+            "extract": self.answers.manner,
             "reason": for_library(self.reason) or None,
             "refused_media": self.refused,
             "models": list(self.answers.models),
@@ -299,24 +295,7 @@ def scored_dataset(
         return replace(found, reason="there are no answers")
     expanded, given, clusters = sampled(source.declared, items, answers.answers)
     scores = score_answers(source.declared, expanded, given, rater=rater, seed=seed, clusters=clusters)
-    found = replace(found, scores=scores)
-    return found if rated else replace(found, otherwise=_otherwise(found, items, seed))
-
-
-#: A difference between metrics that is shown: a point.
-_POINT: Final = 0.01
-
-
-def _otherwise(found: DatasetRun, items: Sequence[Item], seed: int) -> dict[str, Score]:
-    """Return the metrics that differ by more than a point if answers are found the other way in the replies."""
-    declared, answers, changed = found.declared, found.answers.answers, found.answers.otherwise
-    if len(changed) <= _POINT * len(answers) and set(declared.metrics) <= {"acc", "em", "f1"}:
-        return {}  # means over answers cannot differ by more
-    read = [changed.get(at, one) for at, one in enumerate(answers)]
-    expanded, given, clusters = sampled(declared, items, read)
-    scores = score_answers(declared, expanded, given, seed=seed, clusters=clusters)
-    pairs = ((one, found.metrics.get(name)) for name, one in (scores.main or scores.extra).items())
-    return {one.name: one for one, own in pairs if own and abs(one.value - own.value) > _POINT}
+    return replace(found, scores=scores)
 
 
 def sampled(
