@@ -41,7 +41,8 @@ class LogRow:
         choices: the continuations that were compared, one for each log-likelihood.
         letters: the letters that name the choices in a generated answer, each with the text of its choice;
             empty if there are none.
-        right: the place of the choice, or of the letter, that the log counts as right; `None` if it does not say.
+        right: the place of the choice that the log counts as right; `None` if it does not say.
+        target: the right answer as the log has it: a label, a letter, the text or the place of an option.
         sample: the number of this answer among several to the item, from 1.
     """
 
@@ -53,6 +54,7 @@ class LogRow:
     choices: tuple[str, ...] = ()
     letters: tuple[tuple[str, str], ...] = ()
     right: int | None = None
+    target: str = ""
     sample: int = 1
 
 

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from itertools import islice
 from math import isnan
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, holds_replies, read_answer_records
 from merilo.datasets.declaration import Answer, Dataset
@@ -271,46 +271,79 @@ _SERIES: Final = ("ABCDEFGHIJ", "abcdefghij", "АБВГДЕЖЗИК", "абвг�
 _AGREEING: Final = 0.9
 
 
-def answer_of(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
-    """Return the answer of a row, by the rules of `merilo run`.
+class SeenOrder(NamedTuple):
+    """Which label each option of a row stands for, in the order in which the model saw the options.
 
-    If the harness compared choices that are not the dataset's labels, or named the choices of a generated
-    answer by letters, a choice stands for the label whose option has the same text, or else for the label in
-    the same position, which `ForeignChoices` checks.
+    Attributes:
+        names: the choices that were compared, or the letters of a generated answer.
+        places: the place of each offered label among them; empty if they do not correspond to labels.
+        known: whether the texts of the options, or the dataset's own prompt, tell the order.
+        named: whether the names are the labels themselves.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    known: bool
+    named: bool
+
+
+def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) -> SeenOrder:
+    """Find the order in which the model saw the options of an item.
+
+    A choice or a letter stands for the label whose option has the same text, wherever it stands; a letter's option is
+    named by the log, or stands behind the letter in the prompt. Otherwise, it stands for the label of its name or
+    place, which `LogChoices` checks.
     """
     labels = offered_labels(item, declared)
+    seen = dict(row.letters or (() if own_prompt else _letters_in(row.prompt or "", declared, item)))
+    if not row.reply.loglikelihoods:
+        names = (*seen,) or labels
+        by_text = _places_of([*seen.values()], _option_texts(declared, item))
+        places = by_text or (_by_position(names, declared, item) if seen else range(len(labels)))
+        return SeenOrder(names, (*places,), bool(by_text) or (own_prompt and not seen), names == labels)
+    names = tuple(choice.strip() for choice in row.choices)
+    bare = [name.strip("().") for name in names]
+    texts = [seen[name] for name in bare] if set(bare) == seen.keys() else names
+    if by_text := _places_of(texts, _option_texts(declared, item)):
+        return SeenOrder(names, (*by_text,), known=True, named=False)
+    if by_name := _places_of(names, labels):
+        # Labels that are sentences or words of their own mean themselves in any order.
+        return SeenOrder(names, (*by_name,), own_prompt, named=True)
+    return SeenOrder(names, (*_by_position(names, declared, item),), known=False, named=False)
+
+
+def answer_of(row: LogRow, declared: Dataset, item: Item, order: SeenOrder) -> ExtractedAnswer:
+    """Return the answer of a row, by the rules of `merilo run`, in the labels of the dataset."""
+    labels, places = offered_labels(item, declared), order.places
     if row.reply.loglikelihoods:
-        places = _places(row.choices, declared, item)
+        values = row.reply.loglikelihoods
         if not places:
-            values = row.reply.loglikelihoods
             best = row.choices[values.index(max(values))]
             return ExtractedAnswer(best.strip(), "answered", "text of the likeliest choice", best)
-        reply = replace(row.reply, loglikelihoods=tuple(row.reply.loglikelihoods[place] for place in places))
+        reply = replace(row.reply, loglikelihoods=tuple(values[place] for place in places))
         return extract(declared, item, _request(row, declared, item, choices=labels), reply)
-    letters = [letter for letter, _ in row.letters]
-    places = _places([text for _, text in row.letters], declared, item)
-    if places and [letters[place] for place in places] != [*labels]:
-        found = _by_letter(row, declared, item)
-        if found.answer in letters:
-            label = labels[places.index(letters.index(str(found.answer)))]
+    if places and tuple(order.names[place] for place in places) != labels:
+        found = _by_letter(row, declared, item, order)
+        if found.answer in order.names:
+            label = labels[places.index(order.names.index(str(found.answer)))]
             return ExtractedAnswer(label, "answered", _BY_LETTER, found.found)
-        if {*letters} & {*labels}:
+        if {*order.names} & {*labels}:
             return found  # a label in the reply is a letter that the model saw
     return extract(declared, item, _request(row, declared, item), row.reply)
 
 
-def _by_letter(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
+def _by_letter(row: LogRow, declared: Dataset, item: Item, order: SeenOrder) -> ExtractedAnswer:
     """Return the answer of a row as one of the letters under which the model saw the options."""
     inputs = item.inputs if isinstance(item.inputs, Mapping) else {declared.placeholder: item.inputs}
     own = {*option_fields(declared).values()}
-    shown = {f"option_{letter.lower()}": text for letter, text in row.letters}
+    texts = dict(row.letters) or dict(_letters_in(row.prompt or "", declared, item))
+    shown = {f"option_{letter.lower()}": texts[letter] for letter in order.names}
     asked = {name: value for name, value in inputs.items() if name not in own}
-    letters = Answer(kind="choice", labels=tuple(letter for letter, _ in row.letters))
     form = Dataset(
         name="letters",
         title="",
         fields=(*shown, *asked),
-        answer=letters,
+        answer=Answer(kind="choice", labels=order.names),
         metrics=("acc",),
         stop=declared.stop,
     )
@@ -318,26 +351,44 @@ def _by_letter(row: LogRow, declared: Dataset, item: Item) -> ExtractedAnswer:
     return extract(form, item, _request(row, form, item), row.reply)
 
 
-def _places(choices: Sequence[str], declared: Dataset, item: Item) -> list[int]:
-    """Return the place of each label's choice among the choices; empty if choices and labels do not correspond."""
-    if len(choices) != len(offered_labels(item, declared)):
-        return []
-    by_text = _places_by_text(choices, declared, item)
+#: The letter or number before an option in a prompt, such as "B) ", "(2) " or "**C.** ".
+_OPTION_MARK: Final = r"(?<![^\s(\[*])([A-ZА-ЯЁa-zа-яё]|\d\d?)[).:\]]+[\s*]*"
+
+
+def _letters_in(prompt: str, declared: Dataset, item: Item) -> tuple[tuple[str, str], ...]:
+    """Return the letters before the options of an item in a prompt, in their order; nothing if one has none."""
+    found = []
+    for text in _option_texts(declared, item):
+        words = r"\s+".join(map(re.escape, text.split()))
+        # Solved items may have the same options: the item itself is asked last.
+        *_, last = [None, *re.finditer(rf"{_OPTION_MARK}{words}(?!\w)", prompt)]
+        if not words or last is None:
+            return ()
+        found.append((last.start(), last[1], text))
+    letters = tuple((letter, text) for _, letter, text in sorted(found))
+    return letters if len(dict(letters)) == len(found) else ()
+
+
+def _option_texts(declared: Dataset, item: Item) -> list[str]:
+    """Return the texts of an item's options in the order of the labels; nothing if they have no fields."""
+    inputs, fields = item.inputs if isinstance(item.inputs, Mapping) else {}, option_fields(declared)
+    return [str(inputs.get(fields[one], "")) for one in offered_labels(item, declared) if one in fields]
+
+
+def _by_position(choices: Sequence[str], declared: Dataset, item: Item) -> Sequence[int]:
+    """Return the place of each label's choice if choices stand for the labels in their order; else nothing."""
     # Only an item with all options tells whether other choices stand for the labels in their order.
+    if len(choices) != len(offered_labels(item, declared)):
+        return ()
     whole = len(choices) == len(declared.answer.labels)
-    return by_text or ([*range(len(choices))] if whole or _is_series(choices) else [])
+    return range(len(choices)) if whole or _is_series(choices) else ()
 
 
-def _places_by_text(choices: Sequence[str], declared: Dataset, item: Item) -> list[int]:
-    """Return the same if the choices are the labels or the texts of the item's options; else nothing."""
-    texts, labels = [squeezed(choice) for choice in choices], offered_labels(item, declared)
-    inputs = item.inputs if isinstance(item.inputs, Mapping) else {}
-    fields = option_fields(declared)
-    options = [squeezed(str(inputs.get(fields[label], ""))) for label in labels if label in fields]
-    for known in ([squeezed(label) for label in labels], options):
-        if len(set(texts)) == len(texts) and set(texts) == set(known) and len(known) == len(texts):
-            return [texts.index(one) for one in known]
-    return []
+def _places_of(choices: Sequence[str], known: Sequence[str]) -> list[int]:
+    """Return the place of each known text among the choices; nothing if they are not the same texts."""
+    texts, wanted = [*map(squeezed, choices)], [*map(squeezed, known)]
+    same = len(wanted) == len(texts) == len(set(texts)) and set(texts) == set(wanted)
+    return [texts.index(one) for one in wanted] if same else []
 
 
 def _is_series(choices: Sequence[str]) -> bool:
@@ -347,17 +398,31 @@ def _is_series(choices: Sequence[str]) -> bool:
     )
 
 
+def _right_label(row: LogRow, order: SeenOrder, labels: Sequence[str]) -> str | None:
+    """Return the label that the log counts as right; `None` if it does not say or can be read in two ways."""
+    place = row.right
+    if place is None and not row.reply.loglikelihoods:
+        texts = [text for _, text in row.letters]
+        open_to = {at for at, name in enumerate(order.names) if name == row.target}
+        open_to |= {at for at, text in enumerate(texts) if squeezed(text) == squeezed(row.target)}
+        if row.target.isdecimal() and int(row.target) < len(order.names):
+            open_to.add(int(row.target))
+        place = open_to.pop() if len(open_to) == 1 else None
+    return labels[order.places.index(place)] if place in order.places else None
+
+
 @dataclass
-class ForeignChoices:
-    """The choices of a log that are neither the dataset's labels nor texts of options.
+class LogChoices:
+    """Whether the choices of a log mean what its right answers say.
 
     Attributes:
         declared: the dataset.
         file: the log, for messages.
-        seen: the choices of the first such row.
-        rows: the positions of their answers among the records.
-        pairs: how often the choice in a place is right by the log, and a label by the item.
-        known: of the rows whose choices are labels or options, how many agree with the item on the right answer.
+        seen: the choices of the first row whose choices are neither the labels nor texts of options.
+        rows: the positions of the answers of such rows among the records.
+        pairs: of such rows, how often the choice in a place is right by the log, and a label by the item.
+        known: of the rows whose order is known, how many agree with the item on the right answer.
+        named: of the rows whose choices are the labels and whose order is not known, the same.
     """
 
     declared: Dataset
@@ -366,24 +431,43 @@ class ForeignChoices:
     rows: list[int] = field(default_factory=list)
     pairs: Counter[tuple[int, str]] = field(default_factory=Counter)
     known: Counter[bool] = field(default_factory=Counter)
+    named: Counter[bool] = field(default_factory=Counter)
 
-    def add(self, row: LogRow, item: Item, rule: str, position: int) -> None:
-        """Check the choices of a row whose answer is the record in a position."""
+    def add(self, row: LogRow, item: Item, order: SeenOrder, position: int | None) -> None:
+        """Check the choices of a row.
+
+        Args:
+            row: the row.
+            item: its item.
+            order: the order of its options.
+            position: the place of its answer among the records; `None` if it has no answer by a choice.
+        """
         labels, gold = offered_labels(item, self.declared), item.outputs
-        choices = row.choices if row.reply.loglikelihoods else tuple(text for _, text in row.letters)
-        if len(choices) != len(labels) or not (row.reply.loglikelihoods or rule == _BY_LETTER):
-            return
-        right = row.right if isinstance(gold, str) and gold in labels else None
-        if places := _places_by_text(choices, self.declared, item):
+        right = _right_label(row, order, labels) if isinstance(gold, str) and gold in labels else None
+        if order.known or order.named:
             if right is not None:
-                self.known[labels[places.index(right)] == gold] += 1
+                (self.known if order.known else self.named)[right == gold] += 1
             return
-        if len(labels) < len(self.declared.answer.labels):
+        if position is None or not order.places or len(labels) < len(self.declared.answer.labels):
             return  # a series, in its order
-        self.seen = self.seen or choices
+        self.seen = self.seen or row.choices or order.names
         self.rows.append(position)
         if right is not None:
-            self.pairs[right, str(gold)] += 1
+            self.pairs[order.places[labels.index(right)], str(gold)] += 1
+
+    def refuse_other_orders(self) -> None:
+        """Refuse a log whose labels stand for other options than the items'.
+
+        Raises:
+            DataError: the log's right answers contradict the items' gold answers.
+        """
+        if self.named[False] > (1 - _AGREEING) * self.named.total():
+            raise DataError(
+                f"in {self.named[False]} of {self.named.total()} rows the log counts another label as right than the "
+                "item's gold answer, and its prompts do not show in which order the model saw the options: give the "
+                "replies as a table (id, reply, options)",
+                file=self.file,
+            )
 
     def labels(self) -> list[str]:
         """Return the label of the choice in each place.
@@ -547,7 +631,7 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
     """Match rows to items, and read their answers."""
     declared, items = finder.declared, finder.items
     records: list[AnswerRecord] = []
-    foreign = ForeignChoices(declared, file)
+    choices = LogChoices(declared, file)
     seen: dict[tuple[int, int], int] = {}
     for row in rows:
         mapping.rows += 1
@@ -565,31 +649,36 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
             raise InputError(twice, file=file, row=row.row)
         seen[place, row.sample] = row.row
         mapping.matched[found.by] += 1
-        _compare_prompt(mapping, row, named, finder.prompts(place))
-        extracted = answer_of(row, declared, named.item)
-        if extracted.outcome == "answered":
-            foreign.add(row, named.item, extracted.rule, len(records))
+        own = _compare_prompt(mapping, row, named, finder.prompts(place))
+        order = seen_order(row, declared, named.item, own_prompt=own)
+        extracted = answer_of(row, declared, named.item, order)
+        by_choice = extracted.outcome == "answered" and (
+            bool(row.reply.loglikelihoods) or extracted.rule == _BY_LETTER
+        )
+        choices.add(row, named.item, order, len(records) if by_choice else None)
         mapping.outcomes[extracted.outcome] += 1
         mapping.rules[extracted.rule] += 1
         if extracted.outcome not in UNANSWERED:
             answer = "" if extracted.answer is None else extracted.answer
             records.append(AnswerRecord(row.row, named.name, answer, str(row.sample)))
     _refuse_unanswered(mapping, file, declared)
-    if other := foreign.known[False]:
+    choices.refuse_other_orders()
+    agreeing = choices.known + choices.named
+    if other := agreeing[False]:
         mapping.notes.append(
-            f"in {other} of {foreign.known.total()} rows the log counts another answer as right than the item's "
+            f"in {other} of {agreeing.total()} rows the log counts another answer as right than the item's "
             "gold answer: one of them is another version"
         )
-    if foreign.rows:
-        _relabel(records, foreign, mapping)
+    if choices.rows:
+        _relabel(records, choices, mapping)
     return HarnessAnswers(tuple(records), mapping)
 
 
-def _relabel(records: list[AnswerRecord], foreign: ForeignChoices, mapping: LogMapping) -> None:
+def _relabel(records: list[AnswerRecord], choices: LogChoices, mapping: LogMapping) -> None:
     """Give the answers that were found by the position of a choice the label of the choice."""
-    positions, labels = foreign.declared.answer.labels, foreign.labels()
+    positions, labels = choices.declared.answer.labels, choices.labels()
     label_of = dict(zip(positions, labels, strict=True))
-    for place in foreign.rows:
+    for place in choices.rows:
         answer = records[place].answer
         new: Json = (
             {name: label_of.get(str(label), label) for name, label in answer.items()}
@@ -598,9 +687,9 @@ def _relabel(records: list[AnswerRecord], foreign: ForeignChoices, mapping: LogM
         )
         records[place] = replace(records[place], answer=new)
     told = listed(
-        [f"{choice.strip()!r} is {label}" for choice, label in zip(foreign.seen, labels, strict=True)]
+        [f"{choice.strip()!r} is {label}" for choice, label in zip(choices.seen, labels, strict=True)]
     )
-    how = "by the log's right answers" if foreign.pairs else "by their order"
+    how = "by the log's right answers" if choices.pairs else "by their order"
     mapping.notes.append(f"the choices are not the dataset's labels; {how}, {told}")
 
 
@@ -614,15 +703,17 @@ def only_log(folder: Path, declared: Dataset, items: Sequence[NamedItem]) -> Pat
     return _only_log(folder, ItemFinder(declared, items))[0]
 
 
-def _compare_prompt(mapping: LogMapping, row: LogRow, named: NamedItem, known: Sequence[str]) -> None:
-    """Count a row whose prompt contains none of the item's prompts."""
+def _compare_prompt(mapping: LogMapping, row: LogRow, named: NamedItem, known: Sequence[str]) -> bool:
+    """Return whether a row's prompt contains one of the item's prompts, and count a row with another one."""
     if not row.prompt or not known:
-        return
+        return False
     mapping.prompts_checked += 1
     asked = squeezed(row.prompt)
-    if not any(prompt in asked for prompt in known):
-        mapping.other_prompts += 1
-        mapping.other_prompt = mapping.other_prompt or named.name
+    if any(prompt in asked for prompt in known):
+        return True
+    mapping.other_prompts += 1
+    mapping.other_prompt = mapping.other_prompt or named.name
+    return False
 
 
 def _refuse_unanswered(mapping: LogMapping, file: Path, declared: Dataset) -> None:

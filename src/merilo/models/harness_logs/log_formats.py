@@ -102,6 +102,7 @@ def _lm_eval_answers(row: Row, number: int, path: Path) -> Iterator[LogRow]:
             reply=reply,
             choices=choices,
             right=right,
+            target="" if row.get("target") is None else str(row["target"]).strip(),
             sample=sample,
         )
 
@@ -292,7 +293,7 @@ def _inspect_row(number: int, sample: Row) -> LogRow:
         prompt=_inspect_prompt(sample),
         reply=_inspect_reply(sample),
         letters=tuple(zip(LETTERS, map(text_at, choices), strict=False)),
-        right=LETTERS.find(right) if len(right) == 1 and right in LETTERS[: len(choices)] else None,
+        target=right.strip(),
         sample=epoch if isinstance(epoch, int) else 1,
     )
 
