@@ -202,6 +202,7 @@ BAD = [
     ("q.jsonl", [{"question": "?", "answer": "A", "image": "no.png"}], (), "row 1, image: names a file that does not exist"),
     ("q.jsonl", [{"instruction": 0, "inputs": "?", "outputs": "", "meta": {"id": 1}}], (), "in the benchmark's format already"),
     ("q.jsonl", [{"id": n % 3, "question": "?", "answer": "A"} for n in range(6)], ("--id", "id"), "row 4: has the id 0 of row 1"),
+    ("q.jsonl", [{"question": "?", "answer": "A", "target": "B"}], (), "answer, target may hold the gold answers: say which with --gold"),
     ("q.json", [], (), "has no rows"),
     ("q.xlsx", None, (), "there is no such file"),
     ("absent.csv", None, (), "absent.csv: there is no such file"),
@@ -219,21 +220,3 @@ def test_what_cannot_be_guessed_or_read_is_told_in_one_sentence(
     assert outcome.status == 2, outcome.out
     assert says in outcome.complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ([] if rows is None else [file])
-
-
-def test_a_folder_of_the_hub_becomes_a_file_with_solved_items(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub = pytest.importorskip("datasets", reason="the extra 'hub' is not installed")
-    monkeypatch.chdir(tmp_path)
-    rows = SHAPES["mmlu"].rows
-    names = hub.ClassLabel(names=list("ABCD"))
-    whole = hub.Dataset.from_list(rows).cast_column("answer", names)
-    hub.DatasetDict({"test": whole.select(range(18)), "dev": whole.select(range(18, 24))}).save_to_disk(
-        "saved"
-    )
-    made = done("datasets", "new", "saved", "--out", "own", "--json", "-").json
-    assert (made["items"], made["shots"], made["dataset"]["items"]["gold_is"]) == (18, 6, "letter")
-    done("datasets", "validate", "own")
-    done("study", "create", "own", "--out", "study")
-    assert (tmp_path / "study" / "controls.jsonl").is_file()

@@ -167,11 +167,10 @@ def pull(
 @takes_settings(of=Wishes)
 def new(
     source: Annotated[
-        str,
+        Path,
         typer.Argument(
-            metavar="FILE|FOLDER|NAME",
-            help="Questions in JSON, JSONL, CSV, TSV or Parquet; a folder of the 'datasets' package; or a "
-            "dataset of the Hugging Face hub.",
+            metavar="FILE|FOLDER",
+            help="Questions in JSON, JSONL, CSV, TSV or Parquet; or a folder with raw_dataset_meta.json.",
         ),
     ],
     *,
@@ -179,16 +178,6 @@ def new(
     shots: Annotated[
         Path | None,
         typer.Option(help="A file of solved items with the same columns.", rich_help_panel=INPUT),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="The split of a folder or of the hub. Default: test.", rich_help_panel=INPUT),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(help="The configuration on the hub.", rich_help_panel=INPUT)
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option(help="A commit, branch or tag of the repository.", rich_help_panel=INPUT)
     ] = None,
     out: Annotated[
         Path | None,
@@ -202,22 +191,20 @@ def new(
 ) -> int:
     """Write the declaration of your own dataset: guess its columns from the data and show three items as asked.
 
-    A file of questions stays as it is.
+    The data stay as they are.
     """
     from merilo.datasets.new_declaration import new_declaration  # noqa: PLC0415 - imports Pydantic and PyYAML
 
-    check_places([Path(source)], json_to, out, force=force)
-    made = new_declaration(
-        source, settings, out=out, shots=shots, split=split, config=config, revision=revision, force=force
-    )
+    check_places([source], json_to, out, force=force)
+    made = new_declaration(source, settings, out=out, shots=shots, force=force)
     deliver(
         json_to,
         lambda: {
             "declaration": str(made.path),
             "items": len(made.items),
             "shots": made.solved,
-            "language": made.guess.language,
-            "notes": [note.en for note in made.guess.notes],
+            "language": made.language,
+            "notes": [note.en for note in made.notes],
             "dataset": _as_json(made.declared),
         },
         partial(_show_new, made),
@@ -228,7 +215,7 @@ def new(
 def _show_new(made: NewDeclaration) -> None:
     """Print what was guessed, three items as they are asked, and the next commands."""
     show_table(_guesses(made), dense=True)
-    for note in made.guess.notes:
+    for note in made.notes:
         say(note)
     places = sorted({0, len(made.items) // 2, len(made.items) - 1})
     for place in places:
@@ -258,7 +245,7 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
     yield Text("items", context="row"), len(made.items)
     if made.solved:
         yield Text("solved items"), made.solved
-    yield Text("id", context="row"), columns.id or ("id" if made.guess.ready else Text("numbers of rows"))
+    yield Text("id", context="row"), columns.id or ("id" if made.folder else Text("numbers of rows"))
     yield Text("question", context="row"), ", ".join(names)
     shown = ", ".join(columns.options) or ", ".join(option_fields(declared).values())
     yield Text("options", context="row"), shown or none
@@ -278,7 +265,7 @@ def _guesses(made: NewDeclaration) -> Iterator[tuple[Text, object]]:
         Text("clusters"),
         (Text("items with the same {field}", field=declared.cluster) if declared.cluster else none),
     )
-    yield Text("language", context="row"), made.guess.language
+    yield Text("language", context="row"), made.language
 
 
 def _file(out: Path, declared: Dataset) -> Path:

@@ -22,17 +22,15 @@ from merilo.wording import listed
 META: Final = "raw_dataset_meta.json"
 SAMPLES: Final = "samples"
 
-#: Display names of metrics, without marks and case -> ours.
-_METRICS: Final = {
-    "accuracy": "acc",
-    "acc": "acc",
-    "exactmatch": "em",
-    "em": "em",
-    "f1": "f1",
-    "tokenf1": "f1",
-    "f1macro": "f1_macro",
-    "macrof1": "f1_macro",
-    "mcc": "mcc",
+#: Our metrics -> their display names without marks and case.
+_DISPLAYED: Final = {
+    "acc": "accuracy acc",
+    "em": "exactmatch em",
+    "f1": "f1 tokenf1",
+    "f1_macro": "f1macro macrof1",
+}
+_METRICS: Final = {name: ours for ours, names in _DISPLAYED.items() for name in names.split()} | {
+    "mcc": "mcc"
 }
 _MEDIA: Final = re.compile(r"(?:image|audio|video)(?:_\d+)?")
 _OPTION: Final = re.compile(r"option_([a-z])")
@@ -100,8 +98,7 @@ class _Folder:
         prompts, by = self._prompts()
         metrics, notes = self._metrics(answer)
         groups = self._categories()
-        group = next(iter(groups), None) if len(groups) == 1 or "domain" in groups else None
-        group = "domain" if "domain" in groups else group
+        group = "domain" if "domain" in groups else groups[0] if len(groups) == 1 else None
         if len(groups) > 1:
             known = listed([f"meta.categories.{one}" for one in groups])
             notes.append(Text("items can be grouped by {fields} (--by)", fields=known))
@@ -190,9 +187,7 @@ class _Folder:
 
     def _metrics(self, answer: Answer) -> tuple[tuple[str, ...], list[Text]]:
         """Return our names of the metrics that the metadata name, and a note on those that are not computed."""
-        names = {
-            name: _METRICS.get(re.sub(r"[\W_]+", "", name.casefold())) for name in self._object("metrics")
-        }
+        names = {name: _metric(name) for name in self._object("metrics")}
         fits = {"choice": {"acc", "em", "f1_macro", "mcc"}, "text": {"acc", "em", "f1"}}[answer.kind]
         found = tuple(dict.fromkeys(one for one in names.values() if one in fits))
         others = [name for name, one in names.items() if one not in fits]
@@ -217,10 +212,14 @@ class _Folder:
 
     def _human(self, metrics: Sequence[str]) -> Iterator[HumanFigure]:
         for name, value in self._object("human_benchmark").items():
-            metric = _METRICS.get(re.sub(r"[\W_]+", "", name.casefold()))
+            metric = _metric(name)
             if metric is not None and metric in metrics and isinstance(value, int | float):
                 source = f"human_benchmark of {META}"
                 yield HumanFigure(metric=metric, value=value, n=None, provenance="measured", source=source)
+
+
+def _metric(display: str) -> str | None:
+    return _METRICS.get(re.sub(r"[\W_]+", "", display.casefold()))
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any value of a file

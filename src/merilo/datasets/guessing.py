@@ -35,9 +35,6 @@ AnswerForm: TypeAlias = Literal["choice", "integer", "text"]
 #: How gold answers can name an option; the options' own labels come first.
 FORMS: Final[tuple[GoldForm, ...]] = ("label", "letter", "from-0", "from-1", "text")
 
-_COLUMNS: Final = "Instead of a guess"
-_COLUMN: Final = "COLUMN"
-
 #: The value of an option that turns a guess off.
 NONE: Final = "none"
 
@@ -77,84 +74,37 @@ _MOST_LABELS, _MOST_GROUPS, _LONGEST_CATEGORY = 10, 100, 60
 _MOST_OPTIONS: Final = 26
 
 
+def _own(help_: str, metavar: str | None = "COLUMN") -> Help:
+    return Help(help_, "Instead of a guess", metavar)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes(CheckedSettings):
     """What a user says about a file of questions; the rest is guessed. `none` turns the guess of a column off."""
 
     name: Annotated[str | None, Help("The dataset's name. Default: that of the file.", OUTPUT)] = None
-    id: Annotated[str | None, Help("The column of ids; none: the rows are numbered.", _COLUMNS, _COLUMN)] = (
-        None
-    )
-    question: Annotated[
-        tuple[str, ...],
-        Help(
-            "A column that is shown; may be given several times, in the order of the prompt.",
-            _COLUMNS,
-            _COLUMN,
-        ),
-    ] = ()
-    options: Annotated[
-        tuple[str, ...],
-        Help(
-            "A column with an option; may be given several times. Or one with lists; or none.",
-            _COLUMNS,
-            _COLUMN,
-        ),
-    ] = ()
-    gold: Annotated[
-        tuple[str, ...],
-        Help(
-            "The column of gold answers; several columns are all right answers; none: there are none.",
-            _COLUMNS,
-            _COLUMN,
-        ),
-    ] = ()
-    gold_is: Annotated[
-        GoldForm | None,
-        Help(
-            "How a gold answer names an option: its letter, its number from 0 or from 1, its text or own label.",
-            _COLUMNS,
-        ),
-    ] = None
-    gold_after: Annotated[
-        str | None, Help("The text after which a gold answer starts, such as '####'.", _COLUMNS, "TEXT")
-    ] = None
-    group: Annotated[
-        str | None, Help("The column of groups, for a score of each; or none.", _COLUMNS, _COLUMN)
-    ] = None
-    cluster: Annotated[
-        str | None, Help("The column that dependent items share, such as a text; or none.", _COLUMNS, _COLUMN)
-    ] = None
-    answer: Annotated[AnswerForm | None, Help("The form of an answer.", _COLUMNS)] = None
-    language: Annotated[
-        Language | None, Help("The language of the prompts. Default: that of the questions.", _COLUMNS)
-    ] = None
+    id: Annotated[str | None, _own("The column of ids; none: the rows are numbered.")] = None
+    question: Annotated[tuple[str, ...], _own("A column that is shown; several in their order.")] = ()
+    options: Annotated[tuple[str, ...], _own("The columns of options, or one with lists; or none.")] = ()
+    gold: Annotated[tuple[str, ...], _own("The columns of gold answers, all right; or none.")] = ()
+    gold_is: Annotated[GoldForm | None, _own("How a gold answer names an option.", None)] = None
+    gold_after: Annotated[str | None, _own("What a gold answer follows, such as '####'.", "TEXT")] = None
+    group: Annotated[str | None, _own("The column of groups, each with a score; or none.")] = None
+    cluster: Annotated[str | None, _own("The column that dependent items share; or none.")] = None
+    answer: Annotated[AnswerForm | None, _own("The form of an answer.", None)] = None
+    language: Annotated[Language | None, _own("Of the prompts. Default: that of the questions.", None)] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A declaration that was made from rows.
-
-    Attributes:
-        declared: the declaration; its columns name no file yet.
-        language: the language of its prompts.
-        notes: what the user should check.
-        ready: whether the items are in the benchmark's format, so that no columns are named.
-    """
-
-    declared: Dataset
-    language: Language
-    notes: tuple[Text, ...] = ()
-    ready: bool = False
-
-
-def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> Guess:
+def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> tuple[Dataset, Language, list[Text]]:
     """Make the declaration of a dataset from the rows of its file.
 
     Args:
         rows: the rows.
         wishes: what the user says.
         file: their file, for messages.
+
+    Returns:
+        The declaration, whose columns name no file yet; the language of its prompts; and what the user should check.
 
     Raises:
         UsageError: a column does not exist, or something is ambiguous or unknown; the message names the option for it.
@@ -198,7 +148,7 @@ def guess(rows: Sequence[QuestionRow], wishes: Wishes, file: Path) -> Guess:
     declared = replace(
         declared, extra=extra, cluster=None if cluster is None else fields.get(cluster, meta_name(cluster))
     )
-    return Guess(declared, language, tuple(_notes(table, columns)))
+    return declared, language, [*_notes(table, columns)]
 
 
 def _wished(wish: str | None, otherwise: Callable[[], str | None]) -> str | None:

@@ -73,10 +73,8 @@ def read_splits(path: Path, declared: Dataset) -> dict[str, Split]:
         InputError: the file cannot be read as items; the message names the row.
     """
     entries = own_entries(path, declared)
-    if entries is None:
-        return ready.read_splits(path)
-    found = {"test": _split("test", entries, path)}
-    columns = cast("ItemColumns", declared.items)
+    found = ready.read_splits(path) if entries is None else {"test": _split("test", entries, path)}
+    columns = declared.items or ItemColumns()
     if columns.shots and Path(columns.shots).is_file() and columns.file and path.samefile(columns.file):
         shots = Path(columns.shots)
         solved = own_entries(shots, declared, numbered="shot-{}")
@@ -182,33 +180,28 @@ def _cell(text: str | None) -> Json:
     """Return a cell of a table; one with a list or an object, in JSON or as Python writes it, is parsed."""
     if text is None or text[:1] not in {"[", "{"} or len(text) > LONGEST_LITERAL:
         return text
-    try:
-        return cast("Json", json.loads(text))
-    except (ValueError, RecursionError):
-        pass
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return text
-    # NumPy writes no commas, and Python would join its texts to one.
-    return value if isinstance(value, dict) or (isinstance(value, list) and len(value) != 1) else text
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            value = parse(text)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+        # NumPy writes no commas, and Python would join its texts to one.
+        joined = parse is ast.literal_eval and isinstance(value, list) and len(value) == 1
+        return text if joined else cast("Json", value)
+    return text
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
         name = f"{prefix}{key}"
-        if isinstance(value, Mapping) and not _is_file(value):
+        # The hub stores a picture or sound as its bytes and path.
+        if isinstance(value, Mapping) and value.keys() != {"bytes", "path"}:
             yield from _flat(value, f"{name}.")
         elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
             for inner in dict.fromkeys(inner for one in value for inner in one):
                 yield f"{name}.{inner}", [one.get(inner) for one in value]
         else:
             yield name, value
-
-
-def _is_file(value: object) -> bool:
-    """Return whether a value is a picture or sound as the Hugging Face hub stores it."""
-    return isinstance(value, Mapping) and value.keys() == {"bytes", "path"}
 
 
 def entry_of_row(row: QuestionRow, declared: Dataset, path: Path, numbered: Json) -> dict[str, Json]:
@@ -223,26 +216,50 @@ def entry_of_row(row: QuestionRow, declared: Dataset, path: Path, numbered: Json
     Raises:
         InputError: the row lacks a column, or its gold answer cannot be read.
     """
-    columns = cast("ItemColumns", declared.items)
-    identity = numbered if columns.id is None else _id(row, columns.id, path)
+    columns, labels = cast("ItemColumns", declared.items), declared.answer.labels
+    of_options = [option_name(label) for label in labels] if columns.options else []
+    fields = declared.fields or ("inputs",)
+    texts = {name: columns.fields.get(name, name) for name in fields if name not in of_options}
+    named = [*filter(None, [columns.id]), *texts.values(), *columns.options, *columns.gold]
+    if missing := next((name for name in named if name not in row.values), None):
+        none = f"there is no such column ({choices(missing, [*row.values])})"
+        raise InputError(none, file=path, row=row.number, field=missing)
+    identity = numbered if columns.id is None else _plain(row.values[columns.id])
+    if isinstance(identity, float) and identity.is_integer():
+        identity = int(identity)
+    if isinstance(identity, bool) or not isinstance(identity, str | int) or identity == "":
+        raise InputError("must be a number or a text", file=path, row=row.number, field=columns.id)
     options, gold = _options_and_gold(row, declared, path, identity)
     inputs: dict[str, Json] = {}
-    for name in declared.fields or ("inputs",):
-        if name in options or name in _option_names(declared):
-            value: Json = options.get(name)
-        elif name in declared.media:
-            value = media_path(_value(row, columns.fields.get(name, name), path))
-        else:
-            value = _plain(_value(row, columns.fields.get(name, name), path))
-        if value is not None or name not in declared.hidden:
-            inputs[name] = "" if value is None else value
+    for name in fields:
+        value = row.values[texts[name]] if name in texts else options.get(name)
+        held = media_path(value) if name in declared.media else _plain(value)
+        if held is not None or name not in declared.hidden:
+            inputs[name] = "" if held is None else held
     meta = {meta_name(name): _plain(row.values.get(name)) for name in columns.meta}
+    needs = (_named(text, frozenset(declared.fields)) for text in prompts(declared).get("", ()))
     return {
-        "instruction": _prompt(declared, inputs),
+        "instruction": next((number for number, names in enumerate(needs) if names <= inputs.keys()), 0),
         "inputs": dict(inputs) if declared.fields else str(inputs["inputs"]),
         "outputs": gold,
         "meta": {"id": identity, **{name: value for name, value in meta.items() if value is not None}},
     }
+
+
+@cache
+def _named(text: str, fields: frozenset[str]) -> frozenset[str]:
+    return frozenset(found[1] or found[2] for found in PLACEHOLDER.finditer(text)) & fields
+
+
+def _plain(value: Any) -> Json:  # noqa: ANN401 - any value of a file
+    """Return a value as JSON; what JSON cannot hold (dates of Parquet) as text, NaN as null."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, bytes) or value != value:  # noqa: PLR0124 - only NaN differs from itself
+        return None
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
 
 
 def meta_name(column: str) -> str:
@@ -253,58 +270,6 @@ def meta_name(column: str) -> str:
         'High_level_domain'
     """
     return re.sub(r"\W+", "_", column).strip("_")
-
-
-def _value(row: QuestionRow, column: str, path: Path) -> Any:  # noqa: ANN401 - any value of a file
-    if column not in row.values:
-        raise InputError(
-            f"there is no such column ({choices(column, [*row.values])})",
-            file=path,
-            row=row.number,
-            field=column,
-        )
-    return row.values[column]
-
-
-def _plain(value: Any) -> Json:  # noqa: ANN401 - any value of a file
-    """Return a value as JSON; what JSON cannot hold (dates of Parquet) as text, NaN as null."""
-    if isinstance(value, float) and value != value:  # noqa: PLR0124 - only NaN differs from itself
-        return None
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    return None if isinstance(value, bytes) else str(value)
-
-
-def _id(row: QuestionRow, column: str, path: Path) -> Json:
-    value = _plain(_value(row, column, path))
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise InputError("must be a number or a text", file=path, row=row.number, field=column)
-    return value
-
-
-def _prompt(declared: Dataset, inputs: Mapping[str, Json]) -> int:
-    """Return the number of the first prompt all of whose fields the item has; 0 if there is none."""
-    known = prompts(declared).get("", ())
-    needs = (_named(text, frozenset(declared.fields)) for text in known)
-    return next((number for number, names in enumerate(needs) if names <= inputs.keys()), 0)
-
-
-@cache
-def _named(text: str, fields: frozenset[str]) -> frozenset[str]:
-    return frozenset(found[1] or found[2] for found in PLACEHOLDER.finditer(text)) & fields
-
-
-def _option_names(declared: Dataset) -> tuple[str, ...]:
-    """Return the field of each label's option; empty if the declaration names no columns of options."""
-    if declared.items is None or not declared.items.options:
-        return ()
-    return tuple(option_name(label) for label in declared.answer.labels)
 
 
 def option_name(label: str) -> str:
@@ -335,8 +300,6 @@ def _options_and_gold(
 ) -> tuple[dict[str, Json], Json]:
     """Return the options by field and the gold answer of a row."""
     columns = cast("ItemColumns", declared.items)
-    for name in (*columns.options, *columns.gold):
-        _value(row, name, path)
     gold = gold_values(row, columns.gold, columns.gold_after)
     where: dict[str, Any] = {"file": path, "row": row.number, "field": ", ".join(columns.gold)}
     if not columns.options:

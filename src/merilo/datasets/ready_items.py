@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from logging import ERROR, getLogger
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import InputError, MissingPartError, UsageError
@@ -60,36 +60,6 @@ def pull(
         MissingPartError: the `datasets` package is not installed.
         InputError: the source has no such dataset, cannot be reached, or a row is not a valid item.
     """
-    splits = [
-        split_of(name, rows, file=source)
-        for name, rows in _loaded(source, declared.name, revision, cache).items()
-    ]
-    return sorted(splits, key=lambda split: split.name != "test")
-
-
-def hub_rows(
-    source: str, *, config: str | None = None, revision: str | None = None
-) -> dict[str, list[dict[str, Any]]]:
-    """Load the rows of any dataset, by split; labels as their names, pictures as bytes.
-
-    Args:
-        source: a repository of the hub, a folder laid out as one, or a folder that the `datasets` package saved.
-        config: the configuration, if the dataset has several.
-        revision: a commit, branch or tag of the repository.
-
-    Raises:
-        MissingPartError: the `datasets` package is not installed.
-        InputError: the source cannot be loaded.
-    """
-    return {
-        name: [dict(row) for row in rows] for name, rows in _loaded(source, config, revision, None).items()
-    }
-
-
-def _loaded(
-    source: str, config: str | None, revision: str | None, cache: str | None
-) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the rows of all splits."""
     try:
         import datasets as hub  # noqa: PLC0415 - heavy, and an extra
     except ImportError as error:
@@ -97,24 +67,16 @@ def _loaded(
             "reading from the hub needs the package 'datasets': pip install 'merilo[hub]'"
         ) from error
     hub.disable_progress_bars()
-    saved = Path(source).is_dir() and any(
-        (Path(source) / name).is_file() for name in ("dataset_dict.json", "state.json")
-    )
     # The package knows a local folder by its name alone, and would give the rows of an earlier version of its files.
     folder = TemporaryDirectory() if cache is None and Path(source).is_dir() else nullcontext(cache)
     with folder as place, _without_log("huggingface_hub"):
         try:
-            found = (
-                hub.load_from_disk(source)
-                if saved
-                else hub.load_dataset(source, config, revision=revision, cache_dir=place)
-            )
-            splits = found if isinstance(found, Mapping) else {"test": found}
-            return {str(name): _rows(hub, rows) for name, rows in splits.items()}
+            found = hub.load_dataset(source, declared.name, revision=revision, cache_dir=place)
+            splits = [split_of(str(name), [*rows], file=source) for name, rows in found.items()]
         except (OSError, ValueError, RuntimeError, hub.exceptions.DatasetsError) as error:
             reason = " ".join(str(error.__cause__ or error).split())[:300]
-            what = f"'{config}' cannot be loaded" if config else "cannot be loaded"
-            raise InputError(f"{what}: {reason}", file=source) from error
+            raise InputError(f"'{declared.name}' cannot be loaded: {reason}", file=source) from error
+    return sorted(splits, key=lambda split: split.name != "test")
 
 
 @contextmanager
@@ -127,27 +89,6 @@ def _without_log(name: str) -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-def _rows(hub: Any, rows: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401 - the package is an extra
-    """Return the rows of a split with labels as their names, and files as bytes."""
-    names = {}
-    for name, feature in rows.features.items():
-        if isinstance(feature, hub.Image | hub.Audio):
-            rows = rows.cast_column(name, type(feature)(decode=False))
-        elif isinstance(feature, hub.ClassLabel):
-            names[name] = feature.names
-    return [
-        {
-            **row,
-            **{
-                name: labels[row[name]]
-                for name, labels in names.items()
-                if row[name] is not None and row[name] >= 0
-            },
-        }
-        for row in rows
-    ]
 
 
 def split_of(name: str, rows: Iterable[Mapping[str, Json]], *, file: object) -> Split:

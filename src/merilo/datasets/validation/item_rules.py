@@ -265,23 +265,22 @@ _SCORES: Final = {"16": 2, "26": 4}
 
 _TEXT_TASKS: Final = frozenset({"2", "4", "5", "6", "7", "13", "14", "24"})
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(,[^\W\d_]+(?:-[^\W\d_]+)*)*")
-_CHOICE_TYPES: Final = (
-    "multiple_choice_based_on_text",
-    "multiple_choice_options_within_text",
-    "multiple_choice_independent_options",
+_CHOICE_TYPES: Final = tuple(
+    f"multiple_choice_{kind}" for kind in ("based_on_text", "options_within_text", "independent_options")
 )
-
-#: Splits with complete variants; the train split's are incomplete. The hub calls the dev split `validation`.
-_WHOLE: Final = ("test", "dev", "validation")
 
 
 def check_exam(contents: Contents) -> None:
-    """Check each item of USE, and each variant of the splits with complete variants."""
+    """Check each item of USE, and each variant of the splits with complete variants, which the train split lacks."""
     variants: dict[tuple[str, str], list[LocatedItem]] = {}
     for place in contents.places:
         for key, fault in _exam_faults(place.item):
             contents.wrong(place, key, fault)
-        if place.split in _WHOLE and (number := place.item.meta.get("variant")) is not None:
+        # The hub calls the dev split `validation`.
+        if (
+            place.split in {"test", "dev", "validation"}
+            and (number := place.item.meta.get("variant")) is not None
+        ):
             variants.setdefault((place.split, str(number)), []).append(place)
     for (_, variant), places in variants.items():
         for fault in _variant_faults([place.item for place in places]):
@@ -289,33 +288,29 @@ def check_exam(contents: Contents) -> None:
 
 
 def _exam_faults(item: Item) -> Iterator[tuple[str, str]]:
-    task, variant, score = (item.meta.get(key) for key in ("id_task", "variant", "score"))
-    if not isinstance(variant, int) or isinstance(variant, bool):
+    task, variant, score, kind = (item.meta.get(key) for key in ("id_task", "variant", "score", "type"))
+    if type(variant) is not int:
         yield "meta.variant", "must be the number of the variant"
     if not isinstance(task, str) or task not in TASKS:
         yield "meta.id_task", "must be a text: 1 to 7, 8_0 to 8_4, 9 to 26"
         return
     wanted = ("text",) if task in _TEXT_TASKS else ("matching",) if task == "26" else _CHOICE_TYPES
-    if item.meta.get("type") not in wanted:
+    if kind not in wanted:
         yield "meta.type", f"must be {' or '.join(wanted)} in task {task}"
-    if score != (points := _SCORES.get(task, 1)) or isinstance(score, bool):
-        yield "meta.score", f"must be {points} in task {task}"
-    if isinstance(item.outputs, str) and (fault := _exam_gold_fault(task, item.outputs)):
-        yield "outputs", fault
-
-
-def _exam_gold_fault(task: str, gold: str) -> str | None:
-    if task in _TEXT_TASKS:
-        fine = _WORDS.fullmatch(gold) and gold == gold.lower()
-        return None if fine else "must be lower-case words without spaces; commas separate alternatives"
-    if not re.fullmatch(r"[0-9]+(,[0-9]+)*", gold):
-        return "must be numbers separated by commas without spaces"
-    if task == "26" and gold.count(",") != 3:
-        return "must be four numbers in task 26"
-    if task == "16" and len(set(gold.split(","))) < 2:
+    if type(score) is not int or score != _SCORES.get(task, 1):
+        yield "meta.score", f"must be {_SCORES.get(task, 1)} in task {task}"
+    gold = item.outputs
+    if not isinstance(gold, str):
+        return
+    if task in _TEXT_TASKS and not (_WORDS.fullmatch(gold) and gold == gold.lower()):
+        yield "outputs", "must be lower-case words without spaces; commas separate alternatives"
+    elif task not in _TEXT_TASKS and not re.fullmatch(r"[0-9]+(,[0-9]+)*", gold):
+        yield "outputs", "must be numbers separated by commas without spaces"
+    elif task == "26" and gold.count(",") != 3:
+        yield "outputs", "must be four numbers in task 26"
+    elif task == "16" and len({*gold.split(",")}) < 2:
         # With a single gold number, any other number would count as one error and earn a point.
-        return "must be at least two numbers in task 16"
-    return None
+        yield "outputs", "must be at least two numbers in task 16"
 
 
 def _variant_faults(items: list[Item]) -> Iterator[str]:

@@ -72,21 +72,9 @@ def in_parts(prompts: object) -> bool:
 
 
 def _form(value: object) -> str:
-    if is_translation(value):
-        return "[translation]"
-    return (
-        "[object]"
-        if isinstance(value, dict) and value
-        else "[list]"
-        if value and isinstance(value, list)
-        else "[]"
-    )
-
-
-def _form_of_prompts(value: object) -> str:
-    if not isinstance(value, dict):
-        return "[list]"
-    return "[parts]" if in_parts(value) else "[domains]"
+    if is_translation(value) or not value:
+        return "[translation]" if value else "[]"
+    return "[object]" if isinstance(value, dict) else "[list]" if isinstance(value, list) else "[]"
 
 
 Words: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S"), says("must be a text")]
@@ -130,38 +118,6 @@ _Human: TypeAlias = Annotated[
     dict[str, Annotated[float, Field(allow_inf_nan=False), says("must be a number")]],
     says("must be an object: metric -> number", inside=True),
 ]
-_PARTS_SAY: Final = says("must be a list of texts, or an object of such lists by style", inside=True)
-_PartTexts: TypeAlias = Annotated[
-    list[Annotated[str, says("must be a text")]], Field(min_length=1), _PARTS_SAY
-]
-_Prompts: TypeAlias = Annotated[
-    Annotated[
-        list[Words],
-        says("must be a list, or an object of lists by domain or by part", inside=True),
-        Tag("[list]"),
-    ]
-    | Annotated[
-        dict[str, Annotated[list[Words], says("must be a list of prompts", inside=True)]],
-        Field(min_length=1),
-        says(
-            f"must be a list of at least {FEWEST_PROMPTS} prompts, or a mapping from each domain to such a list",
-            inside=True,
-        ),
-        Tag("[domains]"),
-    ]
-    | Annotated[
-        dict[
-            str,
-            Annotated[
-                Annotated[dict[str, _PartTexts], Field(min_length=1), _PARTS_SAY, Tag("[object]")]
-                | Annotated[_PartTexts, Tag("[list]")],
-                Discriminator(lambda value: "[object]" if isinstance(value, dict) else "[list]"),
-            ],
-        ],
-        Tag("[parts]"),
-    ],
-    Discriminator(_form_of_prompts),
-]
 
 
 class Excluded(RootModel["list[Words] | dict[str, Excluded]"]):
@@ -193,7 +149,10 @@ class Metadata(BaseModel):
     ]
     data_example: Annotated[dict[str, Any], Field(min_length=1), says("must be an object that is not empty")]
     data_field_descriptions: _Descriptions
-    prompts: _Prompts
+    prompts: Annotated[
+        list[Any] | Annotated[dict[str, Any], Field(min_length=1)],
+        says("must be a list, or an object of lists by domain or by part"),
+    ]
     metrics: _Descriptions
     human_benchmark: _Human
     human_benchmark_expert: _Human = {}
@@ -206,7 +165,7 @@ class Metadata(BaseModel):
     ] = Excluded([])
 
 
-_TAGS: Final = {"[translation]", "[object]", "[list]", "[]", "[domains]", "[parts]"}
+_TAGS: Final = {"[translation]", "[object]", "[list]", "[]"}
 
 
 def model_faults(model: TypeAdapter[Any], value: Json) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import cast
 
 from merilo.datasets.rendering import CONTEXT, PLACEHOLDER, prompts
 from merilo.datasets.validation.folder import META, OWN, Contents, LocatedItem
@@ -40,13 +41,14 @@ def check_prompts(contents: Contents) -> None:
     for name, form in (declared.bare if declared else {}).items():
         if fault := _fields_fault(form, _fields_of(name, contents), contents, whole=False):
             report.wrong(OWN, f"bare.{name}" if name else "bare", fault)
-    held = meta.get("prompts") if meta is not None else None
+    own = {name: list(texts) for name, texts in (prompts(declared) if declared else {}).items()}
+    held: Json = meta.get("prompts") if meta is not None else cast("Json", own)
     parts = in_parts(held)
-    groups = {} if parts else _prompt_groups(contents)
-    if contents.whole and meta is not None:
-        _check_texts(META, dict(_part_texts(held)) if parts else groups, contents, parts=parts)
-    elif declared is not None and declared.prompts:
-        _check_texts(OWN, groups, contents)
+    lists = dict(_lists(held))
+    if (contents.whole and meta is not None) or (meta is None and declared is not None and declared.prompts):
+        for name, texts in lists.items():
+            _check_texts(META if meta is not None else OWN, name, texts, contents, parts=parts)
+    groups = {name: texts for name, texts in lists.items() if isinstance(texts, list)}
     for place in contents.places:
         if fault := _template_fault(place, contents, None if parts else groups):
             contents.wrong(place, "instruction", fault)
@@ -55,48 +57,39 @@ def check_prompts(contents: Contents) -> None:
         _check_spread(contents, groups)
 
 
-def _prompt_groups(contents: Contents) -> Mapping[str, Sequence[str]]:
-    """Return the metadata's prompts by domain (a list is one unnamed group), or else the declaration's prompts."""
-    if contents.meta is None:
-        return prompts(contents.declared) if contents.declared else {}
-    held = contents.meta.get("prompts")
-    return {
-        name: [text if isinstance(text, str) else "" for text in texts]
-        for name, texts in (held.items() if isinstance(held, dict) else [("", held)])
-        if isinstance(texts, list)
-    }
+def _lists(prompts: Json) -> Iterator[tuple[str, Json]]:
+    """Yield each list of prompts with its name: one, one for each domain, or one for each style of each part."""
+    for name, held in prompts.items() if isinstance(prompts, dict) else [("", prompts)]:
+        if isinstance(held, dict) and held:
+            yield from ((f"{name}.{style}", texts) for style, texts in held.items())
+        else:
+            yield name, held
 
 
-def _part_texts(prompts: Json) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the path below `prompts` and the texts of each style of each part."""
-    for part, held in prompts.items() if isinstance(prompts, dict) else ():
-        for name, texts in held.items() if isinstance(held, dict) else [("", held)]:
-            if isinstance(texts, list):
-                yield f"{part}.{name}".rstrip("."), [text if isinstance(text, str) else "" for text in texts]
-
-
-def _check_texts(
-    file: str, groups: Mapping[str, Sequence[str]], contents: Contents, *, parts: bool = False
-) -> None:
-    """Check the prompts of each group, or the texts of each part, which may leave fields out and name other parts."""
-    report = contents.report
-    for name, texts in groups.items():
-        where = f"prompts.{name}" if name else "prompts"
-        own = contents.declared is not None and contents.declared.items is not None
-        if len(texts) < FEWEST_PROMPTS and not parts and file == META:
+def _check_texts(file: str, name: str, texts: Json, contents: Contents, *, parts: bool) -> None:
+    """Check a list of prompts; the texts of a part may be empty, leave fields out and name other parts."""
+    report, where = contents.report, f"prompts.{name}".rstrip(".")
+    if not isinstance(texts, list) or (parts and not texts):
+        many = f"must be a list of at least {FEWEST_PROMPTS} prompts, or a mapping from each domain to such a list"
+        report.wrong(
+            file, where, "must be a list of texts, or an object of such lists by style" if parts else many
+        )
+        return
+    if len(texts) < FEWEST_PROMPTS and not parts:
+        if file == META:
             report.wrong(file, where, f"has {len(texts)} prompts; at least {FEWEST_PROMPTS} are required")
-        elif len(texts) < FEWEST_PROMPTS and not parts and not own:
+        elif contents.declared is not None and contents.declared.items is None:
             few = f"has {len(texts)} prompts; a dataset of the benchmark needs at least {FEWEST_PROMPTS}"
             report.note(file, where, few)
-        fields = _fields_of("" if parts else name, contents)
-        for number, text in enumerate(texts):
-            if not text.strip():
-                continue  # the metadata's model reports it; a part may be empty
-            if text in texts[:number]:
-                same = f"is the same as {'text' if parts else 'prompt'} {texts.index(text)}"
-                (report.note if parts else report.wrong)(file, f"{where}[{number}]", same)
-            elif fault := _fields_fault(text, fields, contents, whole=not parts):
-                report.wrong(file, f"{where}[{number}]", fault)
+    fields = _fields_of("" if parts else name, contents)
+    for number, text in enumerate(texts):
+        if not isinstance(text, str) or not (text.strip() or parts):
+            report.wrong(file, f"{where}[{number}]", "must be a text")
+        elif text in texts[:number]:
+            same = f"is the same as {'text' if parts else 'prompt'} {texts.index(text)}"
+            (report.note if parts else report.wrong)(file, f"{where}[{number}]", same)
+        elif fault := _fields_fault(text, fields, contents, whole=not parts):
+            report.wrong(file, f"{where}[{number}]", fault)
 
 
 def _fields_of(name: str, contents: Contents) -> frozenset[str] | None:
@@ -149,7 +142,7 @@ def _listed(names: Set[str]) -> str:
 
 
 def _template_fault(
-    place: LocatedItem, contents: Contents, groups: Mapping[str, Sequence[str]] | None
+    place: LocatedItem, contents: Contents, groups: Mapping[str, Sequence[Json]] | None
 ) -> str | None:
     """Return what is wrong with an item's template or the number of its prompt; `groups`: `None` for parts."""
     item = place.item
@@ -171,7 +164,7 @@ def _template_fault(
     return None
 
 
-def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) -> str | None:
+def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[Json]]) -> str | None:
     """Return an item's group of prompts: the unnamed group, or the group that its meta names."""
     if set(groups) == {""}:
         return ""
@@ -181,7 +174,7 @@ def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[str]]) 
     return next((value for value in values if isinstance(value, str) and value in groups), None)
 
 
-def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]]) -> None:
+def _check_spread(contents: Contents, groups: Mapping[str, Sequence[Json]]) -> None:
     """Check that the counts of prompts in a group differ by at most one, in the test or in all splits together."""
     used: dict[str, dict[str, Counter[str | int]]] = {}
     by = contents.declared.prompts_by if contents.declared else None
@@ -208,14 +201,14 @@ def _check_spread(contents: Contents, groups: Mapping[str, Sequence[str]]) -> No
 
 
 def _with_unused(
-    counts: Counter[str | int], group: str, contents: Contents, groups: Mapping[str, Sequence[str]]
+    counts: Counter[str | int], group: str, contents: Contents, groups: Mapping[str, Sequence[Json]]
 ) -> Counter[str | int]:
     """Return the counts, with a zero for each prompt of the group that no item uses.
 
     If no metadata list the prompts, the items' own templates are the only prompts.
     """
     texts = groups.get(group, ())
-    known: Sequence[str | int] = texts if contents.meta is not None else ()
+    known: Sequence[str | int] = [str(text) for text in texts] if contents.meta is not None else ()
     if all(isinstance(name, int) for name in counts):
         known = range(len(texts))
     return Counter({name: counts[name] for name in [*known, *counts]})
