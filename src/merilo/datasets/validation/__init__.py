@@ -9,15 +9,7 @@ from merilo.datasets import dataset
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.own_items import own_file
 from merilo.datasets.validation.folder import META, OWN, Contents, ValidationReport, Violation, read_contents
-from merilo.datasets.validation.item_rules import (
-    check_answers,
-    check_exam,
-    check_fields,
-    check_groups,
-    check_ids,
-    check_media,
-    check_shots,
-)
+from merilo.datasets.validation.item_rules import check_items
 from merilo.datasets.validation.metadata import check_metadata, check_readmes
 from merilo.datasets.validation.prompts import check_prompts, media_fields
 from merilo.errors import InputError
@@ -48,20 +40,8 @@ def validate(path: Path, declared: Dataset | None = None) -> ValidationReport:
     contents = read_contents(path, declared)
     contents.declared = declared or _known(path, contents)
     contents.media = media_fields(contents)
-    for check in (
-        check_ids,
-        check_fields,
-        check_groups,
-        check_metadata,
-        check_prompts,
-        check_media,
-        check_shots,
-        check_answers,
-        check_readmes,
-    ):
+    for check in (check_metadata, check_readmes, check_prompts, check_items):
         check(contents)
-    if contents.declared is CATALOGUE["use"]:
-        check_exam(contents)
     report = contents.report
     report.problems = sorted(set(report.problems), key=lambda problem: problem.order)
     report.notes = sorted(set(report.notes), key=lambda note: note.order)

@@ -20,7 +20,15 @@ from merilo.wording import listed
 _SHOWN_IDS: Final = 10
 
 
-def check_ids(contents: Contents) -> None:
+def check_items(contents: Contents) -> None:
+    """Check the items of all splits."""
+    for check in (_check_ids, _check_fields, _check_groups, _check_media, _check_shots, _check_answers):
+        check(contents)
+    if contents.declared is CATALOGUE["use"]:
+        _check_exam(contents)
+
+
+def _check_ids(contents: Contents) -> None:
     """Check that no two ids are written alike.
 
     In the benchmark they must also count from 1 over the test and the shots.
@@ -59,7 +67,7 @@ _IN_NUMBERS: Final = re.compile(r"option_([a-z])|(?:image|audio|video)(?:_\d+)?"
 _IF_DEFINED: Final = re.compile(r"inputs\.(\w+) is defined")
 
 
-def check_fields(contents: Contents) -> None:
+def _check_fields(contents: Contents) -> None:
     """Check that all items have the same fields; for a known dataset, the declared fields."""
     declared, places = contents.declared, contents.places
     hidden = {*declared.hidden} if declared else set()
@@ -79,7 +87,7 @@ def check_fields(contents: Contents) -> None:
             _check_options(place, contents)
 
 
-def check_groups(contents: Contents) -> None:
+def _check_groups(contents: Contents) -> None:
     """Check that some item has each field by which a custom declaration groups items, shots or prompts."""
     declared = contents.declared
     if declared is None or declared.name in CATALOGUE or not contents.places:
@@ -122,7 +130,7 @@ _KINDS: Final = {
 }
 
 
-def media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
+def _media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
     """Return the media of an item: field -> path.
 
     A path below `samples/` counts as a medium even if no template marks its field as media.
@@ -134,13 +142,13 @@ def media_paths(item: Item, contents: Contents) -> Mapping[str, str]:
     }
 
 
-def check_media(contents: Contents) -> None:
+def _check_media(contents: Contents) -> None:
     """Check that every medium is a file below `samples/` of a modality that the metadata name; note unused files."""
     faults: dict[str, str | None] = {}
     for place in contents.places:
-        for field, path in media_paths(place.item, contents).items():
+        for field, path in _media_paths(place.item, contents).items():
             if path not in faults:
-                faults[path] = media_fault(path, contents.root)
+                faults[path] = _media_fault(path, contents.root)
             if (fault := faults[path]) is not None:
                 contents.wrong(place, f"inputs.{field}", fault)
     good = [path for path, fault in faults.items() if fault is None]
@@ -157,7 +165,7 @@ def check_media(contents: Contents) -> None:
                 contents.report.note(str(file.relative_to(contents.root)), "", "is not used by any item")
 
 
-def media_fault(path: str, root: Path) -> str | None:
+def _media_fault(path: str, root: Path) -> str | None:
     """Return what is wrong with the path of a medium below a dataset's folder."""
     parts = PurePosixPath(path).parts
     if "\0" in path or "\\" in path or parts[:1] != (SAMPLES,) or ".." in parts:
@@ -173,7 +181,7 @@ def media_fault(path: str, root: Path) -> str | None:
         return f"names a file that cannot be read: '{path[:80]}'"
 
 
-def check_shots(contents: Contents) -> None:
+def _check_shots(contents: Contents) -> None:
     """Check that shots repeat no question and no medium of the test, not even as a copy under another name.
 
     Bytes that several media of the test share are ignored, because they identify no single medium.
@@ -183,14 +191,14 @@ def check_shots(contents: Contents) -> None:
     for place in contents.places:
         if place.split == "test":
             questions[_question(place.item)] = place
-            media = dict.fromkeys(media_paths(place.item, contents).values(), place) | media
+            media = dict.fromkeys(_media_paths(place.item, contents).values(), place) | media
     digests = {path: _digest(path, contents.root) for path in media}
     counts = Counter(digests.values())
     by_digest = {digest: media[path] for path, digest in digests.items() if digest and counts[digest] == 1}
     for place in (place for place in contents.places if place.split != "test"):
         if (same := questions.get(_question(place.item))) is not None:
             contents.wrong(place, "inputs", f"repeats the question of {same.file}, {same.path}")
-        for field, path in media_paths(place.item, contents).items() if media else ():
+        for field, path in _media_paths(place.item, contents).items() if media else ():
             if (same := media.get(path) or by_digest.get(_digest(path, contents.root))) is not None:
                 contents.wrong(place, f"inputs.{field}", f"repeats a medium of {same.file}, {same.path}")
 
@@ -204,13 +212,13 @@ def _question(item: Item) -> str:
 
 def _digest(path: str, root: Path) -> str:
     """Return the digest of a medium; an empty text if it cannot be read, which the rules for media report."""
-    if media_fault(path, root) is not None:
+    if _media_fault(path, root) is not None:
         return ""
     with (root / path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def check_answers(contents: Contents) -> None:
+def _check_answers(contents: Contents) -> None:
     """Check that gold answers are of the kind that the dataset declares."""
     declared = contents.declared
     if declared is None:
@@ -270,7 +278,7 @@ _CHOICE_TYPES: Final = tuple(
 )
 
 
-def check_exam(contents: Contents) -> None:
+def _check_exam(contents: Contents) -> None:
     """Check each item of USE, and each variant of the splits with complete variants, which the train split lacks."""
     variants: dict[tuple[str, str], list[LocatedItem]] = {}
     for place in contents.places:

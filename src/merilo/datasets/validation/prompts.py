@@ -176,43 +176,32 @@ def _group(item: Item, contents: Contents, groups: Mapping[str, Sequence[Json]])
 
 def _check_spread(contents: Contents, groups: Mapping[str, Sequence[Json]]) -> None:
     """Check that the counts of prompts in a group differ by at most one, in the test or in all splits together."""
-    used: dict[str, dict[str, Counter[str | int]]] = {}
     by = contents.declared.prompts_by if contents.declared else None
+    by_group: dict[str, list[LocatedItem]] = {}
     for place in contents.places:
-        item = place.item
-        group = str(item.meta.get(by, "")) if by else _group(item, contents, groups) or ""
-        used.setdefault(group, {}).setdefault(place.split, Counter())[item.instruction] += 1
-    for group, by_split in used.items():
-        counted = {split: _with_unused(counts, group, contents, groups) for split, counts in by_split.items()}
-        together = Counter[str | int]()
-        for counts in counted.values():
-            together.update(counts)
-        decisive = [counted["test"]] if "test" in counted else [*counted.values()]
-        if _even(together) or all(map(_even, decisive)):
+        name = str(place.item.value(by) or "") if by else _group(place.item, contents, groups) or ""
+        by_group.setdefault(name, []).append(place)
+    for name, places in by_group.items():
+        test = [place for place in places if place.split == "test"] or places
+        together, counted = (_uses(some, name, contents, groups) for some in (places, test))
+        if min(max(counts.values()) - min(counts.values()) for counts in (together, counted)) <= 1:
             continue
         (most, often), *_, (least, rarely) = together.most_common()
-        first = next((place for place in contents.places if place.split == "test"), contents.places[0])
         contents.report.wrong(
-            first.file,
+            test[0].file,
             "data",
-            f"prompts{f' of {group}' if group else ''} are not spread evenly: '{str(most)[:40]}' is used in"
+            f"prompts{f' of {name}' if name else ''} are not spread evenly: '{str(most)[:40]}' is used in"
             f" {often} items, '{str(least)[:40]}' in {rarely}",
         )
 
 
-def _with_unused(
-    counts: Counter[str | int], group: str, contents: Contents, groups: Mapping[str, Sequence[Json]]
+def _uses(
+    places: Sequence[LocatedItem], name: str, contents: Contents, groups: Mapping[str, Sequence[Json]]
 ) -> Counter[str | int]:
-    """Return the counts, with a zero for each prompt of the group that no item uses.
-
-    If no metadata list the prompts, the items' own templates are the only prompts.
-    """
-    texts = groups.get(group, ())
+    """Count the items with each prompt; without metadata, the items' own templates are the only prompts."""
+    counts = Counter[str | int](place.item.instruction for place in places)
+    texts = groups.get(name, ())
     known: Sequence[str | int] = [str(text) for text in texts] if contents.meta is not None else ()
-    if all(isinstance(name, int) for name in counts):
+    if all(isinstance(one, int) for one in counts):
         known = range(len(texts))
-    return Counter({name: counts[name] for name in [*known, *counts]})
-
-
-def _even(counts: Counter[str | int]) -> bool:
-    return max(counts.values()) - min(counts.values()) <= 1
+    return Counter({one: counts[one] for one in [*known, *counts]})
