@@ -26,3 +26,14 @@ def save_tiny_tokenizer(folder: Path, text: str) -> Path:
     )
     wrapped.save_pretrained(folder)
     return folder
+
+
+def save_word_tokenizer(folder: Path) -> Path:
+    """A tokenizer that cuts texts as the scripted server does: words with the spaces before them."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.WordLevel({"<unk>": 0}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\s*\S+|\s+$"), "isolated")
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>").save_pretrained(folder)
+    return folder

@@ -104,9 +104,10 @@ def test_thinking_takes_a_number_of_tokens() -> None:
     ("failure", "reason"),
     [
         (Fails(529, "Overloaded", "overloaded_error"), "status 529: Overloaded"),
-        (Raw(b"{}"), "the reply has no content"),
-        (Raw(b'{"content": "A"}'), "the reply has no content"),
-        (Raw(b'{"content": [null]}'), "the reply has no content"),
+        (Drops(), "the connection failed"),
+        (Raw(b"{}"), "the reply cannot be read"),
+        (Raw(b'{"content": "A"}'), "the reply cannot be read"),
+        (Raw(b'{"content": [null]}'), "the reply cannot be read"),
     ],
 )
 def test_a_passing_failure_is_asked_again_and_a_lasting_one_is_a_failed_reply(

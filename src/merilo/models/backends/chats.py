@@ -6,9 +6,11 @@ import re
 from abc import abstractmethod
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from pydantic import AliasPath, BaseModel, Field
 
 from merilo.datasets.rendering import Media
 from merilo.errors import DataError
@@ -17,11 +19,14 @@ from merilo.models.backends.model_arguments import AnthropicArguments, ChatArgum
 from merilo.models.backends.servers import (
     ANTHROPIC,
     OPENAI,
+    Count,
+    OpenAIReply,
+    ReplyText,
     ServerBackend,
-    TryAgain,
+    ServerReply,
     server_address,
 )
-from merilo.strict_json import Json, Row, at, dicts_at, text_at
+from merilo.strict_json import Json
 from merilo.wording import shown
 
 
@@ -68,30 +73,15 @@ _SIGNATURES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture.
-
-    Attributes:
-        kind: its media type, such as `image/png`.
-        base64: its bytes.
-    """
-
-    kind: str
-    base64: str
-
-    @property
-    def data_url(self) -> str:
-        """The picture as a URL."""
-        return f"data:{self.kind};base64,{self.base64}"
-
-
-def read_picture(media: Media, folder: Path | None) -> Picture:
+def read_picture(media: Media, folder: Path | None) -> tuple[str, str]:
     """Read a picture below a folder.
 
     Args:
         media: the medium of the item.
         folder: the folder that its path is below.
+
+    Returns:
+        Its media type, such as `image/png`, and its bytes in base64.
 
     Raises:
         DataError: there is no folder, no such file below it, or it is not a PNG, JPEG, GIF or WebP picture.
@@ -110,9 +100,9 @@ def read_picture(media: Media, folder: Path | None) -> Picture:
         ) from error
     for signature, kind in _SIGNATURES:
         if content.startswith(signature):
-            return Picture(kind, b64encode(content).decode())
+            return kind, b64encode(content).decode()
     if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
-        return Picture("image/webp", b64encode(content).decode())
+        return "image/webp", b64encode(content).decode()
     raise DataError(f"{shown(path)} is not a PNG, JPEG, GIF or WebP picture")
 
 
@@ -134,15 +124,15 @@ class ChatBackend(ServerBackend):
             body = self._body(request)
         except DataError as error:
             return ModelReply(finish="failed", error=str(error), attempts=0)
-        return await self._reply(body, lambda found: self._read(found, request))
+        return await self._reply(body, lambda form: self._read(form, request))
 
     @abstractmethod
     def _body(self, request: Request) -> dict[str, Json]:
         """Return what is sent."""
 
     @abstractmethod
-    def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
-        """Read the body of a reply."""
+    def _read(self, form: Any, request: Request) -> ModelReply:  # noqa: ANN401 - the backend's own form
+        """Return the reply to a request."""
 
     @abstractmethod
     def _picture(self, part: Media) -> Json:
@@ -158,6 +148,19 @@ class ChatBackend(ServerBackend):
         return {"role": message.role, "content": content}
 
 
+class _Message(BaseModel):
+    content: ReplyText | None = None
+    refusal: ReplyText | None = None
+    reasoning_content: ReplyText | None = None
+    reasoning: ReplyText | None = None
+
+
+class ChatReply(OpenAIReply):
+    """A reply of OpenAI's chat completions."""
+
+    message: _Message = Field(validation_alias=AliasPath("choices", 0, "message"))
+
+
 class ChatCompletions(ChatBackend):
     """A model behind a chat server of OpenAI's kind; a `ModelBackend`.
 
@@ -170,6 +173,8 @@ class ChatCompletions(ChatBackend):
         UsageError: an argument has the wrong value.
         MissingPartError: the extra `models` is not installed.
     """
+
+    _form = ChatReply
 
     def __init__(self, name: str, given: Mapping[str, str], media_folder: Path | None) -> None:
         of_openai = name == "openai-chat-completions"
@@ -203,90 +208,44 @@ class ChatCompletions(ChatBackend):
             raise DataError(
                 f"the item shows {part}, and {self.name} takes no pictures (images=true if the model does)"
             )
-        return {"type": "image_url", "image_url": {"url": read_picture(part, self._media_folder).data_url}}
+        kind, content = read_picture(part, self._media_folder)
+        return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{content}"}}
 
-    def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
-        stop = request.stop[MOST_STOPS:] if self._stops else request.stop
-        return read_chat(body, stop, self._args.think_end_token)
-
-
-def read_chat(body: Row, stop: Sequence[str], think_end: str | None) -> ModelReply:
-    """Read the body of a chat reply.
-
-    Args:
-        body: the body.
-        stop: the stop strings that the server was not sent.
-        think_end: the mark that ends a thought within the text, if the user names one.
-
-    Raises:
-        TryAgain: the body has the wrong shape.
-    """
-    choice = first_choice(body)
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        raise TryAgain("the reply's choice has no message")
-    finish = FINISHES.get(str(choice.get("finish_reason")), "other")
-    refusal, content = text_at(message, "refusal"), text_of(message.get("content"))
-    thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
-    if refusal:
-        return counted(ModelReply(text=content or clean(refusal), thought=thought, finish="refusal"), body)
-    content = content or ""
-    if thought is None:
-        thought, content = split_at_mark(content, think_end)
-    content, cut = cut_at_stop(content, stop)
-    return counted(ModelReply(text=content, thought=thought, finish="stop" if cut else finish), body)
-
-
-def first_choice(body: Row) -> Row:
-    """Return the only choice of a reply.
-
-    Raises:
-        TryAgain: there is none.
-    """
-    choice = at(body, "choices", 0)
-    if not isinstance(choice, dict):
-        raise TryAgain("the reply has no choices")
-    return choice
-
-
-def text_of(content: Json) -> str | None:
-    """Return the text of a message's content, which is a text or a list of parts; `None` if it has none."""
-    if isinstance(content, list):
-        texts = [part["text"] for part in dicts_at(content) if isinstance(part.get("text"), str)]
-        return clean("".join(map(str, texts))) if texts else None
-    return clean(content) if isinstance(content, str) else None
-
-
-def clean(text: str) -> str:
-    """Replace unpaired surrogates, which JSON can hold and a file of UTF-8 cannot."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
-def count_at(body: Row, *path: str) -> int | None:
-    """Return a count of tokens; `None` for anything that is not a whole number of at least 0."""
-    value = at(body, *path)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def counted(reply: ModelReply, body: Row) -> ModelReply:
-    """Return a reply with the tokens and the model's name that a body of OpenAI's kind states."""
-    thought = count_at(body, "usage", "completion_tokens_details", "reasoning_tokens")
-    return replace(
-        reply,
-        prompt_tokens=count_at(body, "usage", "prompt_tokens"),
-        completion_tokens=count_at(body, "usage", "completion_tokens"),
-        thought_tokens=count_at(body, "usage", "reasoning_tokens") if thought is None else thought,
-        model=clean(text_at(body, "model")) or None,
-    )
+    def _read(self, form: ChatReply, request: Request) -> ModelReply:
+        message = form.message
+        finish = FINISHES.get(form.finish_reason or "", "other")
+        thought, text = message.reasoning_content or message.reasoning, message.content or ""
+        if message.refusal:
+            return form.counted(ModelReply(text=text or message.refusal, thought=thought, finish="refusal"))
+        if thought is None:
+            thought, text = split_at_mark(text, self._args.think_end_token)
+        text, cut = cut_at_stop(text, request.stop[MOST_STOPS:] if self._stops else request.stop)
+        return form.counted(ModelReply(text=text, thought=thought, finish="stop" if cut else finish))
 
 
 def sampling_of(request: Request) -> dict[str, Json]:
     """Return the parameters of sampling in the words of OpenAI's API."""
-    sampling: dict[str, Json] = {
-        "temperature": request.temperature,
-        "seed": request.seed,
-    }
-    return {name: value for name, value in sampling.items() if value is not None}
+    seed: dict[str, Json] = {} if request.seed is None else {"seed": request.seed}
+    return {"temperature": request.temperature, **seed}
+
+
+class _Block(BaseModel):
+    text: ReplyText = ""
+    thinking: ReplyText = ""
+
+
+class Message(ServerReply):
+    """A reply of Anthropic's messages. Tokens read from the cache and written to it are counted apart."""
+
+    content: list[_Block]
+    stop_reason: str | None = None
+    fresh: Count = Field(None, validation_alias=AliasPath("usage", "input_tokens"))
+    cache_read: Count = Field(None, validation_alias=AliasPath("usage", "cache_read_input_tokens"))
+    cache_creation: Count = Field(None, validation_alias=AliasPath("usage", "cache_creation_input_tokens"))
+    completion_tokens: Count = Field(None, validation_alias=AliasPath("usage", "output_tokens"))
+    thought_tokens: Count = Field(
+        None, validation_alias=AliasPath("usage", "output_tokens_details", "thinking_tokens")
+    )
 
 
 class AnthropicChat(ChatBackend):
@@ -301,6 +260,8 @@ class AnthropicChat(ChatBackend):
         MissingPartError: the extra `models` is not installed.
     """
 
+    _form = Message
+
     def __init__(self, given: Mapping[str, str], media_folder: Path | None) -> None:
         args = self._args = AnthropicArguments.read("anthropic-chat", given, ANTHROPIC.key)
         self._media_folder = media_folder
@@ -313,7 +274,7 @@ class AnthropicChat(ChatBackend):
         if args.effort:
             self._extra["output_config"] = {"effort": args.effort}
         self._sampling = args.thinking in {None, "disabled"} if args.sampling is None else args.sampling
-        abilities = Abilities(frozenset({"generate"}), frozenset({"image"}), thought_tokens=self._budget)
+        abilities = Abilities(frozenset({"generate"}), frozenset({"image"}))
         url = server_address(args, ANTHROPIC, "/v1/messages", own=True)
         super().__init__("anthropic-chat", abilities, args, vendor=ANTHROPIC, url=url)
 
@@ -341,43 +302,20 @@ class AnthropicChat(ChatBackend):
         return super()._message(message)
 
     def _picture(self, part: Media) -> Json:
-        picture = read_picture(part, self._media_folder)
-        source: Json = {"type": "base64", "media_type": picture.kind, "data": picture.base64}
-        return {"type": "image", "source": source}
+        kind, content = read_picture(part, self._media_folder)
+        return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": content}}
 
-    def _read(self, body: dict[str, Json], request: Request) -> ModelReply:
+    def _read(self, form: Message, request: Request) -> ModelReply:
+        finish = FINISHES.get(form.stop_reason or "", "other")
         # The API refuses stop strings of white space alone; answers are cut at them here.
-        return read_message(body, [mark for mark in request.stop if not mark.strip()])
-
-
-def read_message(body: Row, stop: Sequence[str]) -> ModelReply:
-    """Read the body of a message.
-
-    Args:
-        body: the body.
-        stop: the stop strings that the server was not sent.
-
-    Raises:
-        TryAgain: the body has the wrong shape.
-    """
-    blocks = body.get("content")
-    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise TryAgain("the reply has no content")
-    said, thought = (
-        "".join(clean(str(block.get(kind, ""))) for block in dicts_at(blocks) if block.get("type") == kind)
-        for kind in ("text", "thinking")
-    )
-    finish = FINISHES.get(text_at(body, "stop_reason"), "other")
-    text, cut = cut_at_stop(said, stop)
-    # Tokens read from the cache and written to it are counted apart.
-    fresh = count_at(body, "usage", "input_tokens")
-    cached = (count_at(body, "usage", f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
-    return ModelReply(
-        text=text,
-        thought=thought or None,
-        finish="stop" if cut and finish != "refusal" else finish,
-        prompt_tokens=None if fresh is None else fresh + sum(cached),
-        completion_tokens=count_at(body, "usage", "output_tokens"),
-        thought_tokens=count_at(body, "usage", "output_tokens_details", "thinking_tokens"),
-        model=clean(text_at(body, "model")) or None,
-    )
+        stops = [mark for mark in request.stop if not mark.strip()]
+        text, cut = cut_at_stop("".join(block.text for block in form.content), stops)
+        cached = (form.cache_read or 0) + (form.cache_creation or 0)
+        return ModelReply(
+            text=text,
+            thought="".join(block.thinking for block in form.content) or None,
+            finish="stop" if cut and finish != "refusal" else finish,
+            prompt_tokens=None if form.fresh is None else form.fresh + cached,
+            completion_tokens=form.completion_tokens,
+            thought_tokens=form.thought_tokens,
+        )

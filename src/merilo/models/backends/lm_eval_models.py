@@ -18,7 +18,6 @@ from merilo.errors import BackendError, MeriloError, MissingPartError, UsageErro
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.backends.chats import split_at_mark
 from merilo.models.backends.model_arguments import BackendArguments
-from merilo.models.backends.servers import too_long
 from merilo.wording import shortened
 
 
@@ -37,17 +36,17 @@ class GenerationRecord:
         self._lm = lm
         self._last: tuple[list[int], str] | None = None
         self._made: defaultdict[tuple[str, str], list[tuple[list[int], str]]] = defaultdict(list)
-        decode = lm.tok_decode if hasattr(lm, "tok_decode") else None
-        if decode is not None:
+        decode, lm.cache_hook = getattr(lm, "tok_decode", None), self
+        if decode is None:
+            return
 
-            def recorded(tokens: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - lm-eval's
-                text = decode(tokens, *args, **kwargs)
-                if isinstance(tokens, list):
-                    self._last = (tokens, str(text))
-                return text
+        def recorded(tokens: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - lm-eval's
+            text = decode(tokens, *args, **kwargs)
+            if isinstance(tokens, list):
+                self._last = (tokens, str(text))
+            return text
 
-            lm.tok_decode = recorded
-        lm.cache_hook = self
+        lm.tok_decode = recorded
 
     def add_partial(self, kind: str, request: tuple[str, Any], text: Any) -> None:  # noqa: ANN401 - lm-eval's
         """Take what lm-eval would cache: a request and its result."""
@@ -71,25 +70,11 @@ class GenerationRecord:
         self._made.clear()
 
 
-#: lm-eval's names of backends with local weights whose classes have a tokenizer, and what pip installs for each.
+#: lm-eval's names of backends with local weights, and what pip installs for each.
 LOCAL_BACKENDS: Final[Mapping[str, str]] = {
     "hf": "'merilo[models,hf]'",
     "vllm": "'merilo[models]' vllm",
     "sglang": "'merilo[models]' sglang",
-    "mamba_ssm": "'merilo[models,hf]' mamba_ssm",
-    "openvino": "'merilo[models,hf]' optimum-intel",
-    "ipex": "'merilo[models,hf]' optimum-intel",
-    "habana": "'merilo[models,hf]' optimum-habana",
-    "neuronx": "'merilo[models,hf]' optimum-neuron",
-    "steered": "'merilo[models,hf]'",
-}
-#: Arguments that lm-eval's classes pass on to the library below them without naming them.
-_PASSED_ON: Final[Mapping[str, str]] = {
-    "hf": "attn_implementation load_in_4bit load_in_8bit low_cpu_mem_usage quantization_config variant "
-    "bnb_4bit_compute_dtype bnb_4bit_quant_type bnb_4bit_use_double_quant",
-    "vllm": "gpu_memory_utilization enforce_eager swap_space max_num_seqs pipeline_parallel_size kv_cache_dtype "
-    "load_format enable_prefix_caching download_dir max_num_batched_tokens disable_custom_all_reduce",
-    "sglang": "attention_backend quantization disable_cuda_graph random_seed",
 }
 #: Names and paths, which stay texts even if they look like numbers.
 _TEXTS: Final = frozenset({"pretrained", "tokenizer", "revision", "subfolder", "peft", "delta", "gguf_file"})
@@ -161,18 +146,17 @@ class LocalModel:
 
     def _answer(self, requests: list[Request]) -> list[ModelReply]:
         replies: dict[int, ModelReply] = {}
-        for scored in (True, False):
-            chosen = [place for place, request in enumerate(requests) if bool(request.choices) is scored]
-            fits = []
-            for place in chosen:
-                excess = self._excess(requests[place])
-                if excess is None:
-                    fits.append(place)
-                else:
-                    replies[place] = ModelReply(finish="too_long", error=excess, attempts=0)
-            method = self._score if scored else self._generate
+        for method, scored in ((self._score, True), (self._generate, False)):
+            places = [place for place, request in enumerate(requests) if bool(request.choices) is scored]
+            excess = {place: self._excess(requests[place]) for place in places}
+            fits = [place for place in places if excess[place] is None]
             found = self._in_halves(method, [requests[place] for place in fits])
-            replies.update(zip(fits, found, strict=True))
+            replies |= dict(zip(fits, found, strict=True))
+            replies |= {
+                place: ModelReply(finish="too_long", error=error, attempts=0)
+                for place, error in excess.items()
+                if error is not None
+            }
         return [replies[place] for place in range(len(requests))]
 
     def _in_halves(
@@ -218,7 +202,9 @@ class LocalModel:
             longest = max(sum(map(len, self._encoded(context, choice))) - 1 for choice in request.choices)
         else:
             longest = len(self._lm.tok_encode(context)) + self._most(request)
-        return too_long(longest, limit) if longest > limit else None
+        if longest <= limit:
+            return None
+        return f"{longest} tokens are {longest - limit} too many for the model's context of {limit}"
 
     def _most(self, request: Request) -> int:
         return request.max_tokens or self._args.max_gen_toks
@@ -331,19 +317,17 @@ def open_local_model(name: str, given: Mapping[str, str]) -> LocalModel:
         BackendError: the weights cannot be loaded.
     """
     made = _class_of(name)
-    takes = {
-        parameter.name
-        for parameter in inspect.signature(made.__init__).parameters.values()
-        if parameter.kind is not parameter.VAR_KEYWORD
-    } - {"self"}
-    args = LocalArguments.read(name, given, others=takes | {*_PASSED_ON.get(name, "").split()})
+    parameters = inspect.signature(made.__init__).parameters
+    # lm-eval's classes pass arguments that they do not name to the library below them.
+    passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    args = LocalArguments.read(name, given, others={*parameters, *(given if passes_on else ())})
     own = LocalArguments.model_fields.keys() - {"pretrained"}
     passed = {
         key: value if key in _TEXTS else _typed(value) for key, value in given.items() if key not in own
     }
     passed["batch_size"] = args.batch_size
     if args.device is not None:
-        if "device" not in takes:
+        if "device" not in parameters:
             chosen = f"{name} chooses its devices itself; the environment variable CUDA_VISIBLE_DEVICES limits them"
             raise UsageError(chosen, field=argument("model_args"))
         passed["device"] = args.device

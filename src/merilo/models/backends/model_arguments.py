@@ -100,12 +100,11 @@ class BackendArguments(BaseModel):
         """
         known = {*cls.model_fields, *others, "pretrained"}
         for name in given:
-            if name in known:
-                continue
             if name in SECRETS:
                 where = f"the environment variable {key}" if key else "the environment"
                 _wrong(f"takes no {name}: keys are read from {where} only, so that no log holds them")
-            _wrong(f"{backend} takes no argument {name!r}; {nearest(name, known)}")
+            if name not in known:
+                _wrong(f"{backend} takes no argument {name!r}; {nearest(name, known)}")
         values = {name: value for name, value in given.items() if value not in _NOT_GIVEN}
         if "model" in cls.model_fields and "pretrained" in values:
             values.setdefault("model", values["pretrained"])
@@ -209,14 +208,13 @@ class CompletionArguments(ServerArguments):
     response_format: JsonObject | None = None
     max_gen_toks: int = Field(256, ge=0)
     tokenizer: str | None = None
-    tokenizer_backend: Literal["auto", "huggingface", "tiktoken", "remote", "none"] | None = None
+    tokenizer_backend: Literal["auto", "huggingface", "tiktoken", "remote"] | None = None
     tokenized_requests: bool = False
     add_bos_token: bool = False
-    custom_prefix_token_id: int | None = Field(None, ge=0)
-    max_length: int = Field(0, ge=0)
     revision: str = "main"
     trust_remote_code: bool = False
     use_fast_tokenizer: bool = True
     think_end_token: str | None = None
+    max_length: str | None = None
     batch_size: str | None = None
     eos_string: str | None = None

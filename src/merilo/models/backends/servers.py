@@ -1,8 +1,7 @@
-"""Servers of models: attempts and their errors, and connections through the vendors' SDKs.
+"""Servers of models behind the vendors' SDKs, which send a request again, time it out and type its errors.
 
-The SDKs' typed requests and replies and their retries are not used: `Attempts` counts attempts, a reply of
-the wrong shape must not pass for one with empty fields, and a request takes a third to half of the processor
-time (benchmarks/asking.py).
+Requests go through the SDK's `post`: its typed methods take three times the processor time of a request
+(benchmarks/asking.py) and take a reply of the wrong shape for one with empty fields.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ import re
 import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from importlib import import_module
-from random import Random
-from typing import Any, Final, cast
+from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit, urlunsplit
+
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field
 
 from merilo.errors import BackendError, MissingPartError, UsageError, argument
 from merilo.models.asking import Abilities, ModelReply, Request
@@ -29,255 +28,64 @@ from merilo.models.run_folder import without_secrets
 from merilo.strict_json import Json
 from merilo.wording import shortened
 
-#: Back-off in seconds: this after the first failure, twice as much after each further one, up to the longest.
-FIRST_WAIT: Final = 0.5
-LONGEST_WAIT: Final = 60.0
-#: If a server asks for a longer wait than this, the run ends; the same command resumes it later.
-LONGEST_RETRY_AFTER: Final = 900.0
-
-
-class TryAgain(Exception):  # noqa: N818 - it is no error for the caller
-    """A failure that may not occur again if the request is sent again.
-
-    Args:
-        reason: what went wrong, for the log.
-        retry_after: the seconds that the server asks to wait.
-    """
-
-    def __init__(self, reason: str, retry_after: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.retry_after = retry_after
-
-
-class Unreachable(TryAgain):
-    """Nothing answers at the server's address."""
-
-
-@dataclass(slots=True)
-class Attempts:
-    """Sends requests, again where that may help; shared by all requests of a backend.
-
-    Args:
-        address: the server's address, for messages.
-        max_retries: how many times a request is sent again.
-        model: the model asked for, for messages.
-        key: the environment variable with the key.
-        has_key: whether it is set.
-        secrets: texts that no message may quote.
-        clock: the time in seconds; for tests.
-        sleep: waits for seconds; for tests.
-        chance: returns a random number from 0 to 1, for the jitter.
-    """
-
-    address: str
-    max_retries: int
-    model: str = ""
-    key: str = ""
-    has_key: bool = True
-    secrets: tuple[str, ...] = ()
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    chance: Callable[[], float] = Random().random  # noqa: S311 - not for secrets
-    _answered: bool = False
-    _paused_until: float = 0.0
-
-    async def reply(self, send: Callable[[], Awaitable[ModelReply]]) -> ModelReply:
-        """Send a request until it is answered or has failed for good.
-
-        Args:
-            send: sends it once; raises `TryAgain` if another attempt may help.
-
-        Raises:
-            BackendError: nothing answers at the address, or the server asks for a very long wait.
-        """
-        started = self.clock()
-        attempt = 0
-        while True:
-            attempt += 1
-            while (seconds := self._paused_until - self.clock()) > 0:
-                await self.sleep(seconds)
-            try:
-                reply = await send()
-            except TryAgain as failure:
-                last = attempt > self.max_retries
-                if isinstance(failure, Unreachable) and (last or not self._answered):
-                    raise BackendError(f"{self.address} cannot be reached: {failure.reason}") from failure
-                if last:
-                    times = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-                    reply = ModelReply(finish="failed", error=f"{failure.reason} ({times})")
-                else:
-                    await self._wait(failure, attempt)
-                    continue
-            self._answered = self._answered or reply.finish != "failed"
-            return replace(reply, attempts=attempt, seconds=self.clock() - started)
-
-    def settle(self, status: int, content: bytes, headers: Mapping[str, str]) -> ModelReply:
-        """Return the reply that an error amounts to: refused, too long, or failed for good.
-
-        Raises:
-            TryAgain: another attempt may be answered.
-            BackendError: a wrong key, an unknown model or address, no credit.
-        """
-        try:
-            message, code = error_of(object_of(content))
-        except TryAgain:
-            message, code = (
-                re.sub(r"<[^>]*>", " ", content.decode("utf-8", "replace")) or "no reason given",
-                "",
-            )
-        return self.judge(status, message, code, headers)
-
-    def judge(self, status: int, message: str, code: str, headers: Mapping[str, str]) -> ModelReply:
-        """Return what `settle` returns, for an error whose body was read already."""
-        for secret in self.secrets:
-            message = message.replace(secret, "***")
-        reason = f"status {status}: {shortened(message, 300)}"
-        if status != 429 and (_TOO_LONG.search(message) or "context_length" in code or status == 413):
-            return ModelReply(finish="too_long", error=_by_how_much(message) or reason)
-        if status < 500 and status != 429 and (_FILTERED.search(message) or _FILTERED.search(code)):
-            return ModelReply(finish="refusal", error=reason)
-        self._end_the_run(status, message, code, reason)
-        if status in {408, 409, 425, 429} or status >= 500:
-            raise TryAgain(reason, seconds_to_wait(headers))
-        return ModelReply(finish="failed", error=reason)
-
-    def _end_the_run(self, status: int, message: str, code: str, reason: str) -> None:
-        if status == 401:  # the server's own message may quote the key
-            what = f"rejects the key in {self.key}" if self.has_key else f"needs a key: set {self.key}"
-            raise BackendError(f"{self.address} {what} (status 401)")
-        if status == 403:
-            raise BackendError(
-                f"{self.address} does not let the key in {self.key} use {self.model!r} (status 403)"
-            )
-        if status in {404, 405}:
-            unknown = f"does not know the model {self.model!r}, or " if status == 404 else ""
-            hint = "" if "/v1/" in self.address else "; most servers have it below /v1"
-            raise BackendError(f"{self.address} {unknown}is not the API's address ({reason}){hint}")
-        if status == 402 or (
-            status in {400, 429} and (_NO_CREDIT.search(message) or _NO_CREDIT.search(code))
-        ):
-            raise BackendError(f"{self.address} accepts no more requests for this key: {reason}")
-
-    async def _wait(self, failure: TryAgain, attempt: int) -> None:
-        asked = failure.retry_after
-        if asked is not None and asked > LONGEST_RETRY_AFTER:
-            raise BackendError(
-                f"{self.address} asks to wait {asked:.0f} seconds before the next request ({failure.reason}); "
-                "run the same command again then"
-            )
-        if asked is not None:
-            # A limit concerns every request, not this one alone.
-            self._paused_until = max(self._paused_until, self.clock() + asked)
-            return
-        longest = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
-        await self.sleep(longest * (0.5 + self.chance() / 2))
-
-
-_TOO_LONG: Final = re.compile(
-    r"context.?length|context window|context limit|context size|maximum model length|prompt is too "
-    r"long|too many (input )?tokens"
-    r"|longer than the (model's )?(context|maximum)|exceeds? the (available|maximum|model's) "
-    r"(context|number of tokens|input)",
-    re.IGNORECASE,
-)
-_FILTERED: Final = re.compile(
-    r"content.?(filter|policy|management policy)|moderation|flagged|responsible.?ai|safety system|usage policies",
-    re.IGNORECASE,
-)
-_NO_CREDIT: Final = re.compile(
-    r"insufficient.?quota|credit balance|billing|payment required|spending limit", re.IGNORECASE
-)
-
-#: How servers state the limit of the context and what was asked, in the order of the groups `limit`, `asked`
-#: and `reply`.
-_LENGTHS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"maximum context length is (?P<limit>\d+) tokens.*?(?:resulted in|requested|has|contains) "
-        r"(?:about |at least )?(?P<asked>\d+)",
-        r"too long: (?P<asked>\d+) tokens > (?P<limit>\d+)",
-        r"context limit: (?P<asked>\d+) \+ (?P<reply>\d+) > (?P<limit>\d+)",
-        r"length (?P<asked>\d+)\) is longer than the maximum model length of (?P<limit>\d+)",
-        r"\((?P<asked>\d+)(?: tokens)?\).*?(?:context (?:length|size|window)|maximum)[^\d]*(?P<limit>\d+)",
-        r"(?P<asked>\d+)(?: input)? tokens.*?(?:context (?:length|size|window)|maximum|limit)[^\d]*(?P<limit>\d+)",
-    )
-)
-
-
-def too_long(asked: int, limit: int) -> str:
-    """Word a context that is too long, with by how much.
-
-    Example:
-        >>> too_long(2100, 2048)
-        "2100 tokens are 52 too many for the model's context of 2048"
-    """
-    return f"{asked} tokens are {asked - limit} too many for the model's context of {limit}"
-
-
-def object_of(content: bytes) -> dict[str, Json]:
-    """Read the JSON object of a reply.
-
-    Raises:
-        TryAgain: the reply is empty, a page of HTML, half an object, not UTF-8, or no object.
-    """
-    if not content.strip():
-        raise TryAgain("the reply is empty")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TryAgain("the reply is not UTF-8 text") from error
-    if text.lstrip().startswith("<"):
-        raise TryAgain(f"the reply is a page, not JSON: {shortened(re.sub(r'<[^>]*>', ' ', text), 80)!r}")
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TryAgain(f"the reply is not JSON or was cut off: {shortened(text, 80)!r}") from error
-    if not isinstance(value, dict):
-        raise TryAgain(f"the reply is not a JSON object: {shortened(text, 80)!r}")
-    return cast("dict[str, Json]", value)
-
-
-def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait (`Retry-After` in seconds or as a date, `retry-after-ms`).
-
-    `None` if it does not.
-    """
-    for name, per_second in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        value = headers.get(name, "")
-        try:
-            seconds = float(value) / per_second
-        except ValueError:
-            continue
-        return seconds if 0 <= seconds < float("inf") else None
-    try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return None
-
-
-def error_of(body: Mapping[str, Json]) -> tuple[str, str]:
-    """Return the message and the code of an error's body, as OpenAI, Anthropic, vLLM, FastAPI and others shape it."""
-    error = body.get("error", body)
-    if not isinstance(error, dict):
-        return str(error), ""
-    message = error.get("message") or error.get("detail") or body.get("message")
-    return str(
-        message or json.dumps(error, ensure_ascii=False)
-    ), f"{error.get('code') or ''} {error.get('type') or ''}"
-
-
-def _by_how_much(message: str) -> str | None:
-    for pattern in _LENGTHS:
-        if found := pattern.search(message):
-            asked = int(found["asked"]) + int(found.groupdict().get("reply") or 0)
-            limit = int(found["limit"])
-            return too_long(asked, limit) if asked > limit else None
-    return None
-
+#: If a server asks for a longer wait than the SDKs keep to, the run ends; the same command resumes it later.
+LONGEST_RETRY_AFTER: Final = 120
 
 #: What an address may end with beside its base: lm-eval takes the whole address of the API.
 _PATHS: Final = re.compile(r"/(?:v1/messages|chat/completions|completions|messages)$")
+#: The words of servers for a prompt that does not fit, and for a filter; only OpenAI has codes for them.
+_TOO_LONG: Final = re.compile(
+    r"context.?(length|size|window|limit)|too long|maximum (model )?length", re.IGNORECASE
+)
+_FILTERED: Final = re.compile(r"content.?(filter|policy|management)|moderation|flagged", re.IGNORECASE)
+
+
+def _text(content: object) -> object:
+    """Join a content of several parts; replace unpaired surrogates, which a file of UTF-8 cannot hold."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return (
+        content.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        if isinstance(content, str)
+        else content
+    )
+
+
+def _count(value: object) -> object:
+    """Return a count of tokens; `None` for anything that is not a whole number of at least 0."""
+    return value if type(value) is int and value >= 0 else None
+
+
+#: A text of a reply.
+ReplyText = Annotated[str, BeforeValidator(_text)]
+#: A count of tokens, of which servers state many kinds of nonsense.
+Count = Annotated[int | None, BeforeValidator(_count)]
+
+
+class ServerReply(BaseModel):
+    """The body of a server's reply, as far as it is read: subclasses declare each API's fields."""
+
+    model: ReplyText = ""
+
+
+class OpenAIReply(ServerReply):
+    """What every API of OpenAI's kind states of a reply."""
+
+    finish_reason: str | None = Field(None, validation_alias=AliasPath("choices", 0, "finish_reason"))
+    prompt_tokens: Count = Field(None, validation_alias=AliasPath("usage", "prompt_tokens"))
+    completion_tokens: Count = Field(None, validation_alias=AliasPath("usage", "completion_tokens"))
+    thought_tokens: Count = Field(
+        None, validation_alias=AliasPath("usage", "completion_tokens_details", "reasoning_tokens")
+    )
+
+    def counted(self, reply: ModelReply) -> ModelReply:
+        """Return a reply with the tokens that are stated."""
+        return replace(
+            reply,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            thought_tokens=self.thought_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,46 +154,36 @@ class ServerBackend(ABC):
     """
 
     batch_size = 1
+    _form: ClassVar[type[ServerReply]]
 
     def __init__(
-        self,
-        name: str,
-        abilities: Abilities,
-        args: ServerArguments,
-        *,
-        vendor: Vendor,
-        url: str,
+        self, name: str, abilities: Abilities, args: ServerArguments, *, vendor: Vendor, url: str
     ) -> None:
         try:
-            sdk: Any = import_module(vendor.name)
+            self._sdk: Any = import_module(vendor.name)
         except ImportError as error:
             raise missing_models_extra(error, "a model behind a server") from error
-        from httpx2 import URL  # noqa: PLC0415 - an extra, which the SDK brings
-
         self.name, self.model, self.abilities = name, args.model, abilities
         self.concurrency = args.num_concurrent
-        self._timeout = args.timeout
-        address = URL(url)
-        self._url = address.copy_with(userinfo=b"")
-        self._http = sdk.DefaultAioHttpClient(
-            verify=args.ca_cert_path or args.verify_certificate, timeout=args.timeout
+        self._vendor, self._address = vendor, without_secrets(url)
+        parts = urlsplit(url)
+        user, _, host = parts.netloc.rpartition("@")
+        self._url = urlunsplit(parts._replace(netloc=host))
+        basic = b64encode(unquote_to_bytes(user)).decode()
+        self._key = os.environ.get(vendor.key)
+        self._has_address = args.base_url is not None
+        http = self._sdk.DefaultAioHttpClient(
+            verify=args.ca_cert_path or args.verify_certificate,
+            timeout=args.timeout,
+            event_hooks={"response": [self._refuse_what_is_no_reply]},
         )
-        key = os.environ.get(vendor.key)
-        client = getattr(sdk, vendor.client)(api_key=key or "none", http_client=self._http)
-        # Values that are not text are the SDK's marks for headers to leave out.
-        headers = {**client.auth_headers, **client.default_headers}
-        self._http.headers.update({key: value for key, value in headers.items() if isinstance(value, str)})
-        if address.userinfo:
-            self._http.headers["authorization"] = (
-                f"Basic {b64encode(unquote_to_bytes(address.userinfo)).decode()}"
-            )
-        values = [value for name, value in parse_qsl(urlsplit(url).query) if name != "api-version"]
-        secrets = tuple(filter(None, (key, *values)))
-        self._attempts = Attempts(
-            without_secrets(url), args.max_retries, args.model, vendor.key, bool(key), secrets
+        self._client = getattr(self._sdk, vendor.client)(
+            api_key=self._key or "none",
+            max_retries=args.max_retries,
+            timeout=args.timeout,
+            http_client=http,
+            default_headers={"Authorization": f"Basic {basic}"} if user else None,
         )
-        # The vendor's own address answers nobody without a key; other servers may.
-        self._needs = vendor if args.base_url is None and not key else None
 
     async def ask(self, requests: Sequence[Request]) -> Sequence[ModelReply]:
         """Answer requests, in their order.
@@ -393,92 +191,113 @@ class ServerBackend(ABC):
         Raises:
             BackendError: what ends the run.
         """
-        if self._needs is not None:
-            where = f"set the environment variable {self._needs.key}"
-            raise BackendError(f"{self._needs.url} needs a key: {where}")
-        if len(requests) == 1:
-            return [await self._ask(requests[0])]  # the usual call: no task is needed
+        if not (self._key or self._has_address):
+            where = f"set the environment variable {self._vendor.key}"
+            raise BackendError(f"{self._vendor.url} needs a key: {where}")
         return await asyncio.gather(*(self._ask(request) for request in requests))
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._client.close()
 
     @abstractmethod
     async def _ask(self, request: Request) -> ModelReply:
         """Answer one request."""
 
-    async def _reply(
-        self, body: dict[str, Json], read: Callable[[dict[str, Json]], ModelReply]
-    ) -> ModelReply:
-        """Send a request, again where that may help, and read its reply.
+    async def _reply(self, body: dict[str, Json], read: Callable[[Any], ModelReply]) -> ModelReply:
+        """Send a request and read its reply.
 
         Args:
             body: what is sent.
-            read: reads the body of a reply; raises `TryAgain` if it has the wrong shape.
+            read: makes the reply of the body, which has the backend's form.
 
         Raises:
             BackendError: what ends the run.
         """
+        from httpx2 import Response  # noqa: PLC0415 - an extra, which the SDK brings
 
-        async def once() -> ModelReply:
-            found = await self._post(body)
-            return found if isinstance(found, ModelReply) else read(found)
-
-        return await self._attempts.reply(once)
-
-    async def _post(self, body: dict[str, Json]) -> dict[str, Json] | ModelReply:
+        started = time.monotonic()
         try:
-            async with asyncio.timeout(self._timeout):
-                status, content, headers = await self._send(body)
-        except TimeoutError as error:
-            raise TryAgain(f"no reply within {self._timeout:g} seconds") from error
-        except UnicodeEncodeError as error:
-            return ModelReply(finish="failed", error=f"the request cannot be sent: {error.reason}")
-        if not 200 <= status < 300:
-            return self._attempts.settle(status, content, headers)
-        found = object_of(content)
-        if "error" in found and found["error"] and not found.get("choices") and not found.get("content"):
-            # Some gateways put an error into a reply of status 200.
-            message, code = error_of(found)
-            number = re.search(r"\b[45]\d\d\b", code)
-            return self._attempts.judge(int(number[0]) if number else 500, message, code, headers)
-        return found
+            response = await self._client.post(self._url, cast_to=Response, body=body)
+            sent, form = response.request, response.extensions["reply"]
+            reply = replace(read(form), model=form.model or None)
+        except self._sdk.APIStatusError as error:
+            sent, reply = error.request, self._settled(error)
+        except self._sdk.APIConnectionError as error:
+            sent, reply = error.request, self._unanswered(error)
+        attempts = 1 + int(sent.headers.get("x-stainless-retry-count", 0))
+        return replace(reply, attempts=attempts, seconds=time.monotonic() - started)
 
-    async def _send(self, body: dict[str, Json]) -> tuple[int, bytes, Mapping[str, str]]:
-        from httpx2 import HTTPError  # noqa: PLC0415 - an extra
+    async def _refuse_what_is_no_reply(self, response: Any) -> None:  # noqa: ANN401 - an extra's type
+        """Give a reply without an answer the status of an error, so that the SDK sends the request again.
 
-        content = json.dumps(body, ensure_ascii=False).encode()
+        Proxies answer with a page or half a reply and status 200, and so do gateways with an error.
+        """
+        if not response.is_success:
+            return
+        content = await response.aread()
         try:
-            response = await self._http.post(self._url, content=content)
-        except HTTPError as error:
-            raise transport_failure(error) from error
-        return response.status_code, response.content, response.headers
+            response.extensions["reply"] = self._form.model_validate(json.loads(content))
+        except (ValueError, RecursionError):
+            response.status_code, response.extensions["reply"] = 502, None
 
+    def _settled(self, error: Any) -> ModelReply:  # noqa: ANN401 - each SDK has a class of its own
+        """Return the reply that an error of the server amounts to: refused, too long, or failed for good."""
+        status, (message, code) = error.status_code, self._words_of(error)
+        if "reply" in error.response.extensions:
+            return ModelReply(finish="failed", error=f"the reply cannot be read: {shortened(message, 80)!r}")
+        reason = f"status {status}: {shortened(message, 300)}"
+        if status in {400, 413, 422} and (status == 413 or _TOO_LONG.search(f"{code} {message}")):
+            return ModelReply(finish="too_long", error=reason)
+        if status < 500 and status != 429 and _FILTERED.search(f"{code} {message}"):
+            return ModelReply(finish="refusal", error=reason)
+        self._end_the_run(error, status, code, reason)
+        return ModelReply(finish="failed", error=reason)
 
-def transport_failure(error: BaseException) -> TryAgain:
-    """Return the reason to try again for a failure of the connection: `Unreachable` if no connection was made."""
-    from aiohttp import (  # noqa: PLC0415 - an extra
-        ClientConnectorError,
-        InvalidURL,
-        ServerDisconnectedError,
-    )
+    def _end_the_run(self, error: Any, status: int, code: str, reason: str) -> None:  # noqa: ANN401 - as above
+        key, wait = self._vendor.key, error.response.headers.get("retry-after", "")
+        what = ""
+        if status == 401:  # the server's own message may quote the key
+            what = f"rejects the key in {key}" if self._key else f"needs a key: set {key}"
+            what += " (status 401)"
+        elif status == 403:
+            what = f"does not let the key in {key} use {self.model!r} (status 403)"
+        elif status in {404, 405}:
+            hint = "" if "/v1/" in self._address else "; most servers have it below /v1"
+            what = f"does not know the model {self.model!r}, or is not the API's address ({reason}){hint}"
+        elif status == 402 or "insufficient_quota" in code:
+            what = f"accepts no more requests for this key: {reason}"
+        elif wait.isdecimal() and int(wait) > LONGEST_RETRY_AFTER:
+            again = "run the same command again then"
+            what = f"asks to wait {wait} seconds before the next request ({reason}); {again}"
+        if what:
+            raise BackendError(f"{self._address} {what}")
 
-    causes = list(_causes(error))
-    for cause in causes:
-        if isinstance(cause, ClientConnectorError | InvalidURL):
-            return Unreachable(shortened(str(cause), 200))
-    if any(isinstance(cause, ServerDisconnectedError) for cause in causes):
-        return TryAgain("the server closed the connection")
-    if any(isinstance(cause, TimeoutError) for cause in causes):
-        return TryAgain("the connection timed out")
-    return TryAgain(f"the connection failed: {shortened(str(causes[-1]) or type(causes[-1]).__name__, 200)}")
+    def _words_of(self, error: Any) -> tuple[str, str]:  # noqa: ANN401 - as above
+        """Return the message and the codes of an error, without keys."""
+        body = error.body
+        detail = body.get("error", body) if isinstance(body, dict) else body
+        message, code = str(detail or "an empty body"), ""
+        if isinstance(detail, dict):
+            message = str(detail.get("message") or detail.get("detail") or detail)
+            code = f"{detail.get('code')} {detail.get('type')}"
+        values = [value for name, value in parse_qsl(urlsplit(self._url).query) if name != "api-version"]
+        for secret in filter(None, (self._key, *values)):
+            message = message.replace(secret, "***")
+        return re.sub(r"<[^>]*>", " ", message), code
 
+    def _unanswered(self, error: BaseException) -> ModelReply:
+        from aiohttp import ClientConnectorError  # noqa: PLC0415 - an extra
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+        causes = [error]
+        while (cause := causes[-1].__cause__) is not None:
+            causes.append(cause)
+        reason = shortened(str(causes[-1]) or type(causes[-1]).__name__, 200)
+        if any(isinstance(cause, ClientConnectorError) for cause in causes):
+            raise BackendError(f"{self._address} cannot be reached: {reason}") from error
+        if any(isinstance(cause, TimeoutError) for cause in causes):
+            return ModelReply(finish="failed", error=f"no reply within {self._client.timeout:g} seconds")
+        return ModelReply(finish="failed", error=f"the connection failed: {reason}")
 
 
 def missing_models_extra(error: ImportError, needed: str) -> MissingPartError:
