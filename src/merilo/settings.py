@@ -344,7 +344,7 @@ class RunSettings(CheckedSettings):
         ),
     ] = None
     max_usd: Annotated[
-        Amount | None, Help("Stop before the run costs more, earlier commands included.", LIMITS, "USD")
+        Amount | None, Help("Stop when the run has cost so much, earlier commands included.", LIMITS, "USD")
     ] = None
     extract: Annotated[
         Manner | None,

@@ -154,14 +154,12 @@ class Abilities:
         chat: whether it takes a conversation; otherwise it continues `Request.prompt`.
         builtin: whether it is no model but a rule built into Merilo (`merilo.models.builtin_respondents`);
             tables mark it.
-        thought_tokens: how many tokens of thought a reply may have above the limit of its request.
     """
 
     modes: frozenset[Mode]
     media: frozenset[Literal["image", "audio", "video"]] = frozenset()
     chat: bool = True
     builtin: bool = False
-    thought_tokens: int = 0
 
 
 class ModelBackend(Protocol):

@@ -3,13 +3,6 @@
 Requests come from a generator, and as many are made at a time as the backend answers together, so memory does
 not grow with their number. A dialogue is a generator too: it yields a request, receives the reply, and yields
 the next request with it.
-
-The budget counts money before a request is sent, so that its limit is never passed. The cost of a
-request is known only after its reply. Until then the budget reserves an upper estimate: the tokens of the
-prompt by the highest ratio of tokens to characters met so far, and as many tokens of the answer as the
-request allows. Before the first reply a byte of the prompt counts as a token, which is the most that
-tokenizers make; if the cost is limited, the first request is sent alone, because the tokens of pictures are
-known only from a reply.
 """
 
 from __future__ import annotations
@@ -78,14 +71,8 @@ def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
         task.cancel()
 
 
-#: Tokens a character before any reply has been counted: Russian text takes about one token for two or three characters.
-TOKENS_A_CHARACTER: Final = 0.75
-
-#: How much higher the ratio is assumed than the highest that was met.
-_RESERVE: Final = 1.25
-
-#: Tokens that a chat's template adds to the prompt.
-TEMPLATE_TOKENS: Final = 64
+#: Tokens a character of a text that no tokenizer has counted: Russian text takes about one token for two characters.
+_TOKENS_A_CHARACTER: Final = 0.5
 
 #: Tokens assumed for an answer without a limit.
 UNLIMITED_TOKENS: Final = 4096
@@ -118,114 +105,48 @@ class Price:
 class RunBudget:
     """What a run may cost, and what it has cost so far.
 
+    The limit is known to be passed only when a reply has come: requests that are being answered then still cost.
+
     Args:
         price: the price of tokens; `None` if it is not known.
-        max_usd: the most that the run may cost.
+        max_usd: the cost after which nothing more is asked.
         usd: what earlier commands of the run cost.
-        thought_tokens: how many tokens of thought a reply may have above the limit of its request.
 
     Attributes:
-        usd: what the run has cost, as far as replies state their tokens.
-        running: how many requests are being answered.
-
+        usd: what the run has cost; tokens that a reply does not state are estimated.
     """
 
-    def __init__(
-        self,
-        price: Price | None = None,
-        *,
-        max_usd: float | None = None,
-        usd: float = 0.0,
-        thought_tokens: int = 0,
-    ) -> None:
-        self.price = price
+    def __init__(self, price: Price | None = None, *, max_usd: float | None = None, usd: float = 0.0) -> None:
         self.usd = usd
-        self.running = 0
-        self._thought_tokens = thought_tokens
+        self._price = price
         self._max_usd = max_usd
-        self._reserved = 0.0
-        self._ratio = 0.0
-        self._has_reply = False
 
-    def reserve(self, requests: Sequence[Request]) -> tuple[float, ...] | None:
-        """Reserve the cost of requests that are about to be sent together.
-
-        Returns:
-            The estimated cost of each, for `settle` and `release`; `None` if they do not fit into what is
-            left of the budget, or if the cost is limited and the first reply has not come yet.
-        """
-        if self._max_usd is not None and self.running and not self._has_reply:
+    def add(self, request: Request, reply: ModelReply) -> float | None:
+        """Count a reply and return its cost in US dollars; `None` if there is no price or it states no tokens."""
+        if self._price is None:
             return None
-        estimates = tuple(map(self.estimate, requests))
-        if self._max_usd is not None and self.usd + self._reserved + sum(estimates) > self._max_usd:
-            return None
-        self._reserved += sum(estimates)
-        self.running += len(requests)
-        return estimates
+        tokens = reply.prompt_tokens, reply.completion_tokens
+        if tokens != (None, None):
+            cost = self._price.of(tokens[0] or 0, tokens[1] or 0)
+            self.usd += cost
+            return cost
+        if reply.finish not in {"failed", "too_long"}:
+            prompt = estimated_tokens(request) * max(1, len(request.choices))
+            self.usd += self._price.of(prompt, len(reply.text) * _TOKENS_A_CHARACTER)
+        return None
 
-    def settle(self, request: Request, reply: ModelReply, estimate: float) -> float | None:
-        """Replace a reservation by the true cost.
-
-        Args:
-            request: the request.
-            reply: its reply.
-            estimate: the cost that `reserve` returned for it.
-
-        Returns:
-            The cost in US dollars; `None` if there is no price or the reply states no tokens.
-        """
-        self._has_reply = self._has_reply or reply.finish != "failed"
-        self.release((estimate,))
-        if self.price is None:
-            return None
-        if reply.prompt_tokens is None and reply.completion_tokens is None:
-            # A reply without counts may have cost as much as was reserved; a request that failed has cost nothing.
-            self.usd += 0.0 if reply.finish in {"failed", "too_long"} else estimate
-            return None
-        tokens = reply.prompt_tokens or 0
-        self._ratio = max(self._ratio, (tokens - TEMPLATE_TOKENS) / max(1, characters(request)))
-        cost = self.price.of(tokens, reply.completion_tokens or 0)
-        self.usd += cost
-        return cost
-
-    def release(self, estimates: Sequence[float]) -> None:
-        """Give back the reservations of requests that will not be answered."""
-        self.running -= len(estimates)
-        self._reserved = max(0.0, self._reserved - sum(estimates))
-
-    def estimate(self, request: Request) -> float:
-        """Return the most that a request is expected to cost in US dollars; 0 without a price."""
-        if self.price is None:
-            return 0.0
-        if self._ratio:
-            tokens = characters(request) * max(self._ratio * _RESERVE, TOKENS_A_CHARACTER / 3)
-        else:
-            tokens = _bytes(request)
-        prompt = tokens + TEMPLATE_TOKENS
-        if request.choices:
-            return self.price.of(prompt * len(request.choices), len(request.choices))
-        return self.price.of(prompt, (request.max_tokens or UNLIMITED_TOKENS) + self._thought_tokens)
-
-    def exhausted(self) -> str:
-        """Return why the limit ends the run, as the end of a sentence."""
+    def spent(self) -> str:
+        """Return why nothing more may be asked, as the end of a sentence; empty while something may be."""
+        if self._max_usd is None or self.usd < self._max_usd:
+            return ""
         limit = argument("max_usd", f"{self._max_usd:g}", given=self._max_usd)
-        return f"the next request may exceed {limit}: ${self.usd:.4f} is spent"
-
-
-def characters(request: Request) -> int:
-    """Return the number of characters that a request sends."""
-    return sum(len(message.text) for message in request.messages) or len(request.prompt)
-
-
-def _bytes(request: Request) -> int:
-    """Return the number of bytes that a request sends as UTF-8: no tokenizer makes more tokens of a text."""
-    texts = [message.text for message in request.messages] or [request.prompt]
-    return sum(len(text.encode("utf-8", "replace")) for text in texts)
+        return f"{limit} is reached: ${self.usd:.4f} is spent"
 
 
 def estimated_tokens(request: Request) -> int:
     """Return the number of tokens that the prompt of a request probably has, without asking a tokenizer."""
-    return round(characters(request) * TOKENS_A_CHARACTER / 1.5) or 1
+    characters = sum(len(message.text) for message in request.messages) or len(request.prompt)
+    return round(characters * _TOKENS_A_CHARACTER) or 1
 
 
 #: A dialogue: it yields requests and receives the reply to each.
@@ -314,7 +235,7 @@ def ask_all(
         run: runs coroutines in the event loop of the backend's connections; by default, a new loop.
 
     Returns:
-        What was done. If the budget did not allow the next request, `Progress.stopped` says so.
+        What was done. If the budget is spent, `Progress.stopped` says so.
 
     Raises:
         BackendError: the backend cannot answer at all, or too many requests in a row failed for the same reason.
@@ -328,13 +249,8 @@ def ask_all(
         return own(runner.run())
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A request that is ready to be sent, with the dialogue that it belongs to."""
-
-    request: Request
-    dialogue: Dialogue | None = None
-
+#: A request that is ready to be sent, with the dialogue that it belongs to.
+_Turn: TypeAlias = "tuple[Request, Dialogue | None]"
 
 #: Requests in a row that may fail for the same reason.
 MOST_FAILURES: Final = 20
@@ -424,6 +340,8 @@ class _Runner:
                     self.log.sync()
                 raise error
         self.log.sync()
+        # Replies that were on their way when the limit was passed have cost more since.
+        self.progress.stopped = self.progress.stopped and self.budget.spent()
         return self.progress
 
     def _stop(self) -> None:
@@ -432,9 +350,8 @@ class _Runner:
         self.settled.set()
 
     async def _work(self) -> None:
-        size = max(1, self.backend.batch_size)
         try:
-            while turns := await self._take(size):
+            while turns := await self._take(max(1, self.backend.batch_size)):
                 await self._ask(turns)
         except Exception:
             self._stop()  # at once: the other workers must not send more
@@ -442,15 +359,19 @@ class _Runner:
         self.full.set()
 
     async def _take(self, size: int) -> list[_Turn]:
-        """Return the next requests to send together; an empty list if nothing is left."""
+        """Return the next requests to send together; an empty list if nothing is left or may be asked."""
         while not self.stopping:
             turns: list[_Turn] = []
             while len(turns) < size and (turn := self._next()):
                 turns.append(turn)
+            if turns and (spent := self.budget.spent()):
+                self.progress.stopped = spent
+                return []
             if turns or not self.open_dialogues:
-                self.open_dialogues += sum(turn.dialogue is not None for turn in turns)
+                self.open_dialogues += sum(dialogue is not None for _, dialogue in turns)
                 return turns
-            await self._next_reply()
+            self.settled.clear()
+            await self.settled.wait()
         return []
 
     def _next(self) -> _Turn | None:
@@ -459,62 +380,38 @@ class _Runner:
             return self.ready.popleft()
         for one in self.requests:
             if isinstance(one, Request):
-                return _Turn(one)
+                return one, None
             first = next(one, None)
             if first is not None:
-                return _Turn(first, one)
+                return first, one
         return None
 
-    async def _next_reply(self) -> None:
-        self.settled.clear()
-        await self.settled.wait()
-
-    async def _reserve(self, requests: list[Request]) -> tuple[float, ...] | None:
-        """Reserve the budget; while other requests are being answered, their true cost may make room."""
-        while (estimates := self.budget.reserve(requests)) is None:
-            if self.stopping or not self.budget.running:
-                return None
-            await self._next_reply()
-        return estimates
-
     async def _ask(self, turns: list[_Turn]) -> None:
-        requests = [turn.request for turn in turns]
-        estimates = await self._reserve(requests)
-        if estimates is None and len(turns) > 1:
-            # The requests may fit one by one.
-            self.ready.extend(turns[1:])
-            self.open_dialogues -= sum(turn.dialogue is not None for turn in turns[1:])
-            turns, requests = turns[:1], requests[:1]
-            estimates = await self._reserve(requests)
-        if estimates is None:
-            self.progress.stopped = self.progress.stopped or self.budget.exhausted()
-            self._stop()
-            return
-        self.progress.running = self.budget.running
-        settled = 0
+        requests = [request for request, _ in turns]
+        self.progress.running += len(turns)
         try:
             replies = await self.backend.ask(requests)
-            if len(replies) != len(requests):
-                count = f"{len(replies)} replies to {len(requests)} requests"
-                raise BackendError(f"the backend {self.backend.name} returned {count}")
-            for turn, reply, estimate in zip(turns, replies, estimates, strict=True):
-                settled += 1
-                self._settle(turn, reply, estimate)
         finally:
-            self.budget.release(estimates[settled:])
+            self.progress.running -= len(turns)
+        if len(replies) != len(requests):
+            count = f"{len(replies)} replies to {len(requests)} requests"
+            raise BackendError(f"the backend {self.backend.name} returned {count}")
+        try:
+            for turn, reply in zip(turns, replies, strict=True):
+                self._settle(*turn, reply)
+        finally:
             self.settled.set()
 
-    def _settle(self, turn: _Turn, reply: ModelReply, estimate: float) -> None:
-        cost = self.budget.settle(turn.request, reply, estimate)
-        self.log.append(turn.request, reply, cost)
+    def _settle(self, request: Request, dialogue: Dialogue | None, reply: ModelReply) -> None:
+        self.log.append(request, reply, self.budget.add(request, reply))
         if self.log.unsynced >= BATCH:
             self.full.set()
         self.progress.add(reply)
-        self.progress.usd, self.progress.running = self.budget.usd, self.budget.running
-        if turn.dialogue is not None:
+        self.progress.usd = self.budget.usd
+        if dialogue is not None:
             self.open_dialogues -= 1
             with suppress(StopIteration):
-                self.ready.append(_Turn(turn.dialogue.send(reply), turn.dialogue))
+                self.ready.append((dialogue.send(reply), dialogue))
         self.watch(self.progress)
         # A request that was never sent, such as one with an unreadable picture, says nothing about the backend.
         if reply.attempts:

@@ -396,12 +396,7 @@ def _ask(
     if left:
         _check_likelihoods(prepared, loop)
     options, limits = prepared.options, prepared.options.settings
-    budget = RunBudget(
-        options.price,
-        max_usd=limits.max_usd,
-        usd=usd,
-        thought_tokens=prepared.backend.abilities.thought_tokens,
-    )
+    budget = RunBudget(options.price, max_usd=limits.max_usd, usd=usd)
     everything = chain.from_iterable(sources)
     with watch(left, answered) as tell:
         return ask_all(prepared.backend, everything, log, budget, watch=tell, run=loop)
