@@ -337,20 +337,20 @@ def test_a_new_invitation_changes_the_domains_of_an_expert(road: ExpertRoad) -> 
 def test_a_sheet_has_the_domains_of_its_expert(road: ExpertRoad) -> None:
     study = road.root / "study"
     made = done(
-        *("study", "export", study, "--platform", "csv"),
+        *("study", "export", study, "--platform", "table"),
         *("--arm", "experts", "--expert", "anna", "--out", road.root / "s1"),
         *("--json", "-"),
     ).json
     (sheet,) = made["sheets"]
     assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["law"], 19, 1)
     made = done(
-        "study", "export", study, "--platform", "csv", "--arm", "experts", "--expert", "egor", "--domain", "medicine",
+        "study", "export", study, "--platform", "table", "--arm", "experts", "--expert", "egor", "--domain", "medicine",
         "--out", road.root / "s2", "--json", "-",
     ).json  # fmt: skip
     (sheet,) = made["sheets"]
     assert (sheet["domains"], sheet["tests"], sheet["left_out"]) == (["medicine"], 20, 0)
     wrong = merilo(
-        *("study", "export", study, "--platform", "csv"),
+        *("study", "export", study, "--platform", "table"),
         *("--arm", "experts", "--domain", "art", "--out", road.root / "s3"),
     )
     assert "there is no domain 'art' (choose from: law, medicine)" in wrong.complaint

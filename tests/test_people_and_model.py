@@ -14,10 +14,10 @@ LOCAL = "local-chat-completions"
 def study(tmp_path: Path) -> Path:
     """A study of PARus, exported, answered by simulated people, and imported."""
     folder = bundled_study(tmp_path / "study", "parus", overlap=5)
-    done = merilo("study", "export", folder.path, "--platform", "csv", "--out", tmp_path / "export")
+    done = merilo("study", "export", folder.path, "--platform", "table", "--out", tmp_path / "export")
     assert done.status == 0, done.err
-    answers = tmp_path / NAMES["csv"]
-    answers.write_text(answered("csv", tmp_path / "export", visits(folder, people=8)), encoding="utf-8")
+    answers = tmp_path / NAMES["table"]
+    answers.write_text(answered("table", tmp_path / "export", visits(folder, people=8)), encoding="utf-8")
     done = merilo("study", "import", folder.path, answers)
     assert done.status == 0, done.err
     return folder.path

@@ -11,8 +11,8 @@ import codecs
 import csv
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, TextIOWrapper
@@ -21,7 +21,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Final
 
-from merilo.errors import InputError, argument
+from merilo.errors import InputError
 from merilo.wording import shortened, shown
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ _BYTE_ORDER_MARKS: Final = (
 
 #: A quoted name of a column, which may hold another table's delimiter.
 _QUOTED: Final = re.compile(r'"[^"]*"')
+
+#: The first line of a table for spreadsheets, which names the separator.
+_SEPARATOR_LINE: Final = re.compile(r'"?sep=([\t;,|])"?')
 
 _SIGNATURES: Final = (
     (b"PK\x03\x04", "a ZIP archive or an Excel workbook"),
@@ -127,8 +130,10 @@ def sniff(path: Path, encoding: str | None = None) -> tuple[str, str]:
         text = head.decode(encoding, errors="replace")
     except (LookupError, UnicodeError):
         raise InputError(f"there is no text encoding '{encoding}'", file=path) from None
-    header = _QUOTED.sub("", text.lstrip("\ufeff").splitlines()[0])
-    return encoding, max("\t;,|", key=header.count)
+    first = text.lstrip("\ufeff").splitlines()[0]
+    if named := _SEPARATOR_LINE.fullmatch(first):
+        return encoding, named[1]
+    return encoding, max("\t;,|", key=_QUOTED.sub("", first).count)
 
 
 def _head(path: Path) -> bytes:
@@ -168,7 +173,7 @@ def read_header(path: Path, encoding: str | None = None) -> list[str]:
     encoding, delimiter = sniff(path, encoding)
     with path.open(encoding=encoding, newline="") as lines:
         try:
-            return _header(csv.reader(lines, delimiter=delimiter), path)
+            return _header(csv.reader(_after_separator_line(lines), delimiter=delimiter), path)
         except UnicodeDecodeError as error:
             raise _not_text(error, encoding, path) from None
         except csv.Error as error:
@@ -205,11 +210,8 @@ def read_table(
         try:
             with _rows(binary, encoding, delimiter) as reader:
                 header = _header(reader, path)
-            # Unnamed columns, which spreadsheets may export, cannot be selected and are skipped.
-            several = header.count("") > 1
-            wanted = [
-                position for position, name in enumerate(header) if keep(name) and not (several and not name)
-            ]
+            # Unnamed columns, such as an index that pandas wrote, are no columns.
+            wanted = [position for position, name in enumerate(header) if name and keep(name)]
             names = [header[position] for position in wanted]
             blocks = [
                 block.rename(dict(zip(block.columns, names, strict=True)))
@@ -218,17 +220,100 @@ def read_table(
         except UnicodeDecodeError as error:
             raise _not_text(error, encoding, path) from None
     schema = dict.fromkeys(names, pl.String)
-    return Table(shown(path), pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema))
+    data = pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema)
+    return Table(shown(path), data, _first_row(path, encoding))
+
+
+def _first_row(path: Path, encoding: str) -> int:
+    """Return the number of the first row after the header: 3 if a line names the separator before it."""
+    return 3 if _separator_line(_head(path), encoding) else 2
+
+
+def _separator_line(head: bytes, encoding: str) -> int:
+    """Return how many bytes the line has that names the separator, after a byte order mark; 0 without such a line."""
+    first = head.decode(encoding, errors="replace").lstrip("\ufeff").splitlines(keepends=True)[:1]
+    return (
+        len(first[0].encode("utf-8")) if first and _SEPARATOR_LINE.fullmatch(first[0].rstrip("\r\n")) else 0
+    )
+
+
+def _after_separator_line(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a file without a first line that names the separator."""
+    rest = iter(lines)
+    for first in islice(rest, 1):
+        if not _SEPARATOR_LINE.fullmatch(first.lstrip("\ufeff").rstrip("\r\n")):
+            yield first
+    for line in rest:  # noqa: UP028 - the file is closed by its owner, not with this generator
+        yield line
 
 
 @contextmanager
-def _rows(binary: BufferedReader, encoding: str, delimiter: str) -> Iterator[Iterator[list[str]]]:
-    """Yield the rows of a file from its current position, then `_END`."""
+def _rows(
+    binary: BufferedReader, encoding: str, delimiter: str, width: int = 0
+) -> Iterator[Iterator[list[str]]]:
+    """Yield the rows of a file from its current position, then `_END`; `width` is the number of fields, if known."""
     stream = TextIOWrapper(binary, encoding=encoding, newline="")
+    lines: Iterable[str] = stream if binary.tell() else _after_separator_line(stream)
     try:
-        yield csv.reader(chain(stream, [_END]), delimiter=delimiter)
+        yield csv.reader(chain(_with_plain_quotes(lines, delimiter, width), [_END]), delimiter=delimiter)
     finally:
         stream.detach()
+
+
+def _with_plain_quotes(lines: Iterable[str], delimiter: str, width: int) -> Iterator[str]:
+    """Yield lines in which quotation marks that open no field are written as text.
+
+    A mark opens a field only if its closing one stands before a delimiter or the end of a line. A file that ends in a
+    field without a closing mark is cut, unless its lines are rows without it.
+    """
+    rest, waiting = iter(lines), deque[str]()
+    while (line := waiting.popleft() if waiting else next(rest, None)) is not None:
+        place = 0 if '"' in line else len(line)
+        while place < len(line) and line[place] not in "\r\n":
+            end: int | None = place
+            if line[place] == '"':
+                following: list[str] = []
+                while (end := _closed("".join((line, *following)), place, delimiter)) is None:
+                    more = waiting.popleft() if waiting else next(rest, None)
+                    if more is None:
+                        break
+                    following.append(more)
+                    while '"' not in following[-1] and (
+                        more := waiting.popleft() if waiting else next(rest, None)
+                    ):
+                        following.append(more)
+                whole = (line, *following)
+                rows = all(one.count(delimiter) + 1 == width for one in whole if one.strip())
+                if end == 0 or (end is None and rows and whole[-1].endswith(("\n", "\r"))):
+                    waiting.extendleft(reversed(following))
+                    stop = _end_of_text(line, place, delimiter)
+                    text = line[place:stop].replace('"', '""')
+                    line = f'{line[:place]}"{text}"{line[stop:]}'
+                    end = place + len(text) + 2
+                else:
+                    line = "".join((line, *following))
+                    end = len(line) if end is None else end
+            place = line.find(delimiter, end) + 1 or len(line)
+        yield line
+
+
+def _end_of_text(line: str, place: int, delimiter: str) -> int:
+    """Return where a field without quotation marks ends."""
+    ends = (at for mark in (delimiter, "\r", "\n") if (at := line.find(mark, place)) >= 0)
+    return min(ends, default=len(line))
+
+
+#: A quoted field up to the mark that may close it.
+_INSIDE: Final = re.compile(r'"[^"]*(?:""[^"]*)*')
+
+
+def _closed(text: str, place: int, delimiter: str) -> int | None:
+    """Return where a quoted field ends; 0 if its mark opens no field, `None` if it is not closed in the text."""
+    found = _INSIDE.match(text, place)
+    end = found.end() if found else len(text)
+    if end >= len(text):
+        return None
+    return end + 1 if text[end + 1 : end + 2] in {"", delimiter, "\r", "\n"} else 0
 
 
 def _all_blocks(  # noqa: PLR0917 - one file
@@ -243,10 +328,11 @@ def _all_blocks(  # noqa: PLR0917 - one file
     """Read the wanted columns block by block, named by position: ordinary rows by columns, other rows by `csv`."""
     from merilo.plain_rows import ordinary_rows  # noqa: PLC0415 - heavy
 
-    read, row = 0, 2
+    read, row = 0, _first_row(path, encoding)
     binary.seek(0)
     if codecs.lookup(encoding).name in {"utf-8", "utf-8-sig"}:
-        for rows in ordinary_rows(binary, delimiter, len(header), wanted):
+        skipped = _separator_line(_head(path), encoding)
+        for rows in ordinary_rows(binary, delimiter, len(header), wanted, skipped):
             yield rows.data
             row += rows.data.height
             if progress is not None:
@@ -254,7 +340,7 @@ def _all_blocks(  # noqa: PLR0917 - one file
             # A byte order mark occurs only at the start.
             read, encoding = rows.end, "utf-8"
     binary.seek(read)
-    with _rows(binary, encoding, delimiter) as reader:
+    with _rows(binary, encoding, delimiter, len(header)) as reader:
         if not read:
             next(reader)
         for block in _blocks(reader, header, path, row):
@@ -304,10 +390,28 @@ def _checked(
     A blank line becomes a row of nulls, so that later rows keep their numbers.
     """
     width = len(header)
+    least = width - _trailing(header)
+    checked = []
     for number, fields in enumerate(rows, start=start):
-        if len(fields) not in {width, 0}:
-            _refuse_row(fields, header, number, path, at_end=ended and number == start + len(rows) - 1)
-    return [fields or [""] * width for fields in rows]
+        own = fields[:width] if not any(fields[width:]) else fields
+        if not own or len(own) == width or least <= len(own) < width:
+            checked.append(own + [""] * (width - len(own)))
+            continue
+        _refuse_row(fields, header, number, path, at_end=ended and number == start + len(rows) - 1)
+    return checked
+
+
+def _trailing(header: list[str]) -> int:
+    """Return how many columns at the end rows may leave out: those without a name, and the requester's of a batch.
+
+    Batches of Mechanical Turk end in Approve and Reject, which a requester fills in.
+    """
+    names = list(reversed(header))
+    answered = (place for place, name in enumerate(names) if name.startswith("Answer."))
+    return max(
+        next((place for place, name in enumerate(names) if name), 0),
+        next(answered, 0) if "HITId" in header else 0,
+    )
 
 
 def _columns(rows: list[list[str]], wanted: list[int]) -> pl.DataFrame:
@@ -366,7 +470,7 @@ def _not_text(error: UnicodeDecodeError, encoding: str, path: Path) -> InputErro
             )
     byte = error.object[error.start : error.start + 1].hex()
     guess = (
-        f"; it may be Windows-1251: save it as UTF-8, or give {argument('encoding', 'cp1251', given='cp1251')}"
+        "; it may be Windows-1251: save it as UTF-8, or declare 'encoding: cp1251' in the reading"
         if encoding.startswith("utf-8")
         else ""
     )

@@ -43,7 +43,7 @@ class Rows:
 
 
 def ordinary_rows(
-    stream: BufferedReader, delimiter: str, width: int, wanted: Sequence[int]
+    stream: BufferedReader, delimiter: str, width: int, wanted: Sequence[int], skipped: int = 0
 ) -> Iterator[Rows]:
     """Read ordinary rows of UTF-8 text, from the start of a file up to the first block with any other row.
 
@@ -53,6 +53,7 @@ def ordinary_rows(
         width: the number of fields in the header. A table of one column has no ordinary rows, because a blank
             line may be a field.
         wanted: the positions of the columns to keep, ascending.
+        skipped: how many bytes stand before the header, after a byte order mark.
 
     Yields:
         The rows block by block, without the header.
@@ -60,6 +61,7 @@ def ordinary_rows(
     if width < 2 or not wanted:
         return
     start = len(codecs.BOM_UTF8) if stream.read(3) == codecs.BOM_UTF8 else 0
+    start += skipped
     stream.seek(start)
     rest, header = b"", True
     while True:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from merilo.file_reading import Reading
 from merilo.participation import Participation
 
 #: The columns of a response table.
@@ -109,6 +110,8 @@ class Responses:
         recoded: the answers that `recoding.recode` replaced.
         scored: whether the answers were scored elsewhere: each is `passed` or `failed`.
         participation: how many people came and stayed, if the study counted them.
+        reading: how the files were read; `None` if the responses do not come from files or tables.
+        arms: annotator -> their arm, if the files have a column of arms.
     """
 
     table: pl.DataFrame
@@ -124,6 +127,8 @@ class Responses:
     recoded: tuple[Recoded, ...] = ()
     scored: bool = False
     participation: Participation | None = None
+    reading: Reading | None = None
+    arms: Mapping[str, str] | None = None
 
     @property
     def fields(self) -> list[str]:

@@ -45,7 +45,6 @@ PEOPLE: Final = "The people"
 CONTROLS: Final = "Control items"
 PROMPT: Final = "Prompt"
 LIMITS: Final = "Limits"
-COLUMNS: Final = "Columns of a plain table"
 SAMPLE: Final = "Sample of a larger dataset"
 OUTPUT: Final = "Output"
 SANDBOX: Final = "Sandbox"
@@ -67,7 +66,7 @@ Flag: TypeAlias = Annotated[bool, Strict()]
 Text: TypeAlias = Annotated[str, Strict(), Field(min_length=1)]
 
 #: The platform that wrote an export.
-Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "mturk", "csv"]
+Platform: TypeAlias = Literal["toloka", "abc", "label-studio", "mturk", "table"]
 #: The method that aggregates votes into labels.
 Aggregator: TypeAlias = Literal["majority", "auto", "dawid-skene", "glad"]
 #: How items that the aggregator leaves unresolved are treated.
@@ -194,13 +193,6 @@ class AnalysisSettings(CheckedSettings):
             "most votes and then skill, then GLAD, or all in turn (cascade)."
         ),
     ] = "cascade"
-    normalise: Annotated[
-        tuple[Text, ...],
-        Help(
-            "Rules that make different spellings one answer: numbers, words, or single rules; may be "
-            "given several times."
-        ),
-    ] = ()
     by: Annotated[
         tuple[Text, ...],
         Help(
@@ -493,9 +485,14 @@ class InputSettings(CheckedSettings):
         str | None,
         Help("The column of gold answers, if it cannot be recognised by its name.", INPUT, "COLUMN"),
     ] = None
-    answer: Annotated[str | None, Help("The column of answers, if there are several.", INPUT, "COLUMN")] = (
-        None
-    )
+    reading: Annotated[
+        Path | None,
+        Help(
+            "How the columns become responses: the file that merilo inspect --out writes.",
+            INPUT,
+            "FILE",
+        ),
+    ] = None
     item: Annotated[
         tuple[str, ...],
         Help(
@@ -505,21 +502,12 @@ class InputSettings(CheckedSettings):
             "COLUMN",
         ),
     ] = ()
-    recode: Annotated[
-        tuple[str, ...],
-        Help(
-            "Replace an answer by another (FROM= drops it), or all that a table with the columns from "
-            "and to lists; may be given several times.",
-            INPUT,
-            "FROM=TO|FILE",
-        ),
-    ] = ()
+    annotator: Annotated[str | None, Help("The column of annotators' ids.", INPUT, "COLUMN")] = None
+    answer: Annotated[str | None, Help("The column of answers, if there are several.", INPUT, "COLUMN")] = (
+        None
+    )
     skills: Annotated[
         Path | None, Help("The platform's skills: a table of annotators and their skill values.", INPUT)
-    ] = None
-    encoding: Annotated[
-        str | None,
-        Help("The files' encoding, if it is not UTF-8 and has no byte-order mark.", INPUT, "NAME"),
     ] = None
     population: Annotated[
         Path | None,
@@ -538,47 +526,6 @@ class InputSettings(CheckedSettings):
             "FIELD[,FIELD]",
         ),
     ] = ()
-    annotator: Annotated[str | None, Help("The column of annotators' ids.", COLUMNS, "COLUMN")] = None
-    control: Annotated[
-        str | None, Help("The column of known answers to control items.", COLUMNS, "COLUMN")
-    ] = None
-    score: Annotated[
-        str | None,
-        Help(
-            "The column that says whether the answer is right (1, 0, true, false), if answers were scored elsewhere; "
-            "no gold answers are needed.",
-            COLUMNS,
-            "COLUMN",
-        ),
-    ] = None
-    attempt: Annotated[
-        str | None, Help("With --score: the column of the number of the attempt.", COLUMNS, "COLUMN")
-    ] = None
-    attempts: Annotated[
-        Count | None,
-        Help("With --score: how many attempts count; the best of them is taken. Default: all.", COLUMNS),
-    ] = None
-    wide: Annotated[
-        Flag,
-        Help(
-            "Every row is a person and the columns are the items: those of --item, or all with 1 and 0.",
-            COLUMNS,
-        ),
-    ] = False
-    page: Annotated[
-        str | None,
-        Help("The column of pages. Items of one page were answered and paid together.", COLUMNS, "COLUMN"),
-    ] = None
-    started: Annotated[str | None, Help("The column of times when a page was opened.", COLUMNS, "COLUMN")] = (
-        None
-    )
-    submitted: Annotated[
-        str | None, Help("The column of times when a page was submitted.", COLUMNS, "COLUMN")
-    ] = None
-    seconds: Annotated[
-        str | None, Help("The column of durations of a page, in seconds.", COLUMNS, "COLUMN")
-    ] = None
-    reward: Annotated[str | None, Help("The column of the reward for a page.", COLUMNS, "COLUMN")] = None
 
     @property
     def fields_of_strata(self) -> list[str]:

@@ -215,10 +215,11 @@ def test_a_log_of_another_dataset_is_refused(people: tuple[Path, Path], tmp_path
 def test_a_dataset_with_two_main_metrics_counts_by_their_mean(tmp_path: Path) -> None:
     folder = bundled_study(tmp_path / "study", "rcb", overlap=5)
     assert (
-        merilo("study", "export", folder.path, "--platform", "csv", "--out", tmp_path / "export").status == 0
+        merilo("study", "export", folder.path, "--platform", "table", "--out", tmp_path / "export").status
+        == 0
     )
-    file = tmp_path / NAMES["csv"]
-    file.write_text(answered("csv", tmp_path / "export", visits(folder, people=8)), encoding="utf-8")
+    file = tmp_path / NAMES["table"]
+    file.write_text(answered("table", tmp_path / "export", visits(folder, people=8)), encoding="utf-8")
     assert merilo("study", "import", folder.path, file).status == 0
     assert merilo("study", "baseline", folder.path, "--out", tmp_path / "people").status in {0, 1}
     done = merilo("run", "--model", "most-frequent", "--study", folder.path, "--out", tmp_path / "run")

@@ -9,7 +9,7 @@ import pytest
 from command import merilo as command
 
 import merilo
-from merilo.baselines.arms import arm_estimates, arms_of_column, arms_of_files, read_arms
+from merilo.baselines.arms import arm_estimates, arms_of_files, read_arms
 from merilo.errors import DataError, InputError
 from merilo.reports.arm_tables import arm_notes
 from merilo.reports.hb.withholding import without_gold
@@ -185,7 +185,7 @@ def test_a_table_of_arms_is_read_or_its_fault_is_told(tmp_path: Path) -> None:
 
 def test_a_column_and_files_name_the_arms_too(tmp_path: Path) -> None:
     table = answers()
-    assert arms_of_column(merilo.read_responses(table, **{**OPTIONS, "answer": "group"})) == arms_of(table)
+    assert merilo.read_responses(table, **OPTIONS, arm="group").arms == arms_of(table)
     for name, rows in table.drop("group").group_by(table["group"]):
         rows.write_csv(tmp_path / f"{name[0]}.csv")
     files = merilo.read_responses([tmp_path / "lay.csv", tmp_path / "expert.csv"], **OPTIONS)
@@ -222,9 +222,9 @@ def test_the_command_prints_columns_and_writes_the_arms(how: str, tmp_path: Path
     assert "lay minus expert" in (tmp_path / "hb" / "report.html").read_text()
     verified = command("report", "verify", tmp_path / "hb", "--json", "-")
     assert verified.status == 0, verified.err
-    assert verified.json["follows"]["arms.differences.0.single_person.p_holm"] is True
-    assert [one["arm"] for one in found["arms"]] == ["expert", "lay"]
-    (apart,) = found["differences"]
+    assert verified.json["follows"]["arm_differences.differences.0.single_person.p_holm"] is True
+    assert [*found] == ["expert", "lay"]
+    (apart,) = json.loads((tmp_path / "made.json").read_text())["arm_differences"]["differences"]
     assert apart["single_person"]["p_holm"] < 0.001
     assert apart["items"] == 120
 

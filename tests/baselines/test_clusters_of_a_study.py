@@ -65,7 +65,7 @@ def test_every_interval_of_a_baseline_takes_clusters_into_account(study: Path) -
     for name in ("ci95", "ci95_items_and_annotators"):
         assert width(acc[name]) > width(alone[name]), name
     assert width(acc["single_person"]["ci95"]) > width(alone["single_person"]["ci95"])
-    assert acc["single_person"]["mean"] == alone["single_person"]["mean"]
+    assert acc["single_person"]["value"] == alone["single_person"]["value"]
     assert "12 clusters of items" in found["agreement"]["interval"]
     assert found["clusters"] == {
         "field": "text",

@@ -76,7 +76,7 @@ def test_input_fields_keep_their_texts_whatever_their_names() -> None:
 def test_letters_of_a_choice_are_never_each_others_typos() -> None:
     rows = [(f"q{item}", who, "A") for item in range(10) for who in PEOPLE[:5]]
     rows[0], rows[1] = ("q0", "p0", "B"), ("q0", "p1", "ａ")
-    doubtful = found(rows, {f"q{item}": "A" for item in range(10)}, normalise=())
+    doubtful = found(rows, {f"q{item}": "A" for item in range(10)})
     assert set(doubtful.typing_errors) <= {"notation", "case", "alphabet"}
     assert not doubtful.table.height
 

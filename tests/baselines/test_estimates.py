@@ -24,7 +24,7 @@ def study(
             for person in rng.permutation(people)[:overlap]:
                 label = "A" if rng.random() < ability[person] else rng.choice(["B", "C"])
                 writer.writerow([f"question {item}", f"p{person}", label])
-    words = "--platform csv --item text --annotator annotator --answer answer --gold"
+    words = "--platform table --item text --annotator annotator --answer answer --gold"
     return [answers, *words.split(), gold]
 
 
@@ -55,8 +55,8 @@ def test_the_interval_over_items_and_annotators_holds_that_over_items(
 def test_the_single_person_is_told_from_the_crowd(tmp_path: Path) -> None:
     found = merilo("baseline", *study(tmp_path), "--json", "-").json
     single = found["single_person"]
-    assert single["mean"] < found["metrics"]["acc"]["value"]
-    assert single["ci95"][0] < single["mean"] < single["ci95"][1]
+    assert single["value"] < found["metrics"]["acc"]["value"]
+    assert single["ci95"][0] < single["value"] < single["ci95"][1]
     assert single["best"]["annotator"] == "p3"
     assert single["best"]["value"] == 1
     assert single["worst"]["annotator"] == "p0"
@@ -82,10 +82,10 @@ def test_one_person_alone_has_a_figure_and_no_spread(tmp_path: Path) -> None:
         "text,annotator,answer,gold\n" + "".join(f"q{i},ann,{'AB'[i % 2]},A\n" for i in range(20))
     )
     found = merilo(
-        "baseline", table, "--platform", "csv", "--item", "text", "--annotator", "annotator", "--answer", "answer",
+        "baseline", table, "--platform", "table", "--item", "text", "--annotator", "annotator", "--answer", "answer",
         "--gold", table, "--gold-column", "gold", "--min-votes", "1", "--json", "-",
     ).json  # fmt: skip
-    assert found["single_person"]["mean"] == 0.5
+    assert found["single_person"]["value"] == 0.5
     assert found["single_person"]["spread"] == 0
     assert found["metrics"]["acc"]["ci95_items_and_annotators"] is None
     assert (

@@ -69,7 +69,7 @@ def test_the_metrics_of_people_are_those_of_anybodys_answers_and_have_both_inter
     for metric, found in people.items():
         low, high = found["ci95_items_and_annotators"]
         assert low <= found["value"] <= high, metric
-        assert found["single_person"]["mean"] is not None
+        assert found["single_person"]["value"] is not None
     # The folder's own items are the same; reading them back is tested once.
     for own in (data, tmp_path / "out" / "items.jsonl") if name == "multiq" else (data,):
         scored = merilo(

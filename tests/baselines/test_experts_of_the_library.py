@@ -58,8 +58,8 @@ def test_the_result_of_files_is_that_of_the_command_to_the_byte(tmp_path: Path) 
         theirs,
         "--gold",
         gold,
-        "--recode",
-        "skip=пропустить",
+        "--mine",
+        "skip",
         "--mine-column",
         "own",
         *WORDS,
@@ -69,7 +69,7 @@ def test_the_result_of_files_is_that_of_the_command_to_the_byte(tmp_path: Path) 
         read(ours),
         people=read(theirs),
         gold=gold,
-        recode={"skip": "пропустить"},
+        mine=("skip",),
         mine_column="own",
     )
     made.save(tmp_path / "library")

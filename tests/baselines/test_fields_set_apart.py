@@ -7,9 +7,9 @@ import pytest
 from merilo.baselines.pipeline import baseline
 from merilo.baselines.pipeline import test_items as items_of
 from merilo.errors import DataError
+from merilo.file_reading import Reading
 from merilo.people import platforms
 from merilo.people.gold import read_gold
-from merilo.people.platforms import Columns
 from merilo.people.quality import study_work
 from merilo.settings import Settings
 
@@ -21,8 +21,7 @@ def test_an_item_column_of_any_name_makes_a_baseline(tmp_path: Path, name: str) 
     pool, key = tmp_path / "pool.csv", tmp_path / "gold.csv"
     pool.write_text(f"{name},who,what\n" + "\n".join(ANSWERS) + "\n")
     key.write_text(f"{name},right\nq1,1\nq2,1\n")
-    columns = Columns(item=(name,), annotator="who", answer="what")
-    responses = platforms.read([pool], columns=columns)
+    responses = platforms.read([pool], Reading(item=(name,), annotator=("who",), answer=("what",)))
     gold = read_gold(key, responses.items, column="right")
     assert gold.answers["gold"].to_list() == ["1", "1"]
     made = baseline(responses, Settings(min_votes=2), gold=gold)

@@ -158,9 +158,9 @@ def test_the_single_person_of_lcs_is_one_number_in_baseline_and_compare(pools: P
     ids = [json.loads(line)["meta"]["id"] for line in lines]
     model.write_text("id,answer\n" + "".join(f"{name},1\n" for name in ids), encoding="utf-8")
     compared = merilo("compare", people, model, "--json", "-").json["models"][0]
-    assert round(outcome.json["single_person"]["mean"], 3) == 0.46
+    assert round(outcome.json["single_person"]["value"], 3) == 0.46
     assert compared["n"] == 100
-    assert compared["comparisons"]["single"]["people"] == outcome.json["single_person"]["mean"]
+    assert compared["comparisons"]["single"]["people"] == outcome.json["single_person"]["value"]
 
 
 #: Project -> its file, what annotators saw, the answer that accepts, people, excluded, majorities

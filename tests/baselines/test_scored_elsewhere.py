@@ -2,7 +2,6 @@
 
 import random
 import re
-import shlex
 from itertools import product
 from pathlib import Path
 from statistics import mean
@@ -11,6 +10,12 @@ import pytest
 from tests.support.command import Outcome, merilo
 
 PEOPLE, TASKS = range(12), range(15)
+
+READING = """
+item: task_name
+annotator: hashed_id
+columns: {score: solved, attempt: attempt_number, seconds: time}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -53,20 +58,14 @@ def share(known: dict[tuple[int, int], list[int]], most: int) -> float:
 
 def test_a_table_of_scored_attempts_becomes_a_baseline_that_verifies(tmp_path: Path) -> None:
     known = attempts_table(tmp_path / "people.csv")
-    found = done("inspect", "people.csv", "--json", "-").json["command"]
-    words = shlex.split(found)[1:]
-    for name, column in {
-        "score": "solved", "attempt": "attempt_number", "annotator": "hashed_id", "item": "task_name", "seconds": "time"
-    }.items():  # fmt: skip
-        assert words[words.index(f"--{name}") + 1] == column
-    for most, options in {1: ("--attempts", 1), 2: ("--attempts", 2), 3: ()}.items():
-        result = done(*words, *options, "--force", "--json", "-").json
-        assert result["metrics"]["acc"]["value"] == pytest.approx(share(known, most))
-        assert result["metrics"]["acc"]["n"] == len(TASKS)
+    (tmp_path / "reading.yaml").write_text(READING, encoding="utf-8")
+    words = ("baseline", "people.csv", "--reading", "reading.yaml")
+    result = done(*words, "--out", "baseline", "--json", "-").json
+    assert result["metrics"]["acc"]["value"] == pytest.approx(share(known, 3))
+    assert result["metrics"]["acc"]["n"] == len(TASKS)
     low, high = result["metrics"]["acc"]["ci95_items_and_annotators"]
     assert low < share(known, 3) < high
-    assert "--attempt attempt_number" in result["provenance"]["command"]
-    assert "--wide" not in result["provenance"]["command"]
+    assert result["provenance"]["command"] == "merilo baseline people.csv --reading reading.yaml"
     page = (tmp_path / "baseline" / "report.html").read_text("utf-8")
     assert not re.search(r"program|программ|pass@", re.sub(r"<style.*?</style>", "", page, flags=re.DOTALL))
     done("report", "baseline", "--out", "hb")
@@ -80,28 +79,19 @@ def test_one_row_a_person_is_read_as_one_row_an_answer(tmp_path: Path) -> None:
     lines = ["participant,age," + ",".join(f"q{task}" for task in TASKS)]
     lines += [f"p{n},{20 + n}," + ",".join(str(known[n, task][0]) for task in TASKS) for n in PEOPLE]
     (tmp_path / "wide.csv").write_text("\n".join(lines), encoding="utf-8")
-    words = shlex.split(done("inspect", "wide.csv", "--json", "-").json["command"])[1:]
-    assert "--wide" in words
-    assert done(*words, "--json", "-").json["metrics"]["acc"]["value"] == pytest.approx(share(known, 1))
+    scores = ", ".join(f"q{task}" for task in TASKS)
+    (tmp_path / "reading.yaml").write_text(
+        f"rows: person\ncolumns: {{score: [{scores}]}}\n", encoding="utf-8"
+    )
+    words = ("baseline", "wide.csv", "--reading", "reading.yaml", "--json", "-")
+    assert done(*words).json["metrics"]["acc"]["value"] == pytest.approx(share(known, 1))
 
     answers = ["participant,q1,q2", "a,B,A", "b,B,A", "c,B,C"]
     (tmp_path / "answers.csv").write_text("\n".join(answers), encoding="utf-8")
     (tmp_path / "gold.csv").write_text("item,gold\nq1,B\nq2,C\n", encoding="utf-8")
-    result = done(
-        *(
-            "baseline",
-            "answers.csv",
-            "--wide",
-            "--item",
-            "q1",
-            "--item",
-            "q2",
-            "--gold",
-            "gold.csv",
-            "--json",
-            "-",
-        )
-    ).json
+    (tmp_path / "reading.yaml").write_text("rows: person\nanswer: [q1, q2]\n", encoding="utf-8")
+    words = ("baseline", "answers.csv", "--reading", "reading.yaml", "--gold", "gold.csv", "--json", "-")
+    result = done(*words).json
     assert result["metrics"]["acc"]["value"] == 0.5
 
 
@@ -112,23 +102,13 @@ def test_one_row_a_person_is_read_as_one_row_an_answer(tmp_path: Path) -> None:
         ("p1,t1,first,5,1", (), "people.csv, row 2, attempt_number: 'first' is not the number of an attempt"),
         ("p1,t1,1,5,1", ("--gold", "people.csv"), "leave --gold out"),
         ("p1,t1,1,5,1", ("--metric", "f1"), "have the metric acc, not f1"),
-        ("p1,t1,1,5,1", ("--score", "right"), "right: there is no such column"),
     ],
 )
 def test_bad_scores_are_told_in_one_sentence(row: str, options: tuple[str, ...], says: str) -> None:
     Path("people.csv").write_text(
         f"hashed_id,task_name,attempt_number,time,solved\n{row}\n", encoding="utf-8"
     )
-    columns = (
-        "--annotator",
-        "hashed_id",
-        "--item",
-        "task_name",
-        "--score",
-        "solved",
-        "--attempt",
-        "attempt_number",
-    )
-    outcome = merilo("baseline", "people.csv", *columns, *options)
+    Path("reading.yaml").write_text(READING, encoding="utf-8")
+    outcome = merilo("baseline", "people.csv", "--reading", "reading.yaml", *options)
     assert outcome.status == 2
     assert says in outcome.complaint

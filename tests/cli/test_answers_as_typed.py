@@ -1,4 +1,4 @@
-"""Free texts and lists of numbers are read as they were typed; labels are brought to one spelling."""
+"""The exam's lists of numbers are compared as lists; labels are brought to one spelling."""
 
 import csv
 import json
@@ -10,19 +10,10 @@ from exports import row, toloka, written
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import Item, Split, write_splits
-from merilo.people import platforms
 
 
 def pool_of(path: Path, answers: list[str]) -> Path:
     return written(path, toloka([row("q0", answer, f"w{n}") for n, answer in enumerate(answers)]))
-
-
-def test_answers_as_typed_keep_a_list_of_numbers_and_a_truth_value(tmp_path: Path) -> None:
-    pool = pool_of(tmp_path / "p.tsv", ["1,0", "True", "0", "1"])
-    typed = platforms.read([pool], as_typed=True)
-    assert typed.table["answer"].to_list() == ["1,0", "True", "0", "1"]
-    assert typed.renamed == {}
-    assert platforms.read([pool]).table["answer"].to_list() == ["1", "1", "0", "1"]
 
 
 def use_study(folder: Path) -> tuple[list[Item], Path, list[object]]:

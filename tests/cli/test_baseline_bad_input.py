@@ -140,13 +140,15 @@ def test_another_encoding_is_named_with_its_row_and_can_be_given(tmp_path: Path)
     assert "UTF-8" in complaint
     assert "row 27" in complaint
     assert "cp1251" in complaint
-    assert merilo("baseline", path, "--encoding", "cp1251").status == 0
+    reading = tmp_path / "reading.yaml"
+    reading.write_text("encoding: cp1251\n", encoding="utf-8")
+    assert merilo("baseline", path, "--reading", reading).status == 0
 
 
 def test_a_hostile_name_changes_nothing_on_the_terminal(tmp_path: Path) -> None:
     names = [name.replace("INPUT:question", '"a\n\x1b[31m\x07\u202eb"') for name in HEADER]
     text = "\t".join(names) + "\n" + toloka(small_pool()).split("\n", 1)[1]
-    complaint = refused(written(tmp_path / "p.tsv", text), "--platform", "csv", status=2)
+    complaint = refused(written(tmp_path / "p.tsv", text), "--platform", "table", status=2)
     assert "a [31m b" in complaint
     assert complaint.isprintable()
 
@@ -279,8 +281,10 @@ def test_a_name_too_long_for_the_disk(pool: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["undefined", "idna", "hex", "rot13", "../x", "klingon"])
-def test_encodings_that_are_none(pool: Path, encoding: str) -> None:
-    assert "no text encoding" in refused(pool, "--encoding", encoding, status=2)
+def test_encodings_that_are_none(pool: Path, tmp_path: Path, encoding: str) -> None:
+    reading = tmp_path / "reading.yaml"
+    reading.write_text(f"encoding: {encoding}\n", encoding="utf-8")
+    assert "no text encoding" in refused(pool, "--reading", reading, status=2)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads and writes everything")

@@ -111,7 +111,11 @@ def test_a_plain_table_in_four_formats_gives_the_same(tmp_path: Path) -> None:
     table.write_csv(tmp_path / "p.tsv", separator=";")
     table.write_parquet(tmp_path / "p.parquet")
     table.write_ndjson(tmp_path / "p.jsonl")
-    columns = ("--item", "task", "--annotator", "person", "--answer", "said", "--control", "known")
+    reading = tmp_path / "reading.yaml"
+    reading.write_text(
+        "item: task\nannotator: person\nanswer: said\ncolumns: {control: known}\n", encoding="utf-8"
+    )
+    columns = ("--reading", reading)
     answers = []
     for name in ("p.csv", "p.tsv", "p.parquet", "p.jsonl"):
         outcome = merilo("baseline", tmp_path / name, *columns, "--json", "-")

@@ -69,7 +69,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-COLUMNS = ("--item", "question", "--seconds", "seconds")
+COLUMNS = ("--item", "question")
 
 
 def test_two_baselines_stand_side_by_side(study: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,7 +203,9 @@ def test_a_second_answer_and_another_encoding_are_handled_as_asked(
     rows = "".join(f"вопрос,{who},A\n" for who in EXPERTS) + "вопрос,ann,B\nдругой,eve,Возможно мой вопрос\n"
     file = tmp_path / "experts.csv"
     file.write_bytes(("question,annotator,answer\n" + rows).encode("cp1251"))
-    words = ("experts", "baseline", file, "--item", "question", "--encoding", "cp1251")
+    reading = tmp_path / "reading.yaml"
+    reading.write_text("item: question\nencoding: cp1251\n", encoding="utf-8")
+    words = ("experts", "baseline", file, "--reading", reading)
     assert main([*map(str, words)]) == 1
     assert "choose first, last or drop with --repeats" in capsys.readouterr().err
     content = run_json(capsys, *words, "--repeats", "drop")
@@ -330,26 +332,6 @@ def test_datasets_whose_answers_are_no_labels_are_sent_to_their_command(
              "--dataset", dataset, *COLUMNS]  # fmt: skip
     assert main([*map(str, words)]) == 2
     assert instead in capsys.readouterr().err
-
-
-def test_an_answer_is_recoded_in_the_group_where_it_occurs(
-    study: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with study["people"].open(encoding="utf-8", newline="") as lines:
-        header, *rows = csv.reader(lines)
-    slips = [[text, who, "A6" if answer == "A" else answer, *rest] for text, who, answer, *rest in rows]
-    slipped = written(tmp_path / "slipped.csv", header, slips)
-    options = [
-        *("experts", "baseline", study["experts"], "--gold", study["gold"]),
-        *("--item", "question", "--mine", "пропустить"),
-    ]
-    fair = run_json(capsys, *options, "--people", study["people"])
-    found = run_json(capsys, *options, "--people", slipped, "--recode", "A6=A")
-    assert found["people"]["metrics"] == fair["people"]["metrics"]
-    assert run_json(capsys, *options, "--people", slipped)["people"]["metrics"] != fair["people"]["metrics"]
-    assert found["provenance"]["parameters"]["recode"] == ["A6=A"]
-    assert main([*map(str, options), "--people", str(slipped), "--recode", "A7=A"]) == 2
-    assert "no response is 'A7'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("protocol", ["out-of-bag", "basic"])

@@ -269,7 +269,7 @@ def test_programs_of_people_are_samples_of_their_problems_and_grouped_by_person(
         ("Vera", 2, 0, 0.0),
     ]
     assert found["count"] == 3
-    assert found["single_person"]["mean"] == pytest.approx(0.5)
+    assert found["single_person"]["value"] == pytest.approx(0.5)
     low, high = found["single_person"]["ci95"]
     assert 0 <= low < 0.5 < high <= 1
     low, high = found["people"][1]["ci95"]

@@ -373,6 +373,9 @@ def test_responses_have_the_agreement_and_labels_of_their_answers_to_items(tmp_p
     assert responses.table.height == 8
     frame = pl.DataFrame({"task": [1, 1, 2, 2, 3, 3], "worker": [*"ababab"], "label": [*"xxxyyy"]})
     assert merilo.agreement(responses).krippendorff_alpha == merilo.agreement(frame).krippendorff_alpha
-    assert merilo.aggregate(responses).rows() == merilo.aggregate(frame).rows()
+    assert merilo.aggregate(responses)["task"].to_list() == ["1", "2", "3"], "ids stay ids"
+    assert merilo.aggregate(responses).drop("task").rows() == merilo.aggregate(frame).drop("task").rows()
+    with pytest.raises(UsageError, match="LazyFrame: collect it first"):
+        merilo.agreement(frame.lazy())
     with pytest.raises(UsageError, match="read_responses, not dict"):
         merilo.agreement({"task": [1]})

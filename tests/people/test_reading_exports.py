@@ -15,6 +15,7 @@ from command import merilo
 from exports import row, small_pool, toloka, written
 
 from merilo.errors import InputError
+from merilo.file_reading import Reading
 from merilo.people import platforms
 from merilo.people.cost import cost
 from merilo.people.platforms.export import moment
@@ -187,7 +188,7 @@ def test_a_row_of_abc_elementary_may_be_one_answer(tmp_path: Path, delimiter: st
     header = ["INPUT:text", "OUTPUT:first", "OUTPUT:second", "GOLDEN:first", "GOLDEN:second"]
     path = abc_file(tmp_path / "p.csv", header, rows, delimiter)
     for answer, known in (("first", None), ("second", "2")):
-        read = platforms.read([path], columns=platforms.Columns(answer=answer))
+        read = platforms.read([path], Reading(answer=(answer,)))
         # A control item is one whichever of its answers is known.
         assert read.table["is_control"].to_list() == [False] * 3 + [True] * 3
         assert read.table["control"].to_list() == [None] * 3 + [known] * 3

@@ -18,10 +18,16 @@ from platform_files import (
 )
 
 from merilo.errors import DataError, InputError, UsageError
+from merilo.file_reading import Reading
 from merilo.people import platforms
 from merilo.people.cost import cost
-from merilo.people.platforms import Columns, Platform, SeveralAnswersError
+from merilo.people.platforms import SeveralAnswersError
 from merilo.people.platforms.label_studio import plain_value
+from merilo.responses import Responses
+
+
+def read_all(paths: list[Path], **named: object) -> Responses:
+    return platforms.read(paths, Reading().named(**named))
 
 
 def old_file(path: Path, rows: list[list[str]] | None = None) -> Path:
@@ -38,7 +44,7 @@ def batch(path: Path, answers: list[str], rows: list[list[str]]) -> Path:
 def test_an_older_toloka_export_has_neither_times_nor_rewards_nor_controls(tmp_path: Path) -> None:
     path = old_file(tmp_path / "old.csv")
     assert platforms.recognise(path) == "toloka"
-    read = platforms.read([path])
+    read = read_all([path])
     assert read.fields == ["premise", "hypothesis"]
     assert read.table.height == 30
     assert read.table["respondent"].n_unique() == 3
@@ -57,7 +63,7 @@ def test_what_an_export_lacks_is_said_once_and_left_out_of_the_report(tmp_path: 
 
 
 def test_a_whole_toloka_export_lacks_nothing(tmp_path: Path) -> None:
-    read = platforms.read([written(tmp_path / "p.tsv", toloka(small_pool()))])
+    read = read_all([written(tmp_path / "p.tsv", toloka(small_pool()))])
     assert read.absent == ()
 
 
@@ -65,24 +71,27 @@ def test_an_older_export_in_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "old.csv"
     rows = [["посылка", "", "вывод", "да", f"w{person}"] for person in range(3)]
     path.write_bytes(delimited(OLD_TOLOKA, rows, ";").encode("cp1251"))
-    assert "--encoding cp1251" in merilo("baseline", path).complaint
-    read = platforms.read([path], encoding="cp1251")
+    assert "encoding: cp1251" in merilo("baseline", path).complaint
+    read = read_all([path], encoding="cp1251")
     assert read.items["premise"].to_list() == ["посылка"]
 
 
 def test_several_columns_without_a_name_are_passed_over(tmp_path: Path) -> None:
     header = [*OLD_TOLOKA, "", ""]
     path = written(tmp_path / "old.csv", delimited(header, [[*row, "", ""] for row in old_toloka()], ";"))
-    assert platforms.read([path]).fields == ["premise", "hypothesis"]
+    assert read_all([path]).fields == ["premise", "hypothesis"]
     plain = written(tmp_path / "p.csv", "item,annotator,answer,,\n" + "q,w,A,,\n")
-    assert platforms.read([plain]).table.height == 1
+    assert read_all([plain]).table.height == 1
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("INPUT:a;OUTPUT:b\nq;1\n", "ASSIGNMENT:worker_id: there is no such column"),
-        ('INPUT:a;OUTPUT:b;ASSIGNMENT:worker_id\nq;"1;w\n', "in the middle of a quoted field"),
+        (
+            "INPUT:a;OUTPUT:b\nq;1\n",
+            "there is no column 'ASSIGNMENT:worker_id': name the column of annotators with --annotator",
+        ),
+        ('INPUT:a;OUTPUT:b;ASSIGNMENT:worker_id\nq;"1;w', "in the middle of a quoted field"),
     ],
 )
 def test_broken_older_exports(tmp_path: Path, text: str, says: str) -> None:
@@ -98,8 +107,8 @@ def test_broken_older_exports(tmp_path: Path, text: str, says: str) -> None:
 def test_an_item_may_be_made_of_some_of_the_columns_that_were_shown(tmp_path: Path, name: str) -> None:
     rows = [[row[0], "", f"{row[2]} for {row[4]}", *row[3:]] for row in old_toloka()]
     path = old_file(tmp_path / "old.csv", rows)
-    assert platforms.read([path]).items.height == 30
-    read = platforms.read([path], columns=Columns(item=(name, name)))
+    assert read_all([path]).items.height == 30
+    read = read_all([path], item=(name, name))
     assert read.fields == ["premise"]
     assert read.items.height == 10
 
@@ -111,22 +120,28 @@ def test_an_item_of_a_column_that_was_not_shown_is_refused_with_those_that_were(
     assert "premise, hypothesis" in outcome.complaint
 
 
-@pytest.mark.parametrize(
-    "name", ["annotator", "control", "page", "started", "submitted", "seconds", "reward"]
-)
-def test_options_of_plain_tables_are_refused_where_a_platform_names_the_column(
-    tmp_path: Path, name: str
-) -> None:
-    outcome = merilo("baseline", old_file(tmp_path / "old.csv"), f"--{name}", "ASSIGNMENT:worker_id")
-    assert outcome.status == 2
-    assert f"--{name} cannot be used here: exports of Toloka" in outcome.complaint
+@pytest.mark.parametrize("name", ["control", "score", "attempt", "skipped"])
+def test_columns_that_a_platform_has_a_place_for_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"a fixed place for {name}"):
+        read_all([old_file(tmp_path / "old.csv")], platform="toloka", **{name: "ASSIGNMENT:worker_id"})
 
 
-@pytest.mark.parametrize("platform", ["label-studio", "mturk", "abc"])
-def test_every_platform_refuses_the_names_of_its_own_columns(tmp_path: Path, platform: Platform) -> None:
-    path = written(tmp_path / "p.csv", "a,b\n1,2\n")
-    with pytest.raises(UsageError, match=f"reward cannot .* {platforms.NAMES[platform]}"):
-        platforms.read([path], platform=platform, columns=Columns(reward="b"))
+def test_label_studio_has_fixed_names(tmp_path: Path) -> None:
+    path = studio_csv(tmp_path / "p.csv", studio_records())
+    with pytest.raises(UsageError, match="Label Studio have fixed names for lead_time"):
+        read_all([path], seconds="lead_time")
+
+
+def test_a_batch_whose_column_of_workers_has_another_name_keeps_its_platform(tmp_path: Path) -> None:
+    rows = [mturk_row(0, person, "yes") for person in range(3)]
+    path = batch(tmp_path / "b.csv", ["Answer.toxic"], rows)
+    path.write_text(path.read_text(encoding="utf-8").replace("WorkerId", "Turker"), encoding="utf-8")
+    assert platforms.recognise(path) == "mturk"
+    assert "name the column of annotators with --annotator" in merilo("baseline", path).complaint
+    found = read_all([path], annotator="Turker")
+    assert found.fields == ["text"]
+    assert found.currency == "USD"
+    assert found.table["respondent"].to_list() == ["W0", "W1", "W2"]
 
 
 # Label Studio
@@ -140,7 +155,7 @@ def test_the_flat_exports_of_label_studio(tmp_path: Path, kind: str) -> None:
     else:
         studio_csv(path, studio_records(), "\t" if kind == "tsv" else ",")
     assert platforms.recognise(path) == "label-studio"
-    read = platforms.read([path])
+    read = read_all([path])
     assert sorted(read.fields) == ["meta", "text"]
     assert read.answer_field == "sentiment"
     assert read.items.height == 4
@@ -153,12 +168,12 @@ def test_the_flat_exports_of_label_studio(tmp_path: Path, kind: str) -> None:
 
 def test_json_min_says_by_its_order_which_fields_are_answers(tmp_path: Path) -> None:
     records = [{**record, "sentiment": "Pos"} for record in studio_records()]
-    read = platforms.read([written(tmp_path / "p.json", json.dumps(records))])
+    read = read_all([written(tmp_path / "p.json", json.dumps(records))])
     assert read.answer_field == "sentiment"
     two = written(tmp_path / "two.json", json.dumps(studio_records(quality=[{"rating": 4}])))
     with pytest.raises(SeveralAnswersError, match="sentiment, quality"):
-        platforms.read([two])
-    chosen = platforms.read([two], columns=Columns(answer="quality"))
+        read_all([two])
+    chosen = read_all([two], answer="quality")
     assert chosen.table["answer"].unique().to_list() == ["4"]
     assert chosen.fields == ["text", "meta"]
 
@@ -166,16 +181,16 @@ def test_json_min_says_by_its_order_which_fields_are_answers(tmp_path: Path) -> 
 def test_a_csv_whose_answers_never_differ_must_be_told_which_column_they_are(tmp_path: Path) -> None:
     path = studio_csv(tmp_path / "p.csv", [{**record, "sentiment": "Pos"} for record in studio_records()])
     with pytest.raises(UsageError, match=r"name it with answer .*meta, sentiment, text"):
-        platforms.read([path])
-    assert platforms.read([path], columns=Columns(answer="sentiment")).items.height == 4
+        read_all([path])
+    assert read_all([path], answer="sentiment").items.height == 4
     with pytest.raises(UsageError, match="no answer column 'mood'"):
-        platforms.read([path], columns=Columns(answer="mood"))
+        read_all([path], answer="mood")
 
 
 def test_a_golden_field_of_label_studio_is_the_known_answer_of_a_control_item(tmp_path: Path) -> None:
     records = [{"golden": "Pos" if record["id"] == 100 else None, **record} for record in studio_records()]
     for path in (written(tmp_path / "p.json", json.dumps(records)), studio_csv(tmp_path / "p.csv", records)):
-        read = platforms.read([path])
+        read = read_all([path])
         assert read.table["is_control"].to_list() == [True] * 3 + [False] * 9
         assert read.table["control"].to_list() == ["Pos"] * 3 + [None] * 9
         assert "golden" not in read.fields
@@ -185,11 +200,10 @@ def test_a_golden_field_of_label_studio_is_the_known_answer_of_a_control_item(tm
     ("written_as", "answer"),
     [
         ("A", "A"),
-        ('{"choices": ["A", "B"]}', "A,B"),
+        ('{"choices": ["A", "B"]}', '["A", "B"]'),
         ('[{"rating": 4}]', "4"),
         ('[{"number": 2.5}]', "2.5"),
-        ('["one line", "two"]', "one line,two"),
-        ('[{"start": 0, "end": 3, "text": "ann", "labels": ["PER"]}]', "ann"),
+        ('["one line", "two"]', '["one line", "two"]'),
         ("[not JSON", "[not JSON"),
         ("{}", "{}"),
         ("[]", "[]"),
@@ -209,7 +223,7 @@ def test_answers_of_label_studio_as_one_text(written_as: str, answer: str) -> No
 )
 def test_json_min_that_is_none(tmp_path: Path, broken: list[object]) -> None:
     with pytest.raises(InputError):
-        platforms.read([written(tmp_path / "p.json", json.dumps(broken))])
+        read_all([written(tmp_path / "p.json", json.dumps(broken))])
 
 
 # Amazon Mechanical Turk
@@ -219,7 +233,7 @@ def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
     rows = [mturk_row(item, person, "yes") for item in range(2) for person in range(3)]
     path = batch(tmp_path / "Batch_1_batch_results.csv", ["Answer.toxic"], rows)
     assert platforms.recognise(path) == "mturk"
-    read = platforms.read([path])
+    read = read_all([path])
     assert read.fields == ["text"]
     assert read.answer_field == "Answer.toxic"
     assert read.table["respondent"].to_list() == ["W0", "W1", "W2"] * 2
@@ -237,7 +251,7 @@ def test_rejected_assignments_are_counted_and_do_not_vote(tmp_path: Path) -> Non
         mturk_row(0, 1, "no", "", AssignmentStatus="Rejected"),
         mturk_row(0, 2, "no", "empty answers"),
     ]
-    read = platforms.read([batch(tmp_path / "b.csv", ["Answer.toxic", "Reject"], rows)])
+    read = read_all([batch(tmp_path / "b.csv", ["Answer.toxic", "Reject"], rows)])
     assert read.table["answer"].to_list() == ["yes"]
     assert read.dropped == {"rejected": 2}
     assert read.rows_read == 3
@@ -250,16 +264,16 @@ def test_rejected_assignments_are_counted_and_do_not_vote(tmp_path: Path) -> Non
         ('[{"toxic": "yes"}]', "yes"),
         ('{"toxic": "yes"}', "yes"),
         ('[{"toxic": {"yes": true, "no": false}}]', "yes"),
-        ('[{"toxic": {"yes": true, "no": true}}]', "yes,no"),
+        ('[{"toxic": {"yes": true, "no": true}}]', '["yes", "no"]'),
         ('[{"toxic": {"label": "yes"}}]', "yes"),
-        ('[{"toxic": {"labels": ["yes", "no"]}}]', "yes,no"),
+        ('[{"toxic": {"labels": ["yes", "no"]}}]', '["yes", "no"]'),
         ('[{"other": null}, {"toxic": 3}]', "3"),
         ('[{"toxic": {"yes": false}}]', None),
     ],
 )
 def test_all_answers_of_an_assignment_as_json(tmp_path: Path, answers: str, kept: str | None) -> None:
     rows = [mturk_row(0, 0, answers), mturk_row(0, 1, '[{"toxic": "no"}]')]
-    read = platforms.read([batch(tmp_path / "b.csv", ["Answer.taskAnswers"], rows)])
+    read = read_all([batch(tmp_path / "b.csv", ["Answer.taskAnswers"], rows)])
     assert read.answer_field == "Answer.toxic"
     assert read.table["answer"].to_list() == [*([kept] if kept else []), "no"]
 
@@ -281,22 +295,22 @@ def test_a_column_for_every_option_is_one_answer(tmp_path: Path) -> None:
     ]
     path = batch(tmp_path / "b.csv", names, rows)
     with pytest.raises(SeveralAnswersError, match="comment, toxic"):
-        platforms.read([path])
-    read = platforms.read([path], columns=Columns(answer="toxic"))
+        read_all([path])
+    read = read_all([path], answer="toxic")
     assert read.table["answer"].to_list() == ["yes", "no"]
     assert read.dropped == {"empty_answer": 1}
 
 
 def test_a_golden_input_of_mechanical_turk_is_the_known_answer_of_a_control_item(tmp_path: Path) -> None:
     rows = [mturk_row(item, 0, "yes", golden) for item, golden in enumerate(("no", ""))]
-    read = platforms.read([batch(tmp_path / "b.csv", ["Answer.toxic", "Input.golden"], rows)])
+    read = read_all([batch(tmp_path / "b.csv", ["Answer.toxic", "Input.golden"], rows)])
     assert read.fields == ["text"]
     assert read.table["control"].to_list() == ["no", None]
 
 
 def test_times_and_rewards_of_mechanical_turk_that_are_none_are_told(tmp_path: Path) -> None:
     rows = [mturk_row(0, 0, "yes", Reward="five cents", AcceptTime="Thu Foo 09 07:30:20 XXX 2025")]
-    read = platforms.read([batch(tmp_path / "b.csv", ["Answer.toxic"], rows)])
+    read = read_all([batch(tmp_path / "b.csv", ["Answer.toxic"], rows)])
     assert sorted((one.what, one.text) for one in read.unread) == [
         ("reward", "five cents"),
         ("time", "Thu Foo 09 07:30:20 XXX 2025"),
@@ -307,4 +321,4 @@ def test_files_of_two_projects_are_refused(tmp_path: Path) -> None:
     one = batch(tmp_path / "a.csv", ["Answer.toxic"], [mturk_row(0, 0, "yes")])
     two = batch(tmp_path / "b.csv", ["Answer.rude"], [mturk_row(0, 0, "yes")])
     with pytest.raises(DataError, match="a different project"):
-        platforms.read([one, two])
+        read_all([one, two])

@@ -6,16 +6,17 @@ import pytest
 from command import merilo
 from exports import row, small_pool, toloka, written
 
-from merilo.errors import DataError, InputError, UsageError, for_command_line, for_library
+from merilo.errors import UsageError
+from merilo.file_reading import Reading
 from merilo.people import platforms
-from merilo.people.recoding import near_spellings, read_recoding, recode
+from merilo.people.recoding import near_spellings, recode
 from merilo.responses import Recoded, Responses
 
 
 def study(folder: Path, answers: list[str], golden: str = "") -> Responses:
     rows = [row("q", answer, f"w{n}") for n, answer in enumerate(answers)]
     rows += [row("control", "A", "w0", golden=golden)] if golden else []
-    return platforms.read([written(folder / "p.tsv", toloka(rows))])
+    return platforms.read([written(folder / "p.tsv", toloka(rows))], Reading())
 
 
 def test_answers_and_known_answers_are_replaced_and_counted(tmp_path: Path) -> None:
@@ -45,60 +46,24 @@ def test_an_answer_without_a_replacement_is_left_out_and_counted(tmp_path: Path)
 def test_an_answer_that_nobody_gave_is_refused_with_those_that_were_given(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no response is 'maybe' .*'yes', 'no'"):
         recode(study(tmp_path, ["yes", "yes", "no"]), {"maybe": "no"})
-    with pytest.raises(UsageError, match=r"'1\.0' is read as '1': recode '1'"):
-        recode(study(tmp_path, ["1.0", "1", "2"]), {"1.0": "2"})
 
 
 def test_what_was_recoded_stands_in_the_result(tmp_path: Path) -> None:
     pool = written(tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "A6", "new")]))
     before = merilo("baseline", pool, "--json", "-")
-    assert "'A6' (1) looks like a misspelling of 'A' (25); --recode A6=A merges them" in before.err
-    outcome = merilo("baseline", pool, "--recode", "A6=A", "--json", "-")
+    assert "'A6' (1) looks like a misspelling of 'A' (25); recode in reading.yaml merges them" in before.err
+    reading = written(tmp_path / "reading.yaml", "recode: {A6: A}\n")
+    outcome = merilo("baseline", pool, "--reading", reading, "--json", "-")
     assert outcome.status == 0
     assert "1 answer 'A6' counts as 'A'" in outcome.err
     assert "looks like" not in outcome.err
     assert outcome.json["normalisation"] == {"A6": "A"}
-    assert outcome.json["provenance"]["command"].endswith("--recode A6=A")
-    refused = merilo("baseline", pool, "--recode", "B=A")
+    assert outcome.json["provenance"]["command"].endswith(f"--reading {reading}")
+    assert [one["file"] for one in outcome.json["provenance"]["inputs"]] == [str(pool), str(reading)]
+    written(reading, "recode: {B: A}\n")
+    refused = merilo("baseline", pool, "--reading", reading)
     assert refused.status == 2
     assert "no response is 'B'" in refused.complaint
-
-
-def test_a_file_of_replacements(tmp_path: Path) -> None:
-    pool = written(
-        tmp_path / "p.tsv", toloka([*small_pool(), row("q0", "a=b", "new"), row("q1", "x", "new")])
-    )
-    table = written(tmp_path / "codes.csv", "from;to\na=b;A\n x ;\n")
-    assert read_recoding([str(table)]) == {"a=b": "A", "x": None}
-    outcome = merilo("baseline", pool, "--recode", table, "--json", "-")
-    assert outcome.json["responses"]["dropped"] == {"recoded_to_nothing": 1}
-    assert [one["file"] for one in outcome.json["provenance"]["inputs"]] == [str(pool), str(table)]
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "says"),
-    [
-        (["yes6"], UsageError, "must be FROM=TO or a file"),
-        (["=yes"], UsageError, "has no answer before '='"),
-        (["a=b", "a=c"], DataError, "'a' has two replacements"),
-        (["a=b", "a="], DataError, "'a' has two replacements"),
-        (["twice.csv"], DataError, "twice.csv, row 3: 'a' has two replacements"),
-        (["columns.csv"], InputError, "to: there is no such column"),
-        (["nameless.csv"], InputError, "nameless.csv, row 2, from: is empty"),
-        (["cut.csv"], InputError, "ends in the middle of a row"),
-        (["."], InputError, "is a folder"),
-    ],
-)
-def test_replacements_that_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], error: type[Exception], says: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path / "twice.csv", "from,to\na,b\na,c\n")
-    written(tmp_path / "columns.csv", "from,into\na,b\n")
-    written(tmp_path / "nameless.csv", "from,to\n,b\n")
-    written(tmp_path / "cut.csv", "from,to\na,b\nc")
-    with pytest.raises(error, match=says):
-        read_recoding(given)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +95,3 @@ def test_declared_labels_are_never_slips_of_each_other() -> None:
     labels = ("agree", "agrees")
     assert near_spellings({"agree": 90, "agrees": 1}, labels) == ()
     assert [one.written for one in near_spellings({"agree": 1, "agre": 3}, labels)] == ["agre"]
-
-
-def test_an_option_that_a_shell_would_break_is_quoted() -> None:
-    (near,) = near_spellings({"it is so": 90, "it is so!": 1})
-    assert for_command_line(near.option) == "--recode 'it is so!=it is so'"
-    assert for_library(near.option) == "recode={'it is so!': 'it is so'}"

@@ -118,7 +118,8 @@ def test_columns_of_other_names_are_named(frame: pl.DataFrame) -> None:
     read = merilo.read_responses(renamed, item="sentence", annotator="who", answer="said")
     assert read.items["sentence"].to_list() == [str(task) for task in range(1, 9)]
     with pytest.raises(
-        merilo.UsageError, match=r"name it with annotator \(choose from: sentence, who, said\)"
+        merilo.UsageError,
+        match=r"no column is plainly the annotator \(columns: sentence, who, said\): name it with annotator",
     ):
         merilo.read_responses(renamed, item="sentence")
 

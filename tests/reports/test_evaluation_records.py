@@ -49,7 +49,7 @@ def test_people_are_a_consensus_and_a_single_person(made: Path, tmp_path: Path) 
     told = {name: one["evaluation_results"][0]["score_details"] for name, one in found.items()}
     assert told["human/consensus"]["score"] == metric["value"]
     assert told["human/consensus"]["uncertainty"]["num_samples"] == metric["n"] == 6
-    assert told["human/single-person"]["score"] == metric["single_person"]["mean"]
+    assert told["human/single-person"]["score"] == metric["single_person"]["value"]
     limits = told["human/single-person"]["uncertainty"]["confidence_interval"]
     assert [limits["lower"], limits["upper"]] == metric["single_person"]["ci95"]
     details = found["human/consensus"]["model_info"]["additional_details"]

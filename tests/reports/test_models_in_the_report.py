@@ -15,7 +15,7 @@ def given(folder: Path, *, people: int = 12, samples: int = 3) -> list[object]:
     study(folder, people=people, overlap=5)
     model(folder / "robot.csv", guesses(samples=samples))
     return [
-        "baseline", folder / "answers.csv", "--platform", "csv", "--item", "text", "--annotator", "annotator", "--answer", "answer",
+        "baseline", folder / "answers.csv", "--platform", "table", "--item", "text", "--annotator", "annotator", "--answer", "answer",
         "--gold", folder / "items.csv", "--gold-column", "gold", "--min-votes", 2, "--model", folder / "robot.csv",
     ]  # fmt: skip
 

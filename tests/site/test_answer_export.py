@@ -151,5 +151,5 @@ def test_tables_of_the_site_run_no_formulas_and_the_import_has_the_answers_as_th
     for cells in (answers["answer"], comments["answer"], comments["comment"]):
         assert {f"'{text}" for text in FORMULAS} | NUMBERS <= set(cells)
         assert not FORMULAS & set(cells)
-    replies = file_replies(table, study_tasks(folder), {study.key: "people"}, "csv").replies
+    replies = file_replies(table, study_tasks(folder), {study.key: "people"}, "table").replies
     assert set(replies["answer"]) >= FORMULAS | NUMBERS

@@ -295,7 +295,6 @@ def test_wishes_that_cannot_be_met_are_refused(
         ("min_accuracy: 0.5", "min_accuracy: 0.6", "baseline.min_control_accuracy: says 0.5, but controls.min_accuracy says 0.6"),
         ("every: 20", "every: 5", "controls.every: one task in 5 is a share of 0.2, but share says 0.05"),
         ("min_controls: 1", "min_controls: 4", "baseline.min_controls: is 4, but a person of 'people' gets at most 3 control items"),
-        ("normalise: []", "normalise: [loudly]", "baseline"),
         ("metric: acc", "metric: accuracy", "baseline"),
         ('"1.6": ""', '"1.61": ""', "checklist.1.61: is not a number of the checklist"),
     ],

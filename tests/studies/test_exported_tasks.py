@@ -21,7 +21,7 @@ from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_tasks import study_tasks
 
-PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]
+PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]
 
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x ${prompt_2} {{x}} <img src=x onerror=alert(1)> ]]> \U0001f600 =1+1"
 
@@ -197,7 +197,7 @@ def test_hostile_text_of_a_dataset_cannot_run_as_script(platform: str, tmp_path:
 
 def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(tmp_path: Path) -> None:
     folder = study_of(tmp_path / "study", [Item(1, "{inputs}", "=HYPERLINK(1)", "1", {"id": 1})], [])
-    export_study(folder, "csv", tmp_path / "out")
+    export_study(folder, "table", tmp_path / "out")
     (row,) = csv.DictReader(io.StringIO((tmp_path / "out" / "tasks.csv").read_text("utf-8-sig")))
     assert row["prompt"] == "'=HYPERLINK(1)"
 
@@ -240,10 +240,10 @@ def test_a_dialogue_leaves_whole_and_only_where_one_person_can_answer_it(tmp_pat
         csv.DictReader(io.StringIO((tmp_path / "abc" / "tasks.tsv").read_text("utf-8-sig")), delimiter="\t")
     )
     assert [len(json.loads(row["INPUT:dialog"])) for row in rows] == [len(folder.items())]
-    made = export_study(folder, "csv", tmp_path / "csv")
+    made = export_study(folder, "table", tmp_path / "table")
     turns = [
         row["task"]
-        for row in csv.DictReader(io.StringIO((tmp_path / "csv" / "tasks.csv").read_text("utf-8-sig")))
+        for row in csv.DictReader(io.StringIO((tmp_path / "table" / "tasks.csv").read_text("utf-8-sig")))
     ]
     assert (turns, made.controls) == ([task.id for task in study_tasks(folder).tests], 0)
     for platform in ("toloka", "label-studio", "mturk"):
@@ -288,35 +288,37 @@ def test_a_time_limit_is_stated_once(tmp_path: Path) -> None:
             experts=True,
             instruction=text,
         )
-        export_study(folder, "csv", tmp_path / f"out{number}", arm="experts")
+        export_study(folder, "table", tmp_path / f"out{number}", arm="experts")
         page = (tmp_path / f"out{number}" / "instruction.html").read_text("utf-8")
         assert page.count("На одно задание даётся не более 60 с.") == times, text
 
 
 def test_only_experts_named_get_sheets_and_unknown_authorship_gives_one_sheet(tmp_path: Path) -> None:
     folder = expert_study_of(tmp_path / "study")
-    made = export_study(folder, "csv", tmp_path / "out", arm="experts", experts=["Эксперт А", "Новый"])
+    made = export_study(folder, "table", tmp_path / "out", arm="experts", experts=["Эксперт А", "Новый"])
     assert [(one.respondent, one.tests) for one in made.sheets] == [("Эксперт А", 6), ("Новый", 9)]
     plain = study_of(tmp_path / "plain", [Item(1, "{inputs}", "( )", "1", {"id": 1})], [], experts=True)
-    assert [one.folder for one in export_study(plain, "csv", tmp_path / "one", arm="experts").sheets] == [""]
+    assert [one.folder for one in export_study(plain, "table", tmp_path / "one", arm="experts").sheets] == [
+        ""
+    ]
 
 
 def test_wrong_wishes_are_refused_in_one_sentence(tmp_path: Path) -> None:
     folder = bundled_study(tmp_path / "study")
     with pytest.raises(UsageError, match="no arm 'crowd', only people"):
-        export_study(folder, "csv", tmp_path / "out", arm="crowd")
+        export_study(folder, "table", tmp_path / "out", arm="crowd")
     with pytest.raises(UsageError, match="skip_own"):
-        export_study(folder, "csv", tmp_path / "out", experts=["А"])
+        export_study(folder, "table", tmp_path / "out", experts=["А"])
     with pytest.raises(UsageError, match="no instruction in 'en'"):
-        export_study(folder, "csv", tmp_path / "out", language="en")
+        export_study(folder, "table", tmp_path / "out", language="en")
     (tmp_path / "out").mkdir()
     with pytest.raises(OutputError, match="exists already"):
-        export_study(folder, "csv", tmp_path / "out")
+        export_study(folder, "table", tmp_path / "out")
     single = study_of(
         tmp_path / "s", [Item(1, "{inputs}", "( )", "1", {"id": 1, "author": "А"})], [], experts=True
     )
     with pytest.raises(DataError, match="'А' wrote all items"):
-        export_study(single, "csv", tmp_path / "none", arm="experts")
+        export_study(single, "table", tmp_path / "none", arm="experts")
     assert not (tmp_path / "none").exists()
 
 

@@ -35,9 +35,7 @@ PLAN = Study(
     controls=ControlsPlan(share=0.1, every=10, min_accuracy=0.7),
     training=TrainingPlan(threshold=0.75, feedback=False),
     instruction={"ru": "ru.md", "en": "en.md"},
-    baseline=PlannedAnalysis(
-        metric="acc", min_votes=3, normalise=("case",), by=("domain",), min_control_accuracy=0.7
-    ),
+    baseline=PlannedAnalysis(metric="acc", min_votes=3, by=("domain",), min_control_accuracy=0.7),
     checklist={"1.9": "yes: the board", "1.10": ""},
     publication={"paper": "https://example.org", "other": ""},
 )

@@ -17,7 +17,7 @@ from merilo.studies.collected import answers_file, import_files
 from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
 
-PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]
+PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]
 
 
 def came_back(folder: StudyFolder, platform: str, people: Sequence[Visit], room: Path) -> Path:
@@ -81,7 +81,7 @@ def test_pages_of_several_tasks_come_back_as_pages_from_the_platforms_that_have_
     cost = json.loads(first[1])["cost"]
     assert cost["pages"] == 3 * 4
     assert cost["total"] == pytest.approx(3 * 4 * 0.05)
-    for platform in ("abc", "mturk", "csv"):
+    for platform in ("abc", "mturk", "table"):
         assert result_of(platform, "bps", 3, tmp_path / platform, monkeypatch) == first, platform
 
 
@@ -120,7 +120,7 @@ def test_free_text_comes_back_as_it_was_typed(tmp_path: Path) -> None:
 def test_four_columns_of_results_are_enough_as_tagme_has_them(tmp_path: Path) -> None:
     folder = bundled_study(tmp_path / "study")
     people = visits(folder)
-    whole = came_back(folder, "csv", people, tmp_path)
+    whole = came_back(folder, "table", people, tmp_path)
     wanted = study_baseline_of(folder, whole)
     with whole.open(encoding="utf-8-sig", newline="") as stream:
         rows = [

@@ -50,10 +50,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert made.status == 0, made.err
     assert merilo("study", "freeze", room / "study", "--date", "2026-01-12").status == 0
-    assert merilo("study", "export", room / "study", "--platform", "csv", "--out", room / "out").status == 0
+    assert merilo("study", "export", room / "study", "--platform", "table", "--out", room / "out").status == 0
     people = visits(open_study(room / "study"), people=12)
-    (room / NAMES["csv"]).write_text(answered("csv", room / "out", people), "utf-8", newline="")
-    assert merilo("study", "import", room / "study", room / NAMES["csv"]).status == 0
+    (room / NAMES["table"]).write_text(answered("table", room / "out", people), "utf-8", newline="")
+    assert merilo("study", "import", room / "study", room / NAMES["table"]).status == 0
     return room / "study"
 
 

@@ -23,7 +23,7 @@ from merilo.studies.study_export import export_study
 from merilo.studies.study_folder import StudyFolder, open_study
 from merilo.studies.study_tasks import study_tasks
 
-PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "csv"]
+PLATFORMS = ["toloka", "abc", "label-studio", "mturk", "table"]
 
 
 class Room:
@@ -151,7 +151,7 @@ CUTS: dict[str, Callable[[str], str]] = {
         (platform, cut)
         for platform in PLATFORMS
         for cut in CUTS
-        if (platform, cut) != ("csv", "in the last value")
+        if (platform, cut) != ("table", "in the last value")
     ],
 )
 def test_a_half_written_file_is_refused_in_one_sentence(platform: str, cut: str, tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_answers_of_mechanical_turk_are_read_from_json_too(form: str, tmp_path: 
 
 
 def test_pay_is_that_of_the_plan_where_the_platform_does_not_state_it(tmp_path: Path) -> None:
-    room = Room(tmp_path, "csv", page=3)
+    room = Room(tmp_path, "table", page=3)
     path = room.file()
     rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
     for row in rows:
@@ -370,7 +370,7 @@ def test_experts_stand_beside_people_without_training(tmp_path: Path) -> None:
 
 def test_a_mark_beside_an_open_answer_is_read_as_the_option(tmp_path: Path) -> None:
     """Open answers have the option as a mark of its own, which takes the place of the answer."""
-    folder, (path, *_) = _expert_files(tmp_path, "csv", closed=False)
+    folder, (path, *_) = _expert_files(tmp_path, "table", closed=False)
     rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
     rows[0] |= {"answer": "", "mine": "true"}
     rows[1] |= {"mine": "false"}

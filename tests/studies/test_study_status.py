@@ -169,7 +169,7 @@ def test_experts_are_decided_by_the_protocol_of_the_guide(tmp_path: Path) -> Non
     items = [Item(n, "{inputs}", f"( ) {n}", "1", {"id": n, "author": f"e{n % 3}"}) for n in range(1, 10)]
     folder = study_of(tmp_path / "study", items, [], experts=True)
     told = merilo(
-        "study", "export", folder.path, "--platform", "csv", "--arm", "experts", "--out", tmp_path / "out"
+        "study", "export", folder.path, "--platform", "table", "--arm", "experts", "--out", tmp_path / "out"
     )
     assert "for e0: 6 items, without 3 items of their own" in told.out
     refused = merilo("study", "baseline", folder.path, "--arm", "experts")

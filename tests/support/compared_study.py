@@ -28,7 +28,7 @@ def study(folder: Path, *options: object, items: int = 40, people: int = 8, over
                 label = gold if rng.random() < 0.6 + 0.04 * person else str(rng.choice(LABELS))
                 writer.writerow([f"question {item}", f"p{person}", label])
     outcome = merilo(
-        "baseline", folder / "answers.csv", "--platform", "csv", "--item", "text", "--annotator", "annotator",
+        "baseline", folder / "answers.csv", "--platform", "table", "--item", "text", "--annotator", "annotator",
         "--answer", "answer", "--gold", folder / "items.csv", "--gold-column", "gold", "--min-votes", "2",
         "--out", folder / "people", *options,
     )  # fmt: skip

@@ -140,7 +140,7 @@ def guide_study(root: Path) -> GuideStudy:
     _done("study", "validate", study)
     _done("study", "freeze", study, "--date", "2026-11-22")
     _done("study", "export", study, "--platform", "toloka", "--out", root / "toloka")
-    _done("study", "export", study, "--platform", "csv", "--arm", "experts", "--out", root / "sheets")
+    _done("study", "export", study, "--platform", "table", "--arm", "experts", "--out", root / "sheets")
     opened = open_study(study)
     people = []
     for visit in visits(opened, people=10):

@@ -24,7 +24,7 @@ CONTENT: dict[str, Any] = {
                 "value": 0.703704, "n": 54, "ci95": [0.571724, 0.808626], "ci95_items_and_annotators": [0.533, 0.831],
             },
             "with_dropped_items": {"n": 100, "dropped": 1, "dropped_counted_as_wrong": 0.554},
-            "single_person": {"mean": 0.46, "ci95": [0.330729, 0.594887], "annotators": 26, "answers": 492, "items": 99},
+            "single_person": {"value": 0.46, "ci95": [0.330729, 0.594887], "annotators": 26, "answers": 492, "items": 99},
         }
     },
     "agreement": {

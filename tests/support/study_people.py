@@ -157,7 +157,7 @@ NAMES = {
     "abc": "results.tsv",
     "label-studio": "project.json",
     "mturk": "Batch_1_batch_results.csv",
-    "csv": "answers.csv",
+    "table": "answers.csv",
 }
 
 
@@ -308,5 +308,5 @@ _ANSWERED: Mapping[str, Callable[[Path, Sequence[Visit]], str]] = {
     "abc": _abc,
     "label-studio": _label_studio,
     "mturk": _mturk,
-    "csv": _csv,
+    "table": _csv,
 }

@@ -129,7 +129,7 @@ def _answered_study(
     study = root / "study"
     done("study", "create", data, "--out", study, "--overlap", PEOPLE, "--pay-per-page", 0.5, *options)
     done("study", "freeze", study, "--date", "2026-11-22")
-    done("study", "export", study, "--platform", "csv", "--out", root / "tasks")
+    done("study", "export", study, "--platform", "table", "--out", root / "tasks")
     tasks = _table(root / "tasks" / "tasks.csv")
     shown = {
         file: _lines(study / f"{file}.jsonl")
@@ -215,7 +215,7 @@ def answer_study(root: Path, study: Path, answer: Callable[[Entry], Sequence[str
     """
     done("study", "freeze", study, "--date", "2026-11-22")
     tables = root / f"tables-{study.name}"
-    done("study", "export", study, "--platform", "csv", "--out", tables)
+    done("study", "export", study, "--platform", "table", "--out", tables)
     tasks = _table(tables / "tasks.csv")
     shown = {one["prompt"]: one for name in ("items", "controls") for one in _lines(study / f"{name}.jsonl")}
     by_task = {row["task"]: answer(shown[row["prompt"]]) for row in tasks}

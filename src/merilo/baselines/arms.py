@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from merilo.baselines.people_table import counted_points
 from merilo.baselines.pipeline import Baseline
@@ -82,7 +83,7 @@ class ArmEstimate(Record):
     annotators: int = 0
     answers: int = 0
     items: int = 0
-    single: ArmValue = ArmValue()
+    single: ArmValue = Field(default=ArmValue(), alias="single_person")
     consensus: ArmValue = ArmValue()
 
 
@@ -111,13 +112,18 @@ class ArmDifference(Record):
     consensus: PairValue = PairValue()
 
 
-class Arms(Record):
-    """The arms of a baseline by name, each pair of them, and the names of arms without answers that count."""
+class ArmDifferences(Record):
+    """The pairs of arms of a baseline, and the names of arms without answers that count."""
 
     metric: str = ""
-    arms: tuple[ArmEstimate, ...] = ()
     differences: tuple[ArmDifference, ...] = ()
     without_answers: tuple[str, ...] = ()
+
+
+class Arms(ArmDifferences):
+    """The arms of a baseline, in the order of their names, and their pairs."""
+
+    arms: tuple[ArmEstimate, ...] = ()
 
 
 def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
@@ -131,7 +137,8 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
         DataError: an annotator has no arm, there are not two arms with answers that count, no two arms share an item,
             or the metric is not a mean of the points of single answers.
     """
-    found = counted_points(baseline)
+    judged = baseline.declaration.judged
+    found = counted_points(baseline, scored=True)
     if isinstance(found, Text):
         raise DataError(f"arms cannot be compared: {found.en}")
     votes, score = found
@@ -156,10 +163,11 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
             f"the arms {listed(arms, 5)} share no item: the columns that identify an item may differ between them"
         )
     single = _corrected([None if one is None else (one[0], one[2]) for one in apart])
-    consensus = _corrected([None if one is None else (one[1], one[2]) for one in apart])
+    # Answers that were scored elsewhere have no consensus.
+    consensus = _corrected([None if one is None or judged else (one[1], one[2]) for one in apart])
     return Arms(
         metric=baseline.declaration.metrics[0],
-        arms=tuple(_estimate(name, *side) for name, side in zip(arms, sides, strict=True)),
+        arms=tuple(_estimate(name, *side, judged=judged) for name, side in zip(arms, sides, strict=True)),
         differences=tuple(
             ArmDifference(
                 first=arms[one],
@@ -174,7 +182,7 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
     )
 
 
-def _estimate(name: str, votes: Votes, score: FloatArray) -> ArmEstimate:
+def _estimate(name: str, votes: Votes, score: FloatArray, *, judged: bool) -> ArmEstimate:
     single, crowd = individuals(votes, score), two_way(votes, score, resamples=0)
     enough = single.annotators >= LEAST_ANNOTATORS
     return ArmEstimate(
@@ -182,8 +190,10 @@ def _estimate(name: str, votes: Votes, score: FloatArray) -> ArmEstimate:
         annotators=single.annotators,
         answers=single.answers,
         items=single.items,
-        single=ArmValue(value=single.mean, over_both=Span.of(single.interval if enough else None)),
-        consensus=ArmValue(value=crowd.value, over_both=Span.of(crowd.interval if enough else None)),
+        single_person=ArmValue(value=single.mean, over_both=Span.of(single.interval if enough else None)),
+        consensus=ArmValue()
+        if judged
+        else ArmValue(value=crowd.value, over_both=Span.of(crowd.interval if enough else None)),
     )
 
 
@@ -258,16 +268,6 @@ def arms_of_files(responses: Responses) -> dict[str, str]:
         (str(who), Path(str(file)).stem)
         for who, file in responses.table.select("respondent", "file").unique(maintain_order=True).iter_rows()
     )
-
-
-def arms_of_column(responses: Responses) -> dict[str, str]:
-    """Return the arm of each annotator, from the same files read with the column of arms as the answers.
-
-    Raises:
-        DataError: an annotator has two arms.
-    """
-    rows = responses.table.select("respondent", "answer").drop_nulls().unique(maintain_order=True)
-    return _one_each((str(who), str(arm)) for who, arm in rows.iter_rows())
 
 
 def read_arms(path: Path, encoding: str | None = None) -> dict[str, str]:

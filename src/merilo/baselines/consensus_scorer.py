@@ -20,7 +20,6 @@ from merilo.metrics.worth import NamedPart, Worth, item_points, parts, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
-from merilo.people.spelling import rules_of
 from merilo.people.votes import Encoding, Votes
 from merilo.responses import Responses
 from merilo.settings import Settings
@@ -246,11 +245,10 @@ def settings_for(dataset: Dataset | None, settings: Settings) -> Settings:
     """Return the settings with the dataset's name, its labels and whether its answers are free text.
 
     Raises:
-        UsageError: there is no metric or rule of normalisation with the name in the settings.
+        UsageError: there is no metric with the name in the settings.
     """
     if settings.metric is not None and not is_metric(settings.metric):
         raise UsageError(f"there is no metric '{settings.metric}' (choose from: {', '.join(METRICS)})")
-    rules_of(settings.normalise)
     if dataset is None:
         return settings
     labels = dataset.answer.labels

@@ -41,19 +41,19 @@ from merilo.baselines.study_input import (
     find_population,
     population_files,
     population_name,
-    recoding_inputs,
+    reading_inputs,
     study_input,
 )
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
+from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError, argument
 from merilo.metrics.score import Score
 from merilo.people.cost import cost
 from merilo.people.out_of_bag import ONE_DOMAIN, OutOfBag, OutOfBagDesign, out_of_bag
-from merilo.people.platforms import Columns
-from merilo.people.reading import Origin, Source, StudyResponses, read_responses, recode_texts
-from merilo.people.recoding import occurring, read_recoding, recoding_files, settle
-from merilo.people.recoding import recode as recode_answers
+from merilo.people.reading import Origin, Source, StudyResponses, read_responses
+from merilo.people.recoding import settle
+from merilo.people.spelling import same_answers
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.records import rounded, save_result
 from merilo.responses import INPUT_MARK, Responses
@@ -126,7 +126,6 @@ def expert_baseline(
     dataset: str | Dataset | None = None,
     gold: GoldSource = None,
     gold_column: str | None = None,
-    recode: Mapping[str, str | None] | Sequence[str] = (),
     population: PopulationSource = None,
     strata: Sequence[str] = (),
     test: ExpertSettings | None = None,
@@ -141,7 +140,6 @@ def expert_baseline(
         dataset: a dataset's name, the path of a YAML declaration, or a declaration object.
         gold: the gold answers, in any form that `baseline` accepts.
         gold_column: the column of the gold answers, if it cannot be found by name.
-        recode: replacements of answers as for `read_responses`; an answer need occur in one of the two groups only.
         population: the whole dataset, if the questions are a sample of it, in any form that `baseline` accepts.
         strata: the fields of the questions whose values define the strata of the population.
         test: the settings of the expert test; by default, the defaults of `ExpertSettings`.
@@ -159,12 +157,9 @@ def expert_baseline(
     own = {name: chosen.pop(name) for name in tuple(chosen) if name in ExpertSettings().parameters()}
     test = ExpertSettings.of(own, test)
     settings = settings_for(declared, Settings.of(chosen, settings))
-    texts = recode_texts(recode)
-    experts, others = _recoded(
-        _read(responses, declared), None if people is None else _read(people, declared), texts
-    )
+    experts, others = _read(responses), None if people is None else _read(people)
     study = study_input(experts, declared, gold=gold, gold_column=gold_column)
-    encoding = study.origin.encoding if study.origin else None
+    encoding = study.origin.reading.encoding if study.origin else None
     answers, known = study.responses, study.gold
     bag: OutOfBag | None = None
     outside: dict[str, int] = {}
@@ -178,6 +173,7 @@ def expert_baseline(
         marks = _marks(study, test.mine_column) if test.mine_column else Marks()
         outside = outside_labels(answers, design, marks, known, declared)
         require_marks(answers, design, marks, outside)
+        answers, known, _ = same_answers(answers, known, declared or undeclared(), skip=False)
         answers = settle(answers, settings.repeats)
         gold_file = Path(gold) if isinstance(gold, str | Path) else None
         domains = domains_of(answers, test.domain, gold_file, encoding) if test.domain else None
@@ -209,9 +205,7 @@ def expert_baseline(
         "gold_column": gold_column,
         "population": population_name(population),
         "strata": [*strata],
-        **study.reading("platform", "answer"),
-        "recode": [*(study.origin.recode if study.origin else ()), *texts],
-        **study.reading("item", "annotator", "seconds", "page", "encoding"),
+        **study.reading,
         **{name: settings.parameters()[name] for name in ("repeats", "min_control_accuracy", "cluster")},
     }
     gold_files = study.files[len(study.origin.files) if study.origin else 0 :]
@@ -220,8 +214,7 @@ def expert_baseline(
         *people_files,
         *gold_files,
         *population_files(population),
-        *recoding_inputs(study.origin),
-        *recoding_files(list(texts)),
+        *reading_inputs(study.origin),
     )
     record = study.provenance(
         "expert_baseline", options, _DEFAULTS, inputs=inputs, command="experts baseline", in_memory=in_memory
@@ -245,26 +238,12 @@ def expert_baseline(
     )
 
 
-def _read(given: Responses | Source, declared: Dataset | None) -> Responses:
-    found = given if isinstance(given, Responses) else read_responses(given, dataset=declared)
-    return found.of_dataset(declared) if isinstance(found, StudyResponses) else found
+def _read(given: Responses | Source) -> Responses:
+    return given if isinstance(given, Responses) else read_responses(given)
 
 
 def _origin_files(responses: Responses | None) -> tuple[Path, ...]:
     return responses.origin.files if isinstance(responses, StudyResponses) and responses.origin else ()
-
-
-def _recoded(
-    experts: Responses, people: Responses | None, texts: Sequence[str]
-) -> tuple[Responses, Responses | None]:
-    """Recode the answers of both groups; an answer of one group need not occur in the other."""
-    origin = experts.origin if isinstance(experts, StudyResponses) else None
-    mapping = read_recoding(texts, origin.encoding if origin else None)
-    if people is None:
-        return recode_answers(experts, mapping), None
-    own, other = occurring(experts, mapping), occurring(people, mapping)
-    rest = {text: kept for text, kept in mapping.items() if text in own or text not in other}
-    return recode_answers(experts, rest), recode_answers(people, other)
 
 
 def _marks(study: StudyInput, column: str) -> Marks:
@@ -272,15 +251,8 @@ def _marks(study: StudyInput, column: str) -> Marks:
     origin = study.origin
     if origin is None:
         raise UsageError("needs responses from read_responses", field=argument("mine_column"))
-    columns = origin.columns
-    asked = Columns(
-        answer=column,
-        item=columns.item,
-        annotator=columns.annotator,
-        control=columns.control,
-        page=columns.page,
-    )
-    marked = Origin(origin.files, origin.tables, origin.platform, asked, origin.encoding, ()).read()
+    reading = origin.reading.named(answer=column, recode={}, missing=())
+    marked = Origin(origin.files, origin.tables, reading).read()
     return marks_of(marked, column, study.responses)
 
 

@@ -18,7 +18,7 @@ from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.record import BASELINE_FILE, EXPERTS_FILE
 from merilo.datasets import CATALOGUE, Answer, Dataset
-from merilo.datasets.declaration import AnswerKind, program_golds
+from merilo.datasets.declaration import AnswerKind, program_golds, undeclared
 from merilo.errors import DataError, InputError, UsageError
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
@@ -38,7 +38,7 @@ from merilo.models.harness_logs.log_formats import copied_name
 from merilo.models.run_folder import DatasetRecord, inputs_hash, is_run, read_run
 from merilo.models.sheets import NoLabels, no_labels
 from merilo.people.gold_file import text_of
-from merilo.people.spelling import canonical, key_of, rules_of, unify
+from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.strict_json import Json, json_lines
 from merilo.wording import listed, shown
@@ -222,7 +222,8 @@ def _label_of(answer: str, criterion: str, labels: Sequence[str]) -> str:
         except ValueError:
             return answer
         answer = _folded(given.get(criterion) if isinstance(given, dict) else None)
-    return unify([answer], labels)[answer]
+    keys = answer_keys([("", text) for text in (answer, *labels)], undeclared(), labels)
+    return next((label for label in labels if keys["", label] == keys["", answer]), answer)
 
 
 def log_file(path: Path, crowd: StoredBaseline) -> Path:
@@ -313,23 +314,14 @@ def _by_sample(answers: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _spelling(written: set[str], crowd: StoredBaseline) -> dict[str, str]:
-    """Map each answer as typed to its spelling in the annotators' answers, by the same normalisation rules."""
-    rules = rules_of(crowd.settings.normalise)
-    key = key_of(crowd.declaration)
-
-    def plain(text: str) -> str:
-        text = canonical(text, rules) if rules else text
-        return key(text, "") if key and crowd.metric != "grade_norm" else text
-
-    known = {plain(label): label for label in reversed((*crowd.labels, *crowd.gold))} if rules or key else {}
-    declared = crowd.declaration
-    as_typed = bool(declared.name) and (declared.answer.kind == "text" or "grade_norm" in declared.metrics)
-    unified = (
-        dict(zip(written, written, strict=True))
-        if as_typed
-        else unify(sorted(written), sorted(set(crowd.gold)))
-    )
-    return {answer: known.get(plain(label), label) for answer, label in unified.items()}
+    """Map each answer as typed to its spelling in the annotators' answers, by the same comparison."""
+    if crowd.metric == "grade_norm":
+        return dict(zip(written, written, strict=True))
+    labels = [*dict.fromkeys((*crowd.labels, *crowd.gold))]
+    texts = [("", text) for text in (*written, *labels)]
+    keys = answer_keys(texts, crowd.declaration, crowd.declaration.answer.labels)
+    known = {keys["", label]: label for label in reversed(labels)}
+    return {answer: known.get(keys["", answer], answer) for answer in written}
 
 
 def run_file(path: Path, dataset: str | None) -> Path:

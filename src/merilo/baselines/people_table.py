@@ -141,13 +141,20 @@ def expected_majority(labels: tuple[tuple[int, float], ...], k: int) -> float:
     return total / comb(sum(count for count, _ in labels), k)
 
 
-def counted_points(baseline: Baseline) -> tuple[Votes, FloatArray] | Text:
-    """Return the answers that count to items with gold and their points, or the reason why they have none."""
+def counted_points(baseline: Baseline, *, scored: bool = False) -> tuple[Votes, FloatArray] | Text:
+    """Return the answers that count to items with gold and their points, or the reason why they have none.
+
+    Args:
+        baseline: the baseline.
+        scored: whether answers that were scored elsewhere have points, although no majority.
+    """
     scorer, pool = baseline.scorer, baseline.pool
     if scorer is None:
         return Text("there are no gold answers, or people's answers are not scored against them")
     metric = baseline.declaration.metrics[0]
-    if baseline.programs or baseline.declaration.answer.kind == "criteria" or metric not in POINT_METRICS:
+    kind = baseline.declaration.answer.kind
+    judged = baseline.programs and not (scored and kind == "verdict")
+    if judged or kind == "criteria" or metric not in POINT_METRICS:
         return Text(
             "the metric is not a mean of the points of single answers, of which several make a majority"
         )

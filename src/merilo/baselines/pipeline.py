@@ -249,6 +249,9 @@ def baseline(
         DataError: there are no test items, an annotator gave two different answers to an item, or no
             annotator passes the control items, or no item for an estimate on the whole dataset is left.
     """
+    if responses.reading and responses.reading.order:
+        level = "ordinal" if settings.level == "nominal" else settings.level
+        settings = replace(settings, labels=responses.reading.order, level=level)
     if responses.scored:
         if settings.metric not in {None, "acc"}:
             raise UsageError(f"answers that were scored elsewhere have the metric acc, not {settings.metric}")

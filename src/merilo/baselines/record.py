@@ -11,9 +11,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 import polars as pl
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
-from merilo.baselines.arms import Arms
+from merilo.baselines.arms import ArmDifferences, ArmEstimate, Arms
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
 from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
@@ -158,9 +158,8 @@ class SinglePerson(Record):
     """The metric if one answer is drawn at random for every item; only `reason` if it is not defined."""
 
     metric: str | None = None
-    value: None = None
+    mean: Number = Field(default=None, alias="value")
     reason: str | None = None
-    mean: Number = None
     ci95: Ends = None
     method: str | None = None
     spread: Number = None
@@ -502,16 +501,23 @@ class BaselineRecord(Record):
     declaration: Object | None = None
     gold: GoldRecord | None = None
     normalisation: dict[str, str] = {}
-    normalisation_rules: Object = {}
     sensitivity: SensitivityRecord | None = None
     dataset_quality: DatasetQualityRecord | None = None
     other_datasets: OtherDatasetsRecord | None = None
     people: PeopleTable | None = None
-    arms: Arms | None = None
+    arms: dict[str, ArmEstimate] | None = None
+    arm_differences: ArmDifferences | None = None
     provenance: Object | None = None
     models: Object | None = None
     echoes: tuple[ModelEchoes, ...] = ()
     signals: SignalsRecord | None = None
+
+    @property
+    def compared_arms(self) -> Arms | None:
+        """Return the arms with their differences; `None` if the baseline has no arms."""
+        if self.arms is None:
+            return None
+        return Arms.of(self.arm_differences or ArmDifferences(), arms=tuple(self.arms.values()))
 
     @property
     def main_metrics(self) -> dict[str, MetricRecord]:
@@ -554,7 +560,7 @@ class BaselineRecord(Record):
         given, field = self.parameters, "provenance.parameters"
         if not given:
             raise InputError("the settings of the baseline are missing", file=file, field=field)
-        votes, rules = given.get("min_votes"), given.get("normalise")
+        votes = given.get("min_votes")
         aggregator = next((name for name in get_args(Aggregator) if name == given.get("aggregator")), None)
         resolve = next((name for name in get_args(Resolve) if name == given.get("resolve")), None)
         if not (isinstance(votes, int) or votes == "majority") or aggregator is None or resolve is None:
@@ -578,7 +584,6 @@ class BaselineRecord(Record):
             min_votes=votes if isinstance(votes, int) else "majority",
             aggregator=aggregator,
             resolve=resolve,
-            normalise=tuple(map(str, rules)) if isinstance(rules, list) else (),
         ), declaration
 
 
@@ -655,7 +660,6 @@ def record_of(
         declaration=declaration_json(baseline.declaration),
         gold=None if baseline.gold is None else _gold(baseline.gold),
         normalisation=dict(baseline.responses.renamed or {}),
-        normalisation_rules=dict(baseline.cleaned.normalisation.changed),
         provenance=provenance.to_json(),
     )
     if signals := count_signals(baseline.responses):
@@ -665,7 +669,10 @@ def record_of(
     if "reliable" in baseline.annotators.columns:
         record = record.model_copy(update={"other_datasets": _other_datasets(baseline.annotators)})
     if arms is not None:
-        record = record.model_copy(update={"arms": arms})
+        pairs = ArmDifferences.of(arms)
+        record = record.model_copy(
+            update={"arms": {one.arm: one for one in arms.arms}, "arm_differences": pairs}
+        )
     return record if quality is None else with_quality(record, quality)
 
 

@@ -30,7 +30,7 @@ from merilo.people import aggregation, cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.agreement import Agreement, measure, on_scale
 from merilo.people.decision import PoolVotes, decide_by, each_answer, passed_shares, pool_votes, with_parts
-from merilo.people.gold import Gold, normalise_gold
+from merilo.people.gold import Gold
 from merilo.people.quality.controls import (
     ControlHealth,
     ControlItem,
@@ -38,7 +38,7 @@ from merilo.people.quality.controls import (
 )
 from merilo.people.quality.peers import agreement_with_others
 from merilo.people.recoding import settle
-from merilo.people.spelling import Normalisation, normalise, rules_of, spelled_as_compared
+from merilo.people.spelling import Merged, same_answers
 from merilo.responses import Responses
 from merilo.settings import Settings
 
@@ -50,7 +50,7 @@ class Cleaned:
     Attributes:
         responses: all responses, with one spelling for equal answers and at most one answer per annotator and item.
         gold: the gold answers in the same spelling; `None` if they are not known.
-        normalisation: how the normalisation rules of the settings changed the answers' spelling.
+        merged: which answers count as another spelling, and which texts are no answers.
         items: the items that are not control items: `item` and the input fields.
         clusters: the clusters that these items form; `None` if no field is named.
         in_order: number of an item whose answers are lists of numbers -> whether their order matters; empty if only
@@ -59,7 +59,7 @@ class Cleaned:
 
     responses: Responses
     gold: Gold | None
-    normalisation: Normalisation
+    merged: Merged
     items: pl.DataFrame
     clusters: ItemClusters | None = None
     in_order: Mapping[int, bool] = field(default_factory=dict)
@@ -157,8 +157,10 @@ def clean(
         UsageError: there is no field `settings.cluster`.
     """
     types = question_types(responses, gold)
-    responses, normalisation = comparable(responses, declaration, settings, types)
-    gold = normalise_gold(gold, normalisation) if gold else None
+    responses, gold, merged = same_answers(
+        responses, gold, declaration, types, min_control_score=settings.min_control_score
+    )
+    responses = settle(responses, settings.repeats)
     items = test_items(responses)
     if not items.height:
         raise DataError(
@@ -167,31 +169,7 @@ def clean(
     clusters = find_clusters(settings.cluster, cluster, items["item"].to_list(), field_tables(items, gold))
     by_part = "grade_norm" in declaration.metrics
     in_order = {number: kind == "matching" for number, kind in types.items() if by_part and kind != "text"}
-    return Cleaned(responses, gold, normalisation, items, clusters, in_order)
-
-
-def comparable(
-    responses: Responses, declaration: Dataset, settings: Settings, types: Mapping[int, str]
-) -> tuple[Responses, Normalisation]:
-    """Bring equal answers to one spelling and resolve repeated answers.
-
-    Args:
-        responses: the responses.
-        declaration: the dataset as the scorer uses it.
-        settings: the rules of normalisation and of repeated answers.
-        types: number of an item -> the type of the question in an exam.
-
-    Returns:
-        The responses, and how the rules of normalisation changed the spelling.
-
-    Raises:
-        DataError: an annotator gave two different answers to an item.
-    """
-    responses, normalisation = normalise(responses, rules_of(settings.normalise))
-    responses = spelled_as_compared(
-        responses, declaration, types, min_control_score=settings.min_control_score
-    )
-    return settle(responses, settings.repeats), normalisation
+    return Cleaned(responses, gold, merged, items, clusters, in_order)
 
 
 def screen(cleaned: Cleaned, settings: Settings, skills: pl.DataFrame | None) -> Screened:
@@ -283,7 +261,9 @@ def diagnose(
         status=status_of_baseline(reasons, health, scored=scorer is not None),
         reasons=reasons,
         warnings=(
-            *warnings(cleaned.responses, screened.annotators, settings, gold=cleaned.gold),
+            *warnings(
+                cleaned.responses, screened.annotators, settings, gold=cleaned.gold, merged=cleaned.merged
+            ),
             *warnings_on_exclusion(health),
             *warnings_on_variants(scorer),
             *warnings_on_pay(paid, settings),

@@ -23,9 +23,11 @@ from merilo.baselines.population import (
 from merilo.baselines.program_estimates import verdict_gold
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.datasets import Dataset
+from merilo.datasets.declaration import undeclared
 from merilo.datasets.own_items import own_gold_file
 from merilo.datasets.solvers import SOLVERS, solver
 from merilo.errors import DataError, UsageError, argument
+from merilo.file_reading import Reading
 from merilo.people.gold import Gold, is_id, read_gold, solved_gold
 from merilo.people.gold_file import ID_COLUMNS, records
 from merilo.people.quality.controls import read_skills
@@ -40,8 +42,7 @@ from merilo.people.reading import (
     read_responses,
     records_of,
 )
-from merilo.people.recoding import recoding_files
-from merilo.people.spelling import RULES, canonical
+from merilo.people.spelling import answer_keys
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Responses
 from merilo.strict_json import Json
@@ -62,7 +63,7 @@ class StudyInput:
     """A study as the arguments of a function give it.
 
     Attributes:
-        responses: the responses, with answers in the spelling of the dataset.
+        responses: the responses as they are written.
         origin: where the responses come from; `None` if they were not read by `read_responses`.
         gold: the gold answers; `None` if they are not known.
         skills: the skills as a table of `annotator` and `skill`; `None` if they are not known.
@@ -84,19 +85,18 @@ class StudyInput:
         """Return whether an input is not a file, so that no command reproduces the result."""
         return not (self.origin and self.origin.files) or IN_MEMORY in {self.gold_name, self.skills_name}
 
-    def reading(self, *names: str) -> dict[str, Json]:
-        """Return the reading options of these names, such as `platform` and `answer`."""
+    @property
+    def reading(self) -> dict[str, Json]:
+        """Return how the responses were read, as options of the command."""
         origin = self.origin
-        if origin is None:
-            return {name: [] if name in {"recode", "item"} else None for name in names}
-        columns = origin.columns
-        found: dict[str, Json] = {
-            "platform": origin.platform,
-            "encoding": origin.encoding,
-            "recode": [*origin.recode],
-            "item": [*columns.item],
+        reading = origin.reading if origin and not origin.declared else Reading()
+        return {
+            "platform": reading.platform,
+            "reading": shown(origin.declared) if origin and origin.declared else None,
+            "item": [*reading.item],
+            "annotator": next(iter(reading.annotator), None),
+            "answer": next(iter(reading.answer), None),
         }
-        return {name: found[name] if name in found else getattr(columns, name) for name in names}
 
     def provenance(
         self,
@@ -159,13 +159,12 @@ def study_input(
         UsageError: an argument does not fit the others or the data.
         InputError: a file cannot be read.
     """
-    given = responses if isinstance(responses, Responses) else read_responses(responses, dataset=declared)
-    read = given.of_dataset(declared) if isinstance(given, StudyResponses) else given
-    origin = given.origin if isinstance(given, StudyResponses) else None
-    encoding = origin.encoding if origin else None
+    read = responses if isinstance(responses, Responses) else read_responses(responses)
+    origin = read.origin if isinstance(read, StudyResponses) else None
+    encoding = origin.reading.encoding if origin else None
     if read.scored and (gold is not None or gold_column is not None):
         raise UsageError(
-            f"{argument('score')} takes answers that are already scored: leave {argument('gold')} out"
+            f"the reading declares answers that are already scored (columns.score): leave {argument('gold')} out"
         )
     if gold is None and not read.scored:
         gold = own_gold_file(declared)
@@ -201,9 +200,9 @@ def find_gold(
     return gold_in_memory(responses, declared, gold, column, alternatives=alternatives)
 
 
-def recoding_inputs(origin: Origin | None) -> list[Path]:
-    """Return the files of replacements that were read with the responses."""
-    return [*recoding_files(list(origin.recode))] if origin else []
+def reading_inputs(origin: Origin | None) -> list[Path]:
+    """Return the file that declared how the responses were read."""
+    return [origin.declared] if origin and origin.declared else []
 
 
 def _file(given: object) -> Path | None:
@@ -259,13 +258,12 @@ def _read(  # noqa: PLR0917 - one source
     encoding: str | None,
     alternatives: str | None,
 ) -> Gold:
-    """Read gold answers and join them to the test items, in the spelling of the responses."""
+    """Read gold answers and join them to the test items."""
     found = read_gold(
         source,
         test_items(responses),
         answer=responses.answer_field or "",
         column=column,
-        labels=sorted(set(responses.table["answer"].unique())),
         encoding=encoding,
         form=declared.answer if declared else None,
         dataset=declared,
@@ -289,10 +287,10 @@ def _refuse_other_form(gold: Gold, responses: Responses) -> None:
     few = 1 < len(known) <= MOST_CLOSED_LABELS and 1 < len(given) <= MOST_CLOSED_LABELS
     if not few or gold.answers.height < _FEWEST_OF_ANOTHER_FORM:
         return
-    rules = tuple(RULES)
-    if {canonical(one, rules).casefold() for one in known} & {
-        canonical(one, rules).casefold() for one in given
-    }:
+    reading = responses.reading or Reading()
+    texts = [("", text) for text in (*known, *given)]
+    keys = answer_keys(texts, undeclared(), reading.order, reading.set_separator)
+    if {keys["", text] for text in known} & {keys["", text] for text in given}:
         return
     raise DataError(
         f"the gold answers are {listed(known, 5)}, and people answered {listed(given, 5)}: if both name the same in "

@@ -15,6 +15,7 @@ from merilo.people.gold import Gold
 from merilo.people.quality import faster_than_reading
 from merilo.people.quality.controls import ControlHealth
 from merilo.people.recoding import near_spellings
+from merilo.people.spelling import Merged
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
 from merilo.text import Money, Text
@@ -137,7 +138,12 @@ def status_of_baseline(reasons: Sequence[BaselineWarning], health: ControlHealth
 
 
 def warnings(
-    responses: Responses, annotators: pl.DataFrame, settings: Settings, *, gold: Gold | None
+    responses: Responses,
+    annotators: pl.DataFrame,
+    settings: Settings,
+    *,
+    gold: Gold | None,
+    merged: Merged | None = None,
 ) -> tuple[BaselineWarning, ...]:
     """Return the warnings for the reader of a baseline.
 
@@ -146,11 +152,12 @@ def warnings(
         annotators: the table of annotators that `judged_annotators` returns.
         settings: the settings of the baseline.
         gold: the gold answers, if they are known.
+        merged: which answers count as another spelling, and which texts are no answers.
     """
     return (
         *_warnings_on_controls(responses, annotators, settings),
         *_warnings_on_labels(responses, settings.labels),
-        *_warnings_on_reading(responses, settings.labels),
+        *_warnings_on_reading(responses, settings.labels, merged),
         *map(_warning_on_unread, responses.unread),
         *warnings_on_speed(responses),
         *warnings_on_few_annotators(annotators.filter(~pl.col("excluded")).height),
@@ -243,18 +250,21 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> Iterator
     yield BaselineWarning("outside_labels", text)
 
 
-def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> Iterator[BaselineWarning]:
-    """Warn about answers that look like typing errors."""
+def _warnings_on_reading(
+    responses: Responses, labels: Sequence[str], merged: Merged | None
+) -> Iterator[BaselineWarning]:
+    """Warn about merged and missing answers, and about answers that look like typing errors."""
+    yield from _warnings_on_merged(responses, merged)
     counts = dict(responses.table["answer"].value_counts().iter_rows())
     near = near_spellings(counts, labels)
     for place, typo in enumerate(near[:5], start=1):
         text = Text(
-            "'{written}' ({answers}) looks like a misspelling of '{label}' ({label_answers}); {option} merges them",
+            "'{written}' ({answers}) looks like a misspelling of '{label}' ({label_answers}); "
+            "recode in reading.yaml merges them",
             written=typo.written,
             answers=typo.answers,
             label=typo.label,
             label_answers=typo.label_answers,
-            option=typo.option,
         )
         if place == 5 < len(near):
             text = Text(
@@ -264,6 +274,54 @@ def _warnings_on_reading(responses: Responses, labels: Sequence[str]) -> Iterato
                 n=len(near) - 5,
             )
         yield BaselineWarning("near_spelling", text)
+
+
+#: How many answers a warning on merged answers lists.
+_MOST_LISTED: Final = 8
+
+
+def _warnings_on_merged(responses: Responses, merged: Merged | None) -> Iterator[BaselineWarning]:
+    """Tell which answers are counted as others, which texts are no answers, and which rows have no annotator."""
+    lost = responses.dropped.get("without_annotator", 0)
+    if lost:
+        yield BaselineWarning(
+            "without_annotator",
+            Text(
+                "{n:# row has|# rows have} no annotator and {n:is|are} left out, as the reading says", n=lost
+            ),
+        )
+    if merged is None:
+        return
+    if merged.missing:
+        told = [
+            Text("'{text}' ({n})", text=shortened(text, 30), n=n)
+            for text, n in list(merged.missing.items())[:_MOST_LISTED]
+        ]
+        text = Text(
+            "{n:# answer is|# answers are} missing: {texts} (see missing in reading.yaml)",
+            n=sum(merged.missing.values()),
+            texts=told,
+        )
+        yield BaselineWarning("missing", text)
+    given = {text: n for text, n in merged.counts.items() if n}
+    if given:
+        first = sorted(given, key=lambda text: (-given[text], text))[:_MOST_LISTED]
+        told = [
+            Text(
+                "'{written}' ({n}) as '{kept}'",
+                written=shortened(text, 30),
+                n=given[text],
+                kept=shortened(merged.spelling[text], 30),
+            )
+            for text in first
+        ]
+        more = Text(" and {n} more", n=len(given) - len(first)) if len(given) > len(first) else ""
+        text = Text(
+            "spellings of one answer were merged: {spellings}{more}",
+            spellings=told,
+            more=more,
+        )
+        yield BaselineWarning("merged", text)
 
 
 def _warning_on_unread(unread: Unread) -> BaselineWarning:

@@ -22,7 +22,7 @@ from merilo.version import __version__
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("merilo.cli.demo", "run the whole procedure with simulated people, without a network"),
     "datasets": ("merilo.cli.datasets", "list, show, validate, generate and download datasets"),
-    "inspect": ("merilo.cli.inspect", "describe an export and suggest the command for it"),
+    "inspect": ("merilo.cli.inspect", "show what is in an export, and how it is read"),
     "baseline": ("merilo.cli.baseline", "make a human baseline from raw annotation"),
     "study": ("merilo.cli.study", "design a study, send it to a platform, and read the answers"),
     "report": ("merilo.cli.report", "publish a baseline with raw answers and notebook, and verify it"),

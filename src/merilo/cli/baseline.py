@@ -92,8 +92,8 @@ def make(
         from merilo.baselines.model_verdicts import Margin  # noqa: PLC0415 - needed only with models
 
         Margin(margin)
-    responses = read_exports(files, given, declared)
-    division = _arms(responses, files, given, arm) if arm else None
+    responses = read_exports(files, given)
+    division = _arms(responses, arm)
     with working(Text("Making a baseline of {n:,} answers", n=responses.table.height)):
         made = baseline(
             responses, dataset=given.dataset, gold=given.gold, gold_column=given.gold_column, skills=given.skills,
@@ -103,22 +103,19 @@ def make(
     return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
 
 
-def _arms(
-    responses: StudyResponses, files: list[Path], given: InputSettings, chosen: str
-) -> Path | ArmDivision:
+def _arms(responses: StudyResponses, chosen: str | None) -> Path | ArmDivision | None:
     """Return the table of arms, or which annotator is in which arm by the column or the files that are named."""
-    from merilo.baselines.arms import (  # noqa: PLC0415 - slow; few baselines have arms
-        ARM_FILES,
-        ArmDivision,
-        arms_of_column,
-        arms_of_files,
-    )
+    from merilo.baselines.arms import ARM_FILES, ArmDivision, arms_of_files  # noqa: PLC0415 - slow
 
+    origin = responses.origin
+    column = origin.reading.columns.arm if origin else None
     if chosen == ARM_FILES:
         return ArmDivision(chosen, arms_of_files(responses))
-    if Path(chosen).is_file():
+    if chosen and Path(chosen).is_file():
         return Path(chosen)
-    return ArmDivision(chosen, arms_of_column(read_exports(files, replace(given, answer=chosen, recode=()))))
+    if chosen and origin and chosen != column:
+        column, responses = chosen, replace(origin, reading=origin.reading.named(arm=chosen)).read()
+    return ArmDivision(column, responses.arms) if column and responses.arms else None
 
 
 def finish(
@@ -160,10 +157,10 @@ def finish(
         Console(highlight=False).print(table(shown, for_command_line, details=details))
         for sentence in signal_sentences(shown.signals) if shown.signals else ():
             show(sentence)
-        if shown.arms:
-            for part in arm_tables(shown.arms):
+        if arms := shown.compared_arms:
+            for part in arm_tables(arms):
                 show_data(part)
-            show(*arm_notes(shown.arms), wrap=True)
+            show(*arm_notes(arms), wrap=True)
         if out:
             show(Text("The report: {file}", file=out / "report.html"))
     if made.comparisons:

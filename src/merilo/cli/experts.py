@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -96,8 +96,8 @@ def plan_(
 
 @app.command("baseline")
 @takes_settings(
-    *("platform", "dataset", "gold", "gold_column", "answer", "item", "recode", "encoding", "population"),
-    *("strata", "annotator", "page", "seconds"),
+    *("platform", "dataset", "gold", "gold_column", "reading", "answer", "item", "annotator", "population"),
+    "strata",
     of=InputSettings,
     into="given",
 )
@@ -129,17 +129,15 @@ def baseline_(
     from merilo.baselines.experts import told  # noqa: PLC0415
 
     check_places(input_files([*files, *(people or ())], given), json_to, out, force=force)
-    as_written = replace(given, recode=())  # the function below recodes, when the marks have been read
-    responses = read_exports(files, as_written, given.dataset)
+    responses = read_exports(files, given)
     with working(Text("Making the experts' baseline")):
         result = expert_baseline(
             responses,
-            people=read_exports(people, as_written, given.dataset) if people else None,
+            people=read_exports(people, given) if people else None,
             test=test,
             dataset=given.dataset,
             gold=given.gold,
             gold_column=given.gold_column,
-            recode=given.recode,
             settings=settings,
             population=given.population,
             strata=given.fields_of_strata,

@@ -1,44 +1,36 @@
-"""`merilo inspect`: describe an export, and suggest the command that fits it."""
+"""`merilo inspect`: show what is in a file and one decoded item, and write how the file is read."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import polars as pl
 import typer
 
-from merilo.baselines.pipeline import test_items
+from merilo.atomic_write import write_text
 from merilo.baselines.study_input import gold_of
-from merilo.cli.options import Exports, JsonOption, takes_settings
-from merilo.cli.output import check_places, deliver, reading, show, show_table
-from merilo.datasets import CATALOGUE, Dataset, dataset
+from merilo.cli.options import Exports, ForceOption, JsonOption, takes_settings
+from merilo.cli.output import check_places, deliver, show, show_table
+from merilo.datasets import Dataset, dataset
 from merilo.datasets.own_items import own_file
 from merilo.errors import DataError, InputError, UsageError, for_command_line
+from merilo.file_reading import Reading, read_reading
 from merilo.people import platforms
 from merilo.people.gold import Gold
-from merilo.people.gold_file import records
-from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError, plain
-from merilo.people.quality.controls import read_skills
 from merilo.people.reading import Inspection, inspect
+from merilo.people.reading_proposals import Proposal, proposals, reading_file, written
 from merilo.responses import Responses
-from merilo.settings import InputSettings
+from merilo.settings import OUTPUT, InputSettings
 from merilo.strict_json import Json
 from merilo.text import Text, joined
-from merilo.wording import choices, listed, shortened, shown
+from merilo.wording import listed, shortened, shown
 
 app = typer.Typer(add_completion=False)
-
-#: Placeholder for a column that the user did not name and that could not be guessed.
-UNKNOWN: Final = "COLUMN"
-
-#: Larger files are not looked into for skills, bytes.
-_MOST_SKILLS: Final = 10_000_000
 
 #: Data that a platform usually exports, in words.
 _ABSENT: Final = {
@@ -48,30 +40,23 @@ _ABSENT: Final = {
     "control": Text("control items", context="data"),
 }
 
-#: How many distinct answers are listed.
+#: How many distinct answers, and how many annotators of one item, are listed.
 MOST_ANSWERS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class GoldMatch:
-    """How well gold answers, or a dataset, match the files.
+class DecodedItem:
+    """One item as it was read.
 
     Attributes:
-        source: the file of gold answers, or the dataset.
-        fits: whether at least one item has a gold answer; for a dataset, whether its solver accepts the items and most
-            answers are among its labels.
-        matched: how many items have a gold answer; `None` if no gold answers are known.
-        items: how many items there are.
-        unused: how many gold answers match no item.
-        why: what does not match; empty if everything matches.
+        fields: the fields that annotators were shown.
+        answers: annotator -> their answer.
+        gold: the gold answer, if it is known.
     """
 
-    source: str
-    fits: bool
-    matched: int | None
-    items: int
-    unused: int = 0
-    why: str = ""
+    fields: dict[str, str | None]
+    answers: dict[str, str]
+    gold: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,265 +64,110 @@ class Found:
     """The result of `merilo inspect`.
 
     Attributes:
-        platform: where the files come from.
         columns: the names of the first file's columns.
-        fields: the input fields of an item.
-        answer: the column of answers that was read.
-        by_answer: answer column -> its summary; empty if a plain table's columns are not known.
-        matches: how well the gold answers and the dataset match.
-        command: the suggested command.
+        proposals: the readings that fit the files.
+        summary: what the files hold; `None` unless exactly one reading fits.
+        item: one item; `None` as above.
+        gold: how many items have a gold answer, of how many; `None` if no gold answers are known.
+        fault: why the gold answers do not match; empty if they do.
     """
 
-    platform: Platform
     columns: list[str]
-    fields: list[str]
-    answer: str | None
-    by_answer: dict[str, Inspection]
-    matches: list[GoldMatch]
-    command: str
+    proposals: list[Proposal]
+    summary: Inspection | None = None
+    item: DecodedItem | None = None
+    gold: tuple[int, int] | None = None
+    fault: str = ""
+
+    @property
+    def certain(self) -> bool:
+        """Return whether exactly one reading fits."""
+        return len(self.proposals) == 1 and self.proposals[0].complete
 
 
 @app.command("inspect")
 @takes_settings(
-    *("platform", "dataset", "gold", "gold_column", "answer", "item", "encoding", "annotator", "control"),
-    *("score", "attempt", "seconds", "wide"),
+    *("platform", "dataset", "gold", "gold_column", "reading", "item", "annotator", "answer"),
     of=InputSettings,
     into="given",
 )
-def inspect_(files: Exports, *, given: InputSettings, json_to: JsonOption = None) -> int:
-    """Describe an export: answers, overlap, control items, repeats, and whether gold answers match.
+def inspect_(
+    files: Exports,
+    *,
+    given: InputSettings,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write how the files are read, for --reading.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    force: ForceOption = False,
+    json_to: JsonOption = None,
+) -> int:
+    """Show what is in an export, one decoded item, and how its columns are read.
 
-    The last line is a suitable merilo baseline command. Exit status 1: the gold answers or the dataset do not match
-    the files.
+    Exit status 1: several readings fit, columns must be named, or the gold answers do not match.
     """
-    check_places([*files, given.gold], json_to)
+    check_places([*files, given.gold, given.reading], json_to, out, force=force)
     declared = dataset(given.dataset) if given.dataset else None
-    columns = Columns(
-        answer=given.answer,
-        item=given.item,
-        annotator=given.annotator,
-        control=given.control,
-        score=given.score,
-        attempt=given.attempt,
-        seconds=given.seconds,
-        wide=given.wide,
-    )
-    kind = given.platform or platforms.recognise(files[0], given.encoding)
-    options: dict[str, tuple[str, ...]] = {"platform": (given.platform,)} if given.platform else {}
-    if kind == "csv":
-        table = plain.load(files[0], encoding=given.encoding).data
-        if not (given.gold or given.dataset or given.answer):
-            columns = plain.guess_scores(table, columns)
-        if columns.wide:
-            options["wide"] = ()
-        elif columns.score:
-            options |= {
-                "score": (columns.score,),
-                **({"attempt": (columns.attempt,)} if columns.attempt else {}),
-            }
-        else:
-            columns = plain.guess(table, columns)
-        if not columns.wide:
-            options |= plain.unusual(table, columns)
-            answer = columns.score or columns.answer
-            guessed = {"item": columns.item, "annotator": columns.annotator, "answer": answer}
-            options |= {what: (UNKNOWN,) for what, column in guessed.items() if not column}
-    elif columns.item:
-        options["item"] = columns.item
-    known = (UNKNOWN,) not in options.values()
-    read = _by_answer(files, given, columns, declared) if known else {}
-    chosen = next(iter(read), None)
-    if kind != "csv" and (len(read) > 1 or given.answer):
-        options["answer"] = (str(chosen),)
-    looked = {
-        name: inspect(responses, declared.answer.labels if declared else ())
-        for name, responses in read.items()
-    }
-    matches = _matches(read[chosen], looked[chosen], declared, given) if chosen else []
-    if chosen and looked[chosen].different_repeats:
-        options["repeats"] = ("first",)
-    name = given.dataset or (_recognised(read[chosen], looked[chosen], given) if chosen else None)
-    # A gold file without an answer to any item would only make the suggested command fail.
-    useless = {match.source for match in matches if match.matched == 0}
-    gold = given.gold if given.gold and shown(given.gold) not in useless else None
-    optional = {
-        "dataset": name,
-        "gold": gold and shown(gold),
-        "gold-column": gold and given.gold_column,
-        "encoding": given.encoding,
-        "skills": (skills := _skills(files)) and shown(skills),
-        "out": _free_folder(),
-    }
-    options |= {option: (value,) for option, value in optional.items() if value}
-    found = Found(
-        platform=kind,
-        columns=platforms.field_names(files[0], given.encoding),
-        fields=read[chosen].fields if chosen else list(columns.item),
-        answer=chosen,
-        by_answer=looked,
-        matches=matches,
-        command=_command(files, options),
-    )
-    deliver(json_to, lambda: _as_json(files, found), partial(_show, files, found))
-    return 0 if all(match.fits for match in matches) else 1
+    chosen = read_reading(given.reading) if given.reading else Reading()
+    own = {name: getattr(given, name) for name in ("platform", "item", "annotator", "answer")}
+    chosen = chosen.named(**{name: value for name, value in own.items() if value})
+    found = _looked_into(files, proposals(files, chosen), given, declared)
+    if out:
+        write_text(out, reading_file(found.proposals))
+    deliver(json_to, lambda: _as_json(files, found), partial(_show, files, found, given, out))
+    return 0 if found.certain and not found.fault else 1
 
 
-def _by_answer(
-    files: list[Path], given: InputSettings, columns: Columns, declared: Dataset | None
-) -> dict[str, Responses]:
-    """Read the study once per answer column, or only with the chosen one."""
-
-    def read(chosen: Columns) -> Responses:
-        with reading(files) as progress:
-            return platforms.read(
-                files,
-                platform=given.platform,
-                columns=chosen,
-                labels=declared.answer.labels if declared else (),
-                encoding=given.encoding,
-                progress=progress,
-                as_typed=declared is not None and declared.answers_as_typed,
-            )
-
+def _looked_into(
+    files: Sequence[Path], fitting: list[Proposal], given: InputSettings, declared: Dataset | None
+) -> Found:
+    """Read the files if exactly one reading fits."""
+    reading = fitting[0].reading
+    found = Found(platforms.field_names(files[0], reading.encoding), fitting)
+    if not found.certain:
+        return found
+    responses = platforms.read(files, reading)
+    gold, fault = None, ""
     try:
-        one = read(columns)
-    except SeveralAnswersError as several:
-        return {name: read(replace(columns, answer=name)) for name in several.names}
-    return {columns.answer or one.answer_field or "": one}
-
-
-def _matches(
-    responses: Responses, found: Inspection, declared: Dataset | None, given: InputSettings
-) -> list[GoldMatch]:
-    matches = []
-    if given.gold or given.gold_column:
-        matches.append(_match_of_gold(responses, found.items, given))
-    if declared:
-        matches.append(_match_of_dataset(responses, found, declared, given.encoding))
-    return matches
-
-
-def _match_of_dataset(
-    responses: Responses, found: Inspection, declared: Dataset, encoding: str | None
-) -> GoldMatch:
-    labels, answers = declared.answer.labels, sum(found.answers.values())
-    outside = sum(n for label, n in found.answers.items() if labels and label not in labels)
-    missing = [name for name in declared.fields if name not in responses.fields]
-    why = []
-    known: Gold | None = None
-    fits = 2 * outside <= answers
-    try:
-        own = own_file(declared)
-        known = gold_of(responses, declared, own, None, encoding) if found.items else None
-    except DataError as error:
-        fits = False
-        why.append(for_command_line(error.marked))
-    if outside:
-        why.append(f"{outside} of {answers} answers are not among its labels ({listed(labels)})")
-    if missing and not (own_file(declared) and known):
-        why.append(f"the files have no field {listed(missing)} ({choices(missing[0], responses.fields)})")
-    matched = known.answers.height if known else None
-    return GoldMatch(
-        f"dataset {declared.name}", fits=fits, matched=matched, items=found.items, why="; ".join(why)
-    )
-
-
-def _recognised(responses: Responses, found: Inspection, given: InputSettings) -> str | None:
-    """Return the only dataset that has these fields and labels, or whose solver answers all items; `None` otherwise."""
-    fits = []
-    for declared in CATALOGUE.values():
-        if len(declared.fields) > 1 and {*declared.fields} != {*responses.fields}:
-            continue
-        match = _match_of_dataset(responses, found, declared, given.encoding)
-        by_fields = len(declared.fields) > 1 and bool(declared.answer.labels)
-        if match.fits and (by_fields or (match.matched and _solves(responses, declared))):
-            fits.append(declared.name)
-    return fits[0] if len(fits) == 1 else None
-
-
-def _solves(responses: Responses, declared: Dataset) -> bool:
-    """Return whether people's answers equal the solver's more often than answers to something else would."""
-    known = gold_of(responses, declared, None, None, None)
-    tests = responses.table.filter(~pl.col("is_control"))
-    if known is None or known.answers.height < tests["item"].n_unique():
-        return False
-    right = tests.join(known.answers, on="item").select((pl.col("answer") == pl.col("gold")).mean()).item()
-    return bool(right >= max(0.3, 1.2 / max(1, len(declared.answer.labels) or 10)))
-
-
-def _skills(files: list[Path]) -> Path | None:
-    """Return the only table of annotators' skills in the folder of the first file."""
-    there = []
-    for path in sorted(files[0].parent.iterdir()):
-        if (
-            path.suffix.lower() in {".csv", ".tsv"}
-            and path not in files
-            and path.stat().st_size < _MOST_SKILLS
-        ):
-            try:
-                read_skills(path)
-            except (InputError, DataError):
-                continue
-            there.append(path)
-    return there[0] if len(there) == 1 else None
-
-
-def _free_folder() -> str:
-    """Return a name for the folder of results that does not exist."""
-    return next(
-        name for n in count(1) if not Path(name := "baseline" if n == 1 else f"baseline-{n}").exists()
-    )
-
-
-def _match_of_gold(responses: Responses, items: int, given: InputSettings) -> GoldMatch:
-    gold = given.gold
-    try:
-        known = gold_of(responses, None, gold, given.gold_column, given.encoding)
+        path = given.gold or (own_file(declared) if declared else None)
+        gold = gold_of(responses, declared, path, given.gold_column, reading.encoding)
     except (DataError, InputError, UsageError) as error:
-        if gold is None or not gold.is_file():
-            raise
-        why = for_command_line(error.marked)
-        columns = records(gold, given.encoding).columns
-        if missing := [name for name in responses.fields if name not in columns]:
-            why += f"; the file has no column {listed(missing)}, which the annotators were shown"
-        return GoldMatch(shown(gold), fits=False, matched=0, items=items, why=why)
-    if known is None:
-        return GoldMatch("", fits=False, matched=0, items=items)
-    why = ""
-    if known.without_gold:
-        number = known.without_gold[0]
-        row = test_items(responses).filter(item=number).row(0, named=True)
-        text = " | ".join(str(row[name] or "") for name in responses.fields)
-        why = f"the first item without a gold answer is '{' '.join(text.split())[:60]}'"
-    return GoldMatch(
-        known.source, fits=True, matched=known.answers.height, items=items, unused=len(known.unused), why=why
+        fault = for_command_line(error.marked)
+    summary = inspect(responses, declared.answer.labels if declared else ())
+    matched = (gold.answers.height, summary.items) if gold else None
+    return Found(found.columns, fitting, summary, _item(responses, gold), matched, fault)
+
+
+def _item(responses: Responses, gold: Gold | None) -> DecodedItem | None:
+    """Return the first of the items that most annotators answered."""
+    tests = responses.table.filter(~pl.col("is_control"))
+    if not tests.height:
+        return None
+    counts = (
+        tests.group_by("item", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
     )
+    number = counts["item"][0]
+    answers = tests.filter(item=number).select("respondent", "answer").head(MOST_ANSWERS)
+    known = gold.answers.filter(item=number)["gold"].to_list() if gold else []
+    fields = responses.items.filter(item=number).drop("item").row(0, named=True)
+    return DecodedItem(fields, dict(answers.iter_rows()), next(iter(known), None))
 
 
-def _command(files: list[Path], options: dict[str, tuple[str, ...]]) -> str:
-    """Return the `merilo baseline` command line; placeholders are not quoted, because the user replaces them."""
-    words = ["merilo", "baseline", *map(shown, files)]
-    for name, values in options.items():
-        if not values and name == "wide":
-            words.append(f"--{name}")
-        for value in values:
-            words += [f"--{name}", value]
-    return shlex.join(words)
-
-
-def _as_json(files: list[Path], found: Found) -> dict[str, Json]:
+def _as_json(files: Sequence[Path], found: Found) -> dict[str, Json]:
     return {
         "files": [shown(path) for path in files],
-        "platform": found.platform,
         "columns": list(found.columns),
-        "fields": list(found.fields),
-        "answer_columns": {name: _inspection(one) for name, one in found.by_answer.items()},
-        "matches": [asdict(match) for match in found.matches],
-        "command": found.command,
+        "readings": [{"says": one.says, **one.reading.to_json()} for one in found.proposals],
+        "summary": _summary(found.summary) if found.summary else None,
+        "item": asdict(found.item) if found.item else None,
+        "gold": {"matched": found.gold[0], "items": found.gold[1]} if found.gold else None,
+        "fault": found.fault or None,
     }
 
 
-def _inspection(one: Inspection) -> dict[str, Json]:
+def _summary(one: Inspection) -> dict[str, Json]:
     return {
         "rows": one.rows_read,
         "dropped": {**one.dropped},
@@ -359,54 +189,63 @@ def _inspection(one: Inspection) -> dict[str, Json]:
         "timed": one.timed,
         "paid": one.paid,
         "near_spellings": [
-            {"answer": near.written, "label": near.label, "answers": near.answers, "option": near.option}
-            for near in one.near
+            {"answer": near.written, "label": near.label, "answers": near.answers} for near in one.near
         ],
     }
 
 
-def _show(files: Sequence[Path], found: Found) -> None:
-    """Print the findings and the suggested command on standard output."""
+def _show(files: Sequence[Path], found: Found, given: InputSettings, out: Path | None) -> None:
+    """Print what was found on standard output."""
     show_table(_rows(files, found))
-    for near in (near for one in found.by_answer.values() for near in one.near[:5]):
+    for near in found.summary.near[:5] if found.summary else ():
         show(
             Text(
-                "'{written}' ({answers}) looks like a spelling of '{label}' ({labels}); {option} joins them",
+                "'{written}' ({answers}) looks like a spelling of '{label}' ({labels}); recode in reading.yaml "
+                "joins them",
                 written=near.written,
                 answers=near.answers,
                 label=near.label,
                 labels=near.label_answers,
-                option=near.option,
             )
         )
-    if len(found.by_answer) > 1:
-        show(
-            Text(
-                "Choose the column of answers with --answer; the command below uses {name}.",
-                name=found.answer,
-            )
-        )
-    if UNKNOWN in found.command.split():
-        show(Text("Replace {word} by the name of the column: it could not be recognised.", word=UNKNOWN))
-    show(Text("Suggested command:"), f"  {found.command}")
+    if not found.certain:
+        show(Text("Several readings fit, or a column must be named; none is taken:"))
+        for one in found.proposals:
+            show(f"\n# {one.says}", *written(one.reading).split("\n")[:6])
+        return
+    words = ["merilo", "baseline", *map(shown, files)]
+    for name in ("platform", "dataset", "gold", "gold_column", "item", "annotator", "answer"):
+        values = getattr(given, name) or ()
+        if out and name in {"platform", "item", "annotator", "answer"}:
+            continue
+        for value in values if isinstance(values, tuple) else (values,):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    if out or given.reading:
+        words += ["--reading", shown(out or given.reading or "")]
+    show(Text("If the item is read right:"), f"  {shlex.join(words)}")
 
 
 def _rows(files: Sequence[Path], found: Found) -> Iterator[tuple[Text, object]]:
     yield Text("files", context="row"), ", ".join(map(shown, files))
-    yield Text("platform"), f"{NAMES[found.platform]} ({found.platform})"
-    nameless = str(Text("(no name)"))
-    yield Text("columns", context="row"), listed([name or nameless for name in found.columns], 40)
-    yield Text("item fields"), listed(found.fields, 40) or Text("not known")
-    for name, one in found.by_answer.items():
-        top = [f"{shortened(answer, 40)}: {n}" for answer, n in list(one.answers.items())[:MOST_ANSWERS]]
-        more = len(one.answers) - len(top)
-        also = Text("and {n} more different answers", n=more) if more else ""
-        yield Text("answers, {column}", column=name), joined([*top, also], "; ")
-    if found.answer is not None:
-        yield from _counts(found.by_answer[found.answer])
-    for match in found.matches:
-        of_dataset = match.source.startswith("dataset ")
-        yield Text("dataset") if of_dataset else Text("gold answers", context="row"), _match(match)
+    yield Text("columns", context="row"), listed(found.columns, 40)
+    if found.certain:
+        yield Text("how it is read"), found.proposals[0].says
+    if found.summary:
+        yield from _counts(found.summary)
+    if found.item:
+        for name, text in found.item.fields.items():
+            yield Text("one item, {field}", field=name), shortened(text or "", 200)
+        answers = [f"{who}: {shortened(answer, 60)}" for who, answer in found.item.answers.items()]
+        yield Text("its answers"), "; ".join(answers)
+        if found.gold:
+            yield Text("its gold answer"), found.item.gold or Text("none")
+    if found.gold:
+        yield (
+            Text("gold answers", context="row"),
+            Text("of {n} of {items:# item|# items}", n=found.gold[0], items=found.gold[1]),
+        )
+    if found.fault:
+        yield Text("gold answers", context="row"), found.fault
 
 
 def _counts(one: Inspection) -> Iterator[tuple[Text, object]]:
@@ -416,6 +255,10 @@ def _counts(one: Inspection) -> Iterator[tuple[Text, object]]:
     yield Text("rows"), told if dropped else one.rows_read
     yield Text("annotators", context="row"), one.annotators
     yield Text("items", context="row"), Text("{n}, control items not counted", n=one.items)
+    top = [f"{shortened(answer, 40)}: {n}" for answer, n in list(one.answers.items())[:MOST_ANSWERS]]
+    more = len(one.answers) - len(top)
+    also = Text("and {n} more different answers", n=more) if more else ""
+    yield Text("answers"), joined([*top, also], "; ")
     overlap = [
         Text("{items} of {people}", items=items, people=people) for people, items in one.overlap.items()
     ]
@@ -438,18 +281,3 @@ def _counts(one: Inspection) -> Iterator[tuple[Text, object]]:
     )
     if one.absent:
         yield Text("no column of"), joined([_ABSENT[what] for what in one.absent], ", ")
-
-
-def _match(match: GoldMatch) -> Text:
-    return Text(
-        "{source}: {verdict:True=match|do not match}{matched}{unused}{why}",
-        source=match.source,
-        verdict=match.fits,
-        matched=""
-        if match.matched is None
-        else Text(", {n} of {items:# item|# items}", n=match.matched, items=match.items),
-        unused=Text("; {n:# gold answer|# gold answers} without an item", n=match.unused)
-        if match.unused
-        else "",
-        why=f"; {match.why}" if match.why else "",
-    )

@@ -26,7 +26,6 @@ from merilo.errors import UsageError
 from merilo.settings import OUTPUT, CheckedSettings, InputSettings, Settings, help_of, type_of
 
 if TYPE_CHECKING:
-    from merilo.datasets import Dataset
     from merilo.metrics.detox import Rater
     from merilo.people.reading import StudyResponses
 
@@ -153,31 +152,24 @@ def tell_calibration(rater: Rater | None) -> None:
 
 
 #: The settings with which exports are read; the others belong to gold answers and to the population.
-_READING: Final = (
-    *("platform", "answer", "item", "recode", "encoding", "annotator", "control", "page", "started"),
-    *("submitted", "seconds", "reward", "score", "attempt", "attempts", "wide"),
-)
+_READING: Final = ("platform", "reading", "item", "annotator", "answer")
 
 
-def read_exports(
-    files: Sequence[Path], given: InputSettings, dataset: str | Dataset | None = None
-) -> StudyResponses:
+def read_exports(files: Sequence[Path], given: InputSettings) -> StudyResponses:
     """Read the exports of a study with a progress bar; errors as for `merilo.read_responses`."""
     from merilo.people.reading import read_responses  # noqa: PLC0415 - the help needs no Polars
 
     chosen: dict[str, Any] = given.parameters()
     with reading(files) as progress:
         return read_responses(
-            list(files), dataset=dataset, progress=progress, **{name: chosen[name] for name in _READING}
+            list(files), progress=progress, **{name: chosen[name] or None for name in _READING}
         )
 
 
 def input_files(files: Sequence[Path | None], given: InputSettings) -> list[Path]:
     """Return the files that a command reads: those given and those of its settings."""
-    from merilo.people.recoding import recoding_files  # noqa: PLC0415 - the help needs no Polars
-
-    named = (*files, given.gold, given.skills, given.population)
-    return [*(path for path in named if path is not None), *recoding_files(given.recode)]
+    named = (*files, given.gold, given.skills, given.population, given.reading)
+    return [path for path in named if path is not None]
 
 
 def takes_settings(

@@ -212,7 +212,7 @@ def export_(
 
 
 @app.command("import")
-@takes_settings("platform", "encoding", of=InputSettings, into="given")
+@takes_settings("platform", of=InputSettings, into="given")
 def import_(
     study: StudyArgument,
     files: Annotated[
@@ -224,6 +224,12 @@ def import_(
     ] = None,
     *,
     given: InputSettings,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="The files' encoding, if it is not UTF-8 and has no byte-order mark.", metavar="NAME"
+        ),
+    ] = None,
     json_to: JsonOption = None,
 ) -> int:
     """Import a platform's files into a study. A file that was imported before changes nothing."""
@@ -233,7 +239,7 @@ def import_(
     folder = open_study(study)
     check_places([*_files(folder), *(files or ())], json_to)
     with working(Text("Importing")):
-        made = import_files(folder, files or (), platform=given.platform, encoding=given.encoding)
+        made = import_files(folder, files or (), platform=given.platform, encoding=encoding)
     _warn_unfrozen(folder)
     for name in made.known:
         say(Text("{file}: was imported before and changes nothing", file=name))

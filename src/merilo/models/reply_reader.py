@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Kind: TypeAlias = Literal["label", "integer", "numbers", "text"]
 
 
-class Reading(NamedTuple):
+class ReadReply(NamedTuple):
     """What was read in a reply.
 
     Attributes:
@@ -428,7 +428,7 @@ _NEXT_QUESTION: Final = re.compile(
 )
 _ASKED_AGAIN: Final = re.compile(r"\?\s*$|^\s*(?:\w+(?: \w+)?:|[A-J1-9][.)])\s")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^\sa-zа-яё])|\n+")
-_NOTHING: Final = Reading(None, "no answer")
+_NOTHING: Final = ReadReply(None, "no answer")
 
 
 class _Statement(NamedTuple):
@@ -439,7 +439,7 @@ class _Statement(NamedTuple):
     piece: str
 
 
-def read(reply: str, form: Form, *, cut: bool = False) -> Reading:
+def read(reply: str, form: Form, *, cut: bool = False) -> ReadReply:
     r"""Read the answer that a reply states.
 
     Args:
@@ -468,9 +468,9 @@ def read(reply: str, form: Form, *, cut: bool = False) -> Reading:
     if last.value == UNDECIDED:
         after = (text + "\n").index("\n", last.end)
         found = _unmarked(text[after:].strip(), form)
-        return found if found.value else Reading(None, "several answers", last.piece)
+        return found if found.value else ReadReply(None, "several answers", last.piece)
     if form.kind == "text" or not _TAKEN_BACK.search(text, last.end):
-        return Reading(last.value, last.rule, last.piece)
+        return ReadReply(last.value, last.rule, last.piece)
     return _NOTHING if cut else _unmarked(text[last.end :].strip(), form)
 
 
@@ -585,7 +585,7 @@ def _whole_line(line: str, form: Form) -> str | None:
     return value if not re.search(r"\w", rest) else None
 
 
-def _unmarked(text: str, form: Form) -> Reading:
+def _unmarked(text: str, form: Form) -> ReadReply:
     """Read a last or first line, the end of the last sentence, or the only answer that the reply names."""
     if (found := _line(text, form)) is not None:
         return found
@@ -598,46 +598,46 @@ def _unmarked(text: str, form: Form) -> Reading:
         return found
     if form.kind == "integer":
         value = _last_of_equation(last)
-        return Reading(value, "equation", last) if value else _begun(text, form) or _NOTHING
+        return ReadReply(value, "equation", last) if value else _begun(text, form) or _NOTHING
     return _only_one(text, len(sentences), form) if form.kind == "label" else _NOTHING
 
 
-def _line(text: str, form: Form) -> Reading | None:
+def _line(text: str, form: Form) -> ReadReply | None:
     """Read the last or the first line, if it is an answer; a list of answers is none."""
     lines = [line for line in text.split("\n") if line.strip()]
     closed = form.kind == "label"
     if form.letters and (pairs := _numbers(text, form)) is not None:
-        return Reading(pairs, "letters", text)
+        return ReadReply(pairs, "letters", text)
     if (
         closed
         and len(re.findall(rf"^[^\w\n]*\w{{0,9}} ?\d{{1,4}}[.:)] *{form.own}[^\w\n]*$", text, re.MULTILINE))
         > 1
     ):
-        return Reading(None, "several answers", text)
+        return ReadReply(None, "several answers", text)
     for rule, at in (("last line", -1), ("first line", 0)):
         if not lines or (at == 0 and _TAKEN_BACK.search(text)):
             return None
         piece = lines[at].strip()
         if closed and len(piece) < 200 and stated(piece.lstrip("*•- "), form) == UNDECIDED:
-            return Reading(None, "several answers", piece)
+            return ReadReply(None, "several answers", piece)
         if (value := _whole_line(piece, form)) is not None:
             others = {_whole_line(line, form) for line in (lines[1:] if at == 0 else lines[-2:-1])}
             agreed = not closed or others <= {None, value}
-            return Reading(value, rule, piece) if agreed else Reading(None, "several answers", piece)
+            return ReadReply(value, rule, piece) if agreed else ReadReply(None, "several answers", piece)
     return None
 
 
-def _conclusion(last: str, form: Form) -> Reading | None:
+def _conclusion(last: str, form: Form) -> ReadReply | None:
     """Read what the last sentence is, or concludes."""
     if (value := _whole_line(last, form)) is not None:
-        return Reading(value, "last sentence", last)
+        return ReadReply(value, "last sentence", last)
     last = last[-_LONGEST_END:]
     for found in reversed([*_SO.finditer(last)]):
         rest = last[found.end() :]
         if _DENIED.search(rest) or _SUPPOSED.search(_THEREFORE.split(last[: found.end()])[-1]):
             continue
         if value := _concluded(rest, form, last):
-            return Reading(value, "conclusion", last)
+            return ReadReply(value, "conclusion", last)
     return None
 
 
@@ -652,7 +652,7 @@ def _concluded(text: str, form: Form, sentence: str) -> str | None:
     return value if {form.label_at(found) for found in named} <= {value} else None
 
 
-def _begun(text: str, form: Form) -> Reading | None:
+def _begun(text: str, form: Form) -> ReadReply | None:
     """Read a label or number with which a reply begins, and of which alone it then speaks."""
     begun = re.match(r"\W*?(?P<answer>-?\w{1,9}?)(?:[.):]\s|\s*[—–]\s|\s+-\s|,\s)", text)
     if (
@@ -663,26 +663,26 @@ def _begun(text: str, form: Form) -> Reading | None:
         return None
     if form.kind == "integer":
         found = _INTEGER.fullmatch(begun["answer"]) if "=" not in text and begun["answer"] != "1" else None
-        return Reading(_digits(found), "beginning", begun[0]) if found else None
+        return ReadReply(_digits(found), "beginning", begun[0]) if found else None
     label = form.token.match(text, begun.start("answer"))
     if not label or label.end() != begun.end("answer") or _joins(text, form):
         return None
     value = form.label_at(label)
-    return Reading(value, "beginning", begun[0]) if form.labels_in(text) <= {value} else None
+    return ReadReply(value, "beginning", begun[0]) if form.labels_in(text) <= {value} else None
 
 
 def _joins(text: str, form: Form) -> bool:
     return any(form.joined.match(text, found.end()) for found in form.token.finditer(text))
 
 
-def _only_one(text: str, sentences: int, form: Form) -> Reading:
+def _only_one(text: str, sentences: int, form: Form) -> ReadReply:
     """Read the only label, or else the only option, that a short reply names or ticks."""
     ticked = [line for line in text.split("\n") if re.search("[✅✔✓]", line) and form.labels_in(line)]
     if len(ticked) == 1 and len(value := form.labels_in(ticked[0])) == 1:
-        return Reading(value.pop(), "ticked", ticked[0])
+        return ReadReply(value.pop(), "ticked", ticked[0])
     first = re.match(r"\W*(\w{2,})\s*[,.:;—–-]", text)
     if first and set(form.labels) == {"Да", "Нет"} and (answer := _label(first[1], form)):
-        return Reading(answer, "beginning", first[0])
+        return ReadReply(answer, "beginning", first[0])
     if (begun := _begun(text, form)) is not None:
         return begun
     several = all(map(str.isdigit, form.labels)) and len(re.findall(r"\d+", text)) > 1
@@ -692,11 +692,13 @@ def _only_one(text: str, sentences: int, form: Form) -> Reading:
     options = {label for label, name in (form.named if form.options else ()) if name.search(text)}
     only = labels or (set() if form.token.search(text) else options)
     return (
-        Reading(only.pop(), "only one", text) if len(only) == 1 and not options - labels - only else _NOTHING
+        ReadReply(only.pop(), "only one", text)
+        if len(only) == 1 and not options - labels - only
+        else _NOTHING
     )
 
 
-def _cut_off(reply: str, text: str, form: Form) -> Reading:
+def _cut_off(reply: str, text: str, form: Form) -> ReadReply:
     """Read a reply that was cut off: only what it begins with."""
     if form.kind == "label" and (begun := _begun(text, form)) is not None:
         return begun
@@ -705,7 +707,7 @@ def _cut_off(reply: str, text: str, form: Form) -> Reading:
         return _NOTHING
     bold = _BOLD.fullmatch(reply.strip().split("\n")[0].strip())
     value = (bold and bold[1]) if form.kind == "text" else _whole_line(first, form)
-    return Reading(value, "first line", first) if value else _NOTHING
+    return ReadReply(value, "first line", first) if value else _NOTHING
 
 
 # Free texts -------------------------------------------------------------------------------------------------
@@ -730,7 +732,7 @@ def _short_enough(value: str, sign: str, form: Form) -> bool:
     )
 
 
-def _free_text(reply: str, text: str, form: Form) -> Reading:
+def _free_text(reply: str, text: str, form: Form) -> ReadReply:
     """Read a reply that is nothing but its answer: one sentence or phrase, perhaps with an introduction."""
     parts = [part.strip() for part in text.split("\n") if part.strip()]
     if len(parts) == 2 and parts[0].endswith(":"):
@@ -739,19 +741,19 @@ def _free_text(reply: str, text: str, form: Form) -> Reading:
         if len(parts) != 1 or parts[0].startswith("{"):
             return _NOTHING
         line = _INTRODUCED.sub("", parts[0], count=1).rpartition(" → ")[2]
-        return Reading(_phrase(line, sentence=True), "whole reply", parts[0])
+        return ReadReply(_phrase(line, sentence=True), "whole reply", parts[0])
     bold = {found.strip(" .:") for found in _BOLD.findall(reply)}
     if len(bold) == 1 and not (only := bold.pop()).endswith(("?", ":")):
-        return Reading(only, "the only bold text", only)
+        return ReadReply(only, "the only bold text", only)
     alone = parts and len(parts[0].split()) <= _MOST_WORDS[1] and not re.search(r"[.:!?,]$", parts[0])
     return _short_phrase(parts[0]) if alone or len(parts) == 1 else _NOTHING
 
 
-def _short_phrase(line: str) -> Reading:
+def _short_phrase(line: str) -> ReadReply:
     if quoted := _QUOTED_AT_THE_END.fullmatch(line):
-        return Reading(quoted[1], "quoted at the end", line)
+        return ReadReply(quoted[1], "quoted at the end", line)
     phrase = _phrase(_THIS_IS.sub("", line))
     if not phrase or re.search(r"\s[—–]\s|→|[?]$|^\w+:", line):
         return _NOTHING
     short = len(phrase.split()) <= _MOST_WORDS[line.endswith(".") or "," in line]
-    return Reading(phrase, "whole reply", line) if short else _NOTHING
+    return ReadReply(phrase, "whole reply", line) if short else _NOTHING

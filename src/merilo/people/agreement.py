@@ -26,6 +26,7 @@ from merilo.settings import Level
 from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import skewed_quantile
 from merilo.statistics.intervals import Interval, cluster_count, student_quantile
+from merilo.wording import listed
 
 
 def krippendorff_alpha(votes: Votes, level: Level = "nominal", *, values: ArrayLike | None = None) -> float:
@@ -191,8 +192,7 @@ def on_scale(
 ) -> tuple[Votes, NDArray[np.float64] | None]:
     """Return the votes with label codes in the order of the scale, and the numbers behind the labels.
 
-    An ordinal scale uses the dataset's order of labels if that includes every label. Otherwise it uses
-    numeric order if all labels are numbers, or alphabetical order.
+    An ordinal scale uses the declared order of labels if that includes every label, otherwise that of numbers.
 
     Args:
         votes: the answers.
@@ -204,7 +204,7 @@ def on_scale(
         The votes, and the numbers of the labels by new code (`None` unless the level is interval).
 
     Raises:
-        UsageError: the level is interval and a label is not a number.
+        UsageError: the level is interval and a label is not a number, or it is ordinal and the order is not known.
 
     Example:
         >>> votes = Votes(*np.array([[0, 0, 0], [0, 1, 2], [0, 1, 2]]), 1, 3, 3)
@@ -223,7 +223,12 @@ def on_scale(
         return votes, places_on_scale(names)
     places = places_on_scale(names, order)
     if places is None:
-        places = np.argsort(np.argsort(np.array(names, dtype=object))).astype(np.float64)
+        strange = next(name for name in names if name not in order and (order or _number(name) is None))
+        raise UsageError(
+            f"the ordinal level needs the order of the labels, and '{strange}' "
+            + (f"is not in the order {listed(order)}" if order else "is not a number")
+            + ": declare 'order' from low to high in reading.yaml"
+        )
     # Names with the same value ("1" and "1.0") share a code.
     _, code = np.unique(places, return_inverse=True)
     return replace(votes, label=code.astype(np.int32)[votes.label]), None

@@ -15,7 +15,6 @@ from merilo.errors import DataError, InputError, argument
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, id_of
 from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
-from merilo.people.spelling import Normalisation, canonical, unify
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
 from merilo.text import Text
@@ -33,8 +32,6 @@ _AT, _GOLD, _ID, _ITEM, _KEY, _TEXT = "\x1fat", "\x1fgold", "\x1fid", "\x1fitem"
 
 #: Ids identify the same items on both sides if, for at least this share of the common ids, the input fields agree.
 _SAME_IDS: Final = 0.9
-#: A field and a column are matched by their values if at least this share of distinct values is common to both.
-_SAME_VALUES: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +157,6 @@ def read_gold(
     *,
     answer: str = "",
     column: str | None = None,
-    labels: Sequence[str] = (),
     encoding: str | None = None,
     form: Answer | None = None,
     dataset: Dataset | None = None,
@@ -168,8 +164,8 @@ def read_gold(
 ) -> Gold:
     """Read gold answers and join them to a pool's items, with white space folded.
 
-    Items are joined on the dataset's id if the pool shows it, otherwise on the input fields that both sides
-    have. If the columns were not matched by name, `warnings` describes how they were matched.
+    Items are joined on the id if both sides have one, otherwise on the fields of the pool that the file has under the
+    same names.
 
     Args:
         source: CSV, TSV, JSONL, Parquet, or JSON: a list of records, or the benchmark's own split file; or
@@ -177,15 +173,15 @@ def read_gold(
         items: `item` and the input fields, white space folded.
         answer: the name of the pool's answer column; a gold column of the same name is taken.
         column: the column of the gold answers, if it cannot be found by name.
-        labels: the labels of the pool's answers; gold answers are rewritten to their spelling.
         encoding: the file's encoding, if it is not UTF-8 and has no byte order mark.
-        form: the form of an answer, if the dataset is declared. Gold answers of kind "text" keep their spelling.
+        form: the form of an answer, if the dataset is declared.
         dataset: the dataset, if the file is to be read by the columns that its declaration names.
         alternatives: the separator of several gold answers in one cell; a cell with several gold answers
             keeps its spelling.
 
     Raises:
-        InputError: the file cannot be read, has no column of gold answers, or an answer has a wrong type.
+        InputError: the file cannot be read, has no column of gold answers or none of the pool, or an answer has a wrong
+            type.
         UsageError: the file has no column `column`.
         DataError: no row matches an item, two rows give one item different gold answers, the fields do not
             identify the row of an item, or two items have the same id.
@@ -202,16 +198,12 @@ def read_gold(
         file, [*shared.values()], answer=answer, column=column, criteria=kind == "criteria"
     )
     rows = _gold_rows(file, gold, kind, separator, _own_ids(file, items, [*shared.values()]))
-    whole_dictionary = gold == "outputs" and bool(file.criteria)
-    if kind not in {"text", "program"} and not whole_dictionary:
-        texts = [text for text in rows[_GOLD].unique().sort() if not (separator and separator in text)]
-        rows = rows.with_columns(pl.col(_GOLD).replace(unify(texts, list(labels))))
     scored_by = (
         [f"meta.{name}" for name in dataset.fields_of_groups] if dataset and kind == "criteria" else []
     )
     joined = _Join(file, rows, items, {gold, *passed}, scored_by).run()
     pairs = joined.items.filter(pl.col(_GOLD).is_not_null())
-    warnings = [*joined.warnings, *_empty_words(pairs, labels, file)]
+    warnings = [*joined.warnings, *_empty_words(pairs, form.labels if form else (), file)]
     if passed:
         passed_over = [Text("'{column}'", column=file.header(name)) for name in passed]
         taken = Text(
@@ -235,16 +227,6 @@ def read_gold(
         items=_scorer_items(file, pairs, items, gold, others, kind=kind),
         column=file.header(gold),
     )
-
-
-def normalise_gold(gold: Gold, made: Normalisation) -> Gold:
-    """Rewrite gold answers to the spelling of their class; others are unchanged."""
-    texts = gold.answers["gold"].drop_nulls().unique().to_list()
-    if not made.rules or not texts:
-        return gold
-    spelling = {canonical(text, made.rules): kept for text, kept in made.classes.items()}
-    new = [spelling.get(canonical(text, made.rules), text) for text in texts]
-    return gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(texts, new)))
 
 
 def input_fields(items: pl.DataFrame) -> list[str]:
@@ -348,20 +330,18 @@ class _Key(NamedTuple):
         columns: the file's columns.
         of_items: expression that computes the key of an item.
         of_rows: expression that computes the key of a row.
-        remark: how columns with different names were matched, or what differs; `None` if there is nothing to tell.
     """
 
     fields: tuple[str, ...]
     columns: tuple[str, ...]
     of_items: pl.Expr
     of_rows: pl.Expr
-    remark: Text | None = None
 
     @staticmethod
-    def of(pairs: Mapping[str, str], remark: Text | None = None) -> _Key:
+    def of(pairs: Mapping[str, str]) -> _Key:
         """Build the key from a mapping of fields to columns."""
         fields, columns = tuple(pairs), tuple(pairs.values())
-        return _Key(fields, columns, _texts(fields, "\x1f"), _texts(columns, "\x1f"), remark)
+        return _Key(fields, columns, _texts(fields, "\x1f"), _texts(columns, "\x1f"))
 
 
 def _texts(names: Sequence[str], separator: str) -> pl.Expr:
@@ -376,7 +356,7 @@ class _Joined(NamedTuple):
             these are null if no row matches.
         columns: the file's columns matched to the pool's input fields.
         unused: the numbers of the rows that match no item.
-        warnings: how columns with different names were matched, and which fields of joined items differ.
+        warnings: which rows repeat an item.
     """
 
     items: pl.DataFrame
@@ -386,11 +366,7 @@ class _Joined(NamedTuple):
 
 
 class _Join:
-    """The join of rows with a gold answer to the items of a pool.
-
-    Rows are joined by id if both sides have ids and the input fields common to both sides agree. Otherwise they are
-    joined by these fields. Fields with different names are matched by their values, and a warning names them.
-    """
+    """The join of rows with a gold answer to the items of a pool: by id, or by fields of equal names."""
 
     def __init__(
         self,
@@ -405,11 +381,16 @@ class _Join:
         known = [name for name in file.columns if name not in answers and not name.startswith("outputs.")]
         self.id = file.id_column if file.id_column in known else None
         known = [name for name in known if name != self.id]
-        self.inputs = [name for name in known if name in file.inputs] if file.inputs else known
-        self.metas = {name.removeprefix("meta."): name for name in known if name not in file.inputs}
         self.ids = [name for name in fields if is_id(name)]
-        self.texts = [name for name in fields if name not in self.ids]
-        self.named = _by_name(self.texts, [name for name in self.inputs if not name.startswith("meta.")])
+        texts = [name for name in fields if name not in self.ids]
+        shown = [name for name in known if not name.startswith("meta.") and name != "instruction"]
+        self.named = _by_name(texts, shown)
+        metas = {name.removeprefix("meta."): name for name in known if name not in file.inputs}
+        # Fields of `meta` that the pool shows distinguish items with the same inputs.
+        free = [name for name in texts if name not in self.named]
+        self.metas = {name: metas[own] for name, own in _by_name(free, list(metas)).items()}
+        # A split file may have one text, of which the pool shows the parts.
+        self.whole = texts if "inputs" in file.inputs and "inputs" not in self.named.values() else []
 
     def run(self) -> _Joined:
         """Join by the first key that identifies the row of every item that it matches.
@@ -420,120 +401,53 @@ class _Join:
         """
         self._refuse_doubled_ids()
         ambiguous: DataError | None = None
-        best = 0
         for key in self._keys():
             items, rows = self.items.with_columns(key.of_items), self.rows.with_columns(key.of_rows)
-            matched = items.join(rows, on=_KEY, how="semi").height
-            # A longer key may resolve ambiguous rows, but must still match at least half as many items.
-            if not matched or 2 * matched < best:
+            if not items.join(rows, on=_KEY, how="semi").height:
                 continue
             try:
                 repeated = self._repeated(rows, items, key)
             except DataError as error:
-                ambiguous, best = ambiguous or error, max(best, matched)
+                ambiguous = ambiguous or error
                 continue
             first = rows.unique(_KEY, keep="first", maintain_order=True)
             joined = items.select(pl.col("item").alias(_ITEM), _KEY).join(
                 first, on=_KEY, how="left", maintain_order="left"
             )
             unused = rows.join(items, on=_KEY, how="anti", maintain_order="left")["row"]
-            told = key.remark and Text("{file}: {remark}", file=shown(self.file.path), remark=key.remark)
-            return _Joined(joined, key.columns, tuple(unused), [one for one in (told, repeated) if one])
+            return _Joined(joined, key.columns, tuple(unused), [repeated] if repeated else [])
         raise ambiguous or self._nothing_matches()
 
-    # Keys, best first
-
     def _keys(self) -> Iterator[_Key]:
-        by_fields = list(self._by_fields())
+        """Yield the keys, best first: the id, the fields of equal names, and these with fields of `meta`."""
         if self.id is not None:
             for name in self.ids:
-                if (key := self._by_id(name, self.id, by_fields)) is not None:
+                # Some programs add a zero fraction to whole numbers.
+                pair = (
+                    pl.col(one).str.replace(r"^(-?\d+)\.0+$", "$1").alias(_KEY) for one in (name, self.id)
+                )
+                key = _Key((name,), (self.id,), *pair)
+                if self._same_items(key):
                     yield key
-        yield from by_fields
-
-    def _by_fields(self) -> Iterator[_Key]:
         if self.named:
             yield _Key.of(self.named)
-        if self.texts and "inputs" in self.inputs and "inputs" not in self.named.values():
-            remark = Text(
-                "the file's text 'inputs' was matched with the pool's {fields}, joined by spaces",
-                fields=self.texts,
-            )
-            told = remark if len(self.texts) > 1 else None
-            yield _Key(tuple(self.texts), ("inputs",), _texts(self.texts, " "), _texts(["inputs"], " "), told)
-        # Fields of `meta` that the pool shows distinguish items with the same inputs.
-        free = [name for name in self.texts if name not in self.named]
-        if more := {name: self.metas[own] for name, own in _by_name(free, list(self.metas)).items()}:
-            yield _Key.of({**self.named, **more})
-        if same := self._with_same_values(free):
-            pairs = [
-                Text("the pool's '{field}' with the file's '{column}'", field=name, column=column)
-                for name, column in same.items()
-            ]
-            remark = Text("columns were matched by their values, not by their names: {pairs}", pairs=pairs)
-            if self.named:
-                yield _Key.of({**self.named, **same}, remark)
-            yield _Key.of(same, remark)
+        if self.whole:
+            yield _Key(tuple(self.whole), ("inputs",), _texts(self.whole, " "), _texts(["inputs"], " "))
+        if self.metas:
+            yield _Key.of({**self.named, **self.metas})
 
-    def _with_same_values(self, fields: Sequence[str]) -> dict[str, str]:
-        """Match fields and columns with different names that share most of their values, the longest texts first."""
-        taken = {"instruction", *self.named.values()}
-        columns = [name for name in self.inputs if name not in taken and not name.startswith("meta.")]
-        held = {name: {*self.rows[name].drop_nulls()} for name in columns}
-        shared: dict[tuple[str, str], int] = {}
-        for name in fields:
-            values = {*self.items[name].drop_nulls()}
-            for column in columns:
-                common = values & held[column]
-                if common and len(common) >= _SAME_VALUES * min(len(values), len(held[column])):
-                    # Weighted by length in characters: texts come before numbers that happen to occur on both sides.
-                    shared[name, column] = sum(map(len, common))
-        found: dict[str, str] = {}
-        matched = self._matched(self.named) if self.named else 0
-        for name, column in sorted(shared, key=lambda pair: -shared[pair]):
-            if name in found or column in found.values():
-                continue
-            longer = {**found, name: column}
-            # Columns with common values may be unrelated; if so, few items have both values in the same row.
-            if (count := self._matched({**self.named, **longer})) and 2 * count >= matched:
-                found, matched = longer, count
-        return found
-
-    def _matched(self, pairs: Mapping[str, str]) -> int:
-        key = _Key.of(pairs)
-        return self.items.select(key.of_items).join(self.rows.select(key.of_rows), on=_KEY, how="semi").height
-
-    def _by_id(self, name: str, column: str, by_fields: Sequence[_Key]) -> _Key | None:
-        """Build the key of an id; return `None` if the same ids identify different items in the pool and the file."""
-        # Some programs add a zero fraction to whole numbers.
-        of_items, of_rows = (
-            pl.col(one).str.replace(r"^(-?\d+)\.0+$", "$1").alias(_KEY) for one in (name, column)
-        )
-        ours, theirs = self.items.with_columns(of_items), self.rows.with_columns(of_rows)
-        same = ours.join(theirs, on=_KEY, how="semi").filter(pl.col(_KEY) != "").height
-        if not same:
-            return None
-        for other in by_fields:
-            asked = ours.with_columns(other.of_items.alias(_TEXT))
-            given = theirs.with_columns(other.of_rows.alias(_TEXT))
-            agreeing = asked.join(given, on=[_KEY, _TEXT], how="semi").height
-            if agreeing >= _SAME_IDS * same:
-                remark = Text(
-                    "items were joined on the pool's '{field}' and the file's '{column}', although other fields of "
-                    "{n:# item|# items} differ",
-                    field=name, column=column, n=same - agreeing,
-                )  # fmt: skip
-                told = remark if agreeing < same else None
-                return _Key((name,), (column, *other.columns), of_items, of_rows, told)
-            if self.named or asked.join(given, on=_TEXT, how="semi").height:
-                return None
-        alone = Text(
-            "items were joined on the pool's '{field}' and the file's '{column}' only: they have "
-            "no other field in common",
-            field=name,
-            column=column,
-        )
-        return _Key((name,), (column,), of_items, of_rows, alone)
+    def _same_items(self, key: _Key) -> bool:
+        """Return whether items with the same id have the same texts; ids that number other items join nothing."""
+        if not self.named:
+            return True
+        ours, theirs = self.items.with_columns(key.of_items), self.rows.with_columns(key.of_rows)
+        same = ours.join(theirs, on=_KEY, how="semi").height
+        texts = _Key.of(self.named)
+        asked = ours.with_columns(texts.of_items.alias(_TEXT))
+        agreeing = asked.join(
+            theirs.with_columns(texts.of_rows.alias(_TEXT)), on=[_KEY, _TEXT], how="semi"
+        ).height
+        return agreeing >= _SAME_IDS * same
 
     # What is refused
 
@@ -625,13 +539,22 @@ class _Join:
             "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows})", **values
         )
 
-    def _nothing_matches(self) -> DataError:
-        """Build the error that no row matches, with the first values of both sides."""
+    def _nothing_matches(self) -> DataError | InputError:
+        """Build the error that no row matches, with the columns and first values of both sides."""
         columns = [name for name in self.file.columns if name not in self.answers]
+        shown = [name for name in columns if name in self.file.inputs] or columns
+        if not (self.named or self.metas or self.whole or (self.id and self.ids)):
+            ours = listed(list(map(_bare_field, input_fields(self.items))))
+            return InputError(
+                f"has no column of the pool: items have {ours}, the file has "
+                f"{listed(self.file.columns)}; give both an id, or fields of equal names",
+                file=self.file.path,
+                row=1,
+            )
         ours = _first_values(self.items, input_fields(self.items))
-        theirs = _first_values(self.rows, [name for name in columns if name in self.file.inputs] or columns)
         return DataError(
-            f"no row matches an item of the pool: the pool begins with {ours}; the file begins with {theirs}",
+            f"no row matches an item of the pool: the pool begins with {ours}; the file begins with "
+            f"{_first_values(self.rows, shown)}",
             file=self.file.path,
         )
 

@@ -221,6 +221,8 @@ def text_of(value: Json) -> str | None:
     """Convert a JSON value to text; NaN from a Parquet file becomes an empty cell."""
     if value is None or type(value) is str:
         return value
+    if isinstance(value, str):  # of a type of its own, such as NumPy's
+        return str(value)
     if type(value) is int:
         return str(value)
     if isinstance(value, float) and isnan(value):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import polars as pl
 
-from merilo.datasets import Dataset
-from merilo.datasets import dataset as find_dataset
 from merilo.errors import UsageError, argument
+from merilo.file_reading import Reading, read_reading, reading_of
 from merilo.files import Progress, Table
 from merilo.people import platforms
-from merilo.people.platforms import Columns, Platform
+from merilo.people.platforms import Platform
 from merilo.people.platforms.plain import as_texts
 from merilo.people.pseudonyms import key_of
-from merilo.people.recoding import NearSpelling, near_spellings, read_recoding, recode
+from merilo.people.recoding import NearSpelling, near_spellings
 from merilo.people.votes import Encoding, encode
 from merilo.responses import Responses
 from merilo.strict_json import Json
@@ -69,14 +68,23 @@ def polars_of(frame: Frame | Responses) -> pl.DataFrame:
         return frame
     if isinstance(frame, Responses):
         answers = frame.table.filter(~pl.col("is_control"))
+        if len(frame.fields) == 1:
+            ids = frame.items.select("item", pl.col(frame.fields[0]).alias("\x1fid"))
+            answers = answers.join(ids, on="item", how="left", maintain_order="left")
+            answers = answers.with_columns(pl.col("\x1fid").alias("item"))
         return answers.select("item", "respondent", "answer").rename(
             dict(zip(("item", "respondent", "answer"), COLUMNS, strict=True))
         )
     if not is_pandas(frame):
+        lazy = ": collect it first" if type(frame).__name__ == "LazyFrame" else ""
         raise UsageError(
-            f"takes a table of pandas or Polars, or the result of read_responses, not {type(frame).__name__}"
+            f"takes a table of pandas or Polars, or the result of read_responses, not {type(frame).__name__}{lazy}"
         )
     columns: Any = frame
+    if not columns.columns.is_unique:
+        raise UsageError(
+            f"two columns of the table have the name '{columns.columns[columns.columns.duplicated()][0]}'"
+        )
     # As objects, missing values of every type can be None.
     values = {name: columns[name].astype(object) for name in columns.columns}
     return pl.DataFrame(
@@ -129,40 +137,23 @@ def encoded(frame: Frame | Responses) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of responses and the options with which they were read.
+    """The source of responses and how they were read.
 
     Attributes:
         files: the files, with their names as given; empty if the responses were given as tables.
         tables: the tables, if the responses were given as tables.
-        platform: the platform, if given.
-        columns: the column mapping as given.
-        encoding: the files' encoding, if given.
-        recode: replacements of answers: `FROM=TO` texts or a file.
-        labels: the dataset's labels, to whose spelling answers were converted.
-        as_typed: whether answers were kept as typed.
+        reading: how the columns were read.
+        declared: the file of the reading, if it was given.
     """
 
     files: tuple[Path, ...]
     tables: tuple[Table, ...]
-    platform: Platform | None
-    columns: Columns
-    encoding: str | None
-    recode: tuple[str, ...]
-    labels: tuple[str, ...] = ()
-    as_typed: bool = False
+    reading: Reading
+    declared: Path | None = None
 
     def read(self, progress: Progress | None = None) -> StudyResponses:
         """Read the responses."""
-        found = platforms.read(
-            self.tables or self.files,
-            platform=self.platform,
-            columns=self.columns,
-            labels=self.labels,
-            encoding=self.encoding,
-            progress=progress,
-            as_typed=self.as_typed,
-        )
-        found = recode(found, read_recoding(self.recode, self.encoding))
+        found = platforms.read(self.tables or self.files, self.reading, progress=progress)
         return StudyResponses(**{one.name: getattr(found, one.name) for one in fields(found)}, origin=self)
 
     @property
@@ -171,9 +162,9 @@ class Origin:
 
         `None` for tables and for several platforms.
         """
-        if self.platform is not None:
-            return self.platform
-        found = {platforms.recognise(path, self.encoding) for path in self.files}
+        if self.reading.platform is not None:
+            return self.reading.platform
+        found = {platforms.recognise(path, self.reading.encoding) for path in self.files}
         return found.pop() if len(found) == 1 else None
 
     @property
@@ -214,13 +205,6 @@ class StudyResponses(Responses):
             f"{self.rows_read} rows read>"
         )
 
-    def of_dataset(self, declared: Dataset | None) -> Responses:
-        """Return the responses with answers in the spelling of a dataset; the source is read again if needed."""
-        if self.origin is None or declared is None:
-            return self
-        wanted = replace(self.origin, labels=declared.answer.labels, as_typed=declared.answers_as_typed)
-        return self if wanted == self.origin else wanted.read()
-
 
 Source = str | Path | Frame | Sequence[str | Path] | Sequence[Frame]
 
@@ -228,35 +212,27 @@ Source = str | Path | Frame | Sequence[str | Path] | Sequence[Frame]
 def read_responses(
     source: Source,
     *,
-    platform: Platform | None = None,
-    dataset: str | Dataset | None = None,
-    encoding: str | None = None,
-    recode: Mapping[str, str | None] | Sequence[str] = (),
+    reading: Reading | str | Path | Mapping[str, object] | None = None,
     progress: Progress | None = None,
-    **columns: str | Sequence[str] | int | None,
+    **named: object,
 ) -> StudyResponses:
     """Read the responses of one study with the same readers as the command line.
 
     Args:
         source: a file, several files of one study, or a table of pandas or Polars, one row per response. The
             columns of a table are found by their names (`task`, `worker`, `label` and others) or named below.
-        platform: "toloka", "abc", "label-studio", "mturk" or "csv"; by default, detected by the column names.
-        dataset: the dataset to whose labels answers are converted. `baseline` also converts them, and then reads the
-            source again.
-        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
-        recode: mapping from answer to its replacement (`None` drops the answer), or `FROM=TO` texts and files as on the
-            command line.
+        reading: how the columns become responses: a `reading.yaml`, its content, or a `Reading`.
         progress: called with the number of bytes read since the last call.
-        **columns: the columns by what they hold: `item` (one, or several that identify an item together),
-            `annotator`, `answer`, `control` (the known answer of a control item), `page` (the id of items
-            that were shown and paid together), `started`, `submitted`, `seconds` (spent on the page) and
-            `reward` (for the page); for answers that were scored elsewhere `score`, `attempt`, `attempts` (how
-            many count); `wide=True` for one row a person; see `Columns`.
+        **named: parts of the reading by name, such as `platform`, `item` (one column, or several that identify an item
+            together), `annotator`, `answer`, and of its section `columns`: `control` (the known answer of a control
+            item), `page` (the id of items that were shown and paid together), `started`, `submitted`, `seconds` (spent
+            on the page), `reward` (for the page), `score` (for answers that were scored elsewhere) and others; see
+            `Reading`.
 
     Raises:
         TypeError: there is no such keyword argument.
         InputError: the source cannot be read in the expected format.
-        UsageError: a column is missing, or several columns fit and none was chosen.
+        UsageError: a column is missing, or no column plainly holds the items, the annotators or the answers.
         DataError: the sources belong to different projects, or contain no answers.
 
     Example:
@@ -265,7 +241,7 @@ def read_responses(
         >>> read_responses(frame)
         <2 responses of 2 annotators to 1 items, 2 rows read>
     """
-    sources = [source] if isinstance(source, str | Path) or is_frame(source) else list(source)
+    sources = [source] if isinstance(source, str | Path) or is_frame(source) else _several(source)
     tables = [one for one in sources if is_frame(one)]
     if not sources or (tables and len(tables) < len(sources)):
         raise UsageError("takes files or tables, not both and not nothing", field=argument("source"))
@@ -275,29 +251,31 @@ def read_responses(
             f"takes files or tables of pandas or Polars, not {type(strange[0]).__name__}",
             field=argument("source"),
         )
-    declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    item: Any = columns.pop("item", None) or ()
-    named: Any = {**columns, "item": (item,) if isinstance(item, str) else tuple(item)}
+    file = Path(reading) if isinstance(reading, str | Path) else None
+    declared = (
+        reading if isinstance(reading, Reading) else read_reading(file) if file else reading_of(reading or {})
+    )
     return Origin(
         files=() if tables else tuple(Path(str(one)) for one in sources),
         tables=tuple(
             Table(_name(number, len(tables)), as_texts(polars_of(one), _name(number, len(tables))), 1)
             for number, one in enumerate(tables, start=1)
         ),
-        platform=platform,
-        columns=Columns(**named),
-        encoding=encoding,
-        recode=recode_texts(recode),
-        labels=declared.answer.labels if declared else (),
-        as_typed=declared is not None and declared.answers_as_typed,
+        reading=declared.named(
+            **{name: value for name, value in named.items() if value is not None and value != []}
+        ),
+        declared=file,
     ).read(progress)
 
 
-def recode_texts(recode: Mapping[str, str | None] | Sequence[str]) -> tuple[str, ...]:
-    """Return replacements of answers as `FROM=TO` texts and names of files."""
-    if isinstance(recode, Mapping):
-        return tuple(f"{written}={kept or ''}" for written, kept in recode.items())
-    return tuple(recode)
+def _several(source: object) -> list[object]:
+    if isinstance(source, Responses | Mapping) or not isinstance(source, Iterable):
+        raise UsageError(
+            f"takes files or tables of pandas or Polars, not {type(source).__name__}"
+            + (": collect it first" if type(source).__name__ == "LazyFrame" else ""),
+            field=argument("source"),
+        )
+    return list(source)
 
 
 def _name(number: int, of: int) -> str:

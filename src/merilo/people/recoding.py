@@ -5,86 +5,21 @@ Only answers that the user names are replaced. `near_spellings` lists answers th
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.files import read_table
+from merilo.errors import DataError, UsageError, argument
 from merilo.people.typing_errors import SHORTEST_TEXT, within_one_edit
 from merilo.people.votes import MOST_CLOSED_LABELS
 from merilo.responses import Recoded, Responses
 from merilo.settings import Repeats
 from merilo.wording import listed, shortened
 
-_OPTION: Final = argument("recode")
-
 #: The reason under which answers without a replacement are counted.
 LEFT_OUT: Final = "recoded_to_nothing"
-
-
-def read_recoding(given: Sequence[str], encoding: str | None = None) -> dict[str, str | None]:
-    """Read the replacements of answers.
-
-    Args:
-        given: each `FROM=TO`, or the name of a delimited file with the columns `from` and `to`. An empty TO leaves the
-            answer out. An answer that contains `=` can only be given in a file.
-        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
-
-    Returns:
-        Mapping from answer to replacement, white space folded; `None` if the answer is left out.
-
-    Raises:
-        UsageError: a word is neither `FROM=TO` nor a file.
-        InputError: a file cannot be read or lacks a column, or a row has no `from`.
-        DataError: an answer has two different replacements.
-    """
-    mapping: dict[str, str | None] = {}
-    for word in given:
-        path = next(iter(recoding_files([word])), None)
-        if path and not path.exists():
-            raise UsageError(
-                f"must be FROM=TO or a file with the columns from and to, not '{shortened(word)}'",
-                field=_OPTION,
-            )
-        rows = _rows(path, encoding) if path else [(None, *word.partition("=")[::2])]
-        for row, *texts in rows:
-            written, kept = (" ".join((text or "").split()) for text in texts)
-            if not written and path:
-                message = "is empty, so the row has no answer to replace"
-                raise InputError(message, file=path, row=row, field="from")
-            if not written:
-                raise UsageError(f"'{shortened(word)}' has no answer before '='", field=_OPTION)
-            if mapping.setdefault(written, kept or None) != (kept or None):
-                raise DataError(
-                    f"'{written}' has two replacements: '{mapping[written] or ''}' and '{kept}'",
-                    file=path,
-                    row=row,
-                    field=None if path else _OPTION,
-                )
-    return mapping
-
-
-def recoding_files(given: Sequence[str]) -> list[Path]:
-    """Return the files among the arguments of `read_recoding`."""
-    return [Path(word) for word in given if "=" not in word or Path(word).is_file()]
-
-
-def _rows(path: Path, encoding: str | None) -> Iterator[tuple[int | None, str | None, str | None]]:
-    data = read_table(path, keep=lambda name: name.lower() in {"from", "to"}, encoding=encoding).data
-    data = data.rename({name: name.lower() for name in data.columns})
-    for name in ("from", "to"):
-        if name not in data.columns:
-            raise InputError(
-                "there is no such column (a recoding file needs from and to)", file=path, field=name
-            )
-    for row, (written, kept) in enumerate(data.select("from", "to").iter_rows(), start=2):
-        if written is not None or kept is not None:
-            yield row, written, kept
 
 
 def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses:
@@ -103,26 +38,17 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
     if not mapping:
         return responses
     counts = dict(responses.table["answer"].value_counts().iter_rows())
-    there = occurring(responses, mapping)
-    missing = [text for text in mapping if text not in there]
-    if missing:
-        raise UsageError(_never_given(missing[0], counts, responses), field=_OPTION)
+    known = {*counts, *responses.table["control"].drop_nulls().unique()}
+    for text in mapping:
+        if text not in known:
+            raise UsageError(_never_given(text, counts, responses), field="recode")
     gone = [text for text, kept in mapping.items() if kept is None]
     responses = responses.without(pl.col("answer").is_in(gone), LEFT_OUT)
     if not responses.table.height:
-        raise UsageError("no answers are left: all of them are recoded to an empty text", field=_OPTION)
+        raise UsageError("no answers are left: all of them are recoded to an empty text", field="recode")
     responses = responses.with_spelling({text: kept for text, kept in mapping.items() if kept is not None})
     recoded = (Recoded(written, kept, int(counts.get(written, 0))) for written, kept in mapping.items())
     return replace(responses, recoded=tuple(recoded))
-
-
-def occurring(responses: Responses, mapping: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Select the replacements whose answers occur as responses or as known answers of control items."""
-    given = {
-        *responses.table["answer"].drop_nulls().unique(),
-        *responses.table["control"].drop_nulls().unique(),
-    }
-    return {text: kept for text, kept in mapping.items() if text in given}
 
 
 def _never_given(text: str, counts: Mapping[str, int], responses: Responses) -> str:
@@ -149,17 +75,6 @@ class NearSpelling:
     label: str
     answers: int
     label_answers: int
-
-    @property
-    def option(self) -> str:
-        """The command-line option that merges the two."""
-        if "=" in self.written:
-            return argument("recode", "FILE (columns from and to)", given={self.written: self.label})
-        return argument(
-            "recode",
-            shlex.quote(f"{self.written}={self.label}"),
-            given={self.written: self.label},
-        )
 
 
 #: Answers are a choice among labels if at most `MOST_CLOSED_LABELS` labels make up this share of all answers.
@@ -233,12 +148,13 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
 
     A repeated row (the same page and item) counts once, for control items too; a control item that one annotator
     answered on several pages is not a duplicate, nor is an item that they answered as a control and as a test item.
-    The same answer given twice counts once.
+    The same answer given twice counts once. First and last go by time where the times are known, else by the order of
+    rows.
 
     Args:
         responses: the responses.
         repeats: what to do if an annotator gave one item two different answers: refuse, keep the first or the last,
-            or drop both.
+            or drop all of them.
 
     Raises:
         DataError: an annotator gave one item two different answers and `repeats` is "refuse".
@@ -267,5 +183,10 @@ def settle(responses: Responses, repeats: Repeats = "refuse") -> Responses:
         )
     if repeats == "drop":
         responses = responses.without(different, "contradicted")
-    order = pl.struct(one).is_last_distinct() if repeats == "last" else pl.struct(one).is_first_distinct()
-    return responses.without(~order & ~pl.col("is_control"), "repeated")
+    table = responses.table.select(*one, pl.coalesce("submitted", "started").alias("time"))
+    by_row = pl.col("time").is_null().any().over(one)
+    place = pl.when(by_row).then(pl.int_range(1, pl.len() + 1)).otherwise(pl.col("time").rank("ordinal"))
+    table = table.with_columns(place.cast(pl.Int64).alias("place"))
+    best = pl.col("place").max() if repeats == "last" else pl.col("place").min()
+    kept = table.select(pl.col("place") == best.over(one)).to_series()
+    return responses.without(~kept & ~pl.col("is_control"), "repeated")

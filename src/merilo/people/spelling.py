@@ -1,322 +1,120 @@
-"""Which spellings are the same answer: labels (`1`, `1.0`, `True`), named rules, and the dataset's metric.
+"""Which spellings are the same answer, decided once for a study; and answers that are no votes.
 
-Annotators type `1 000`, `1000.0` and `+1000` for one number, and `Ёж`, `еж.` and `«ёж»` for one word. Labels
-are unified on reading (`unify`). Rules that merge further spellings (`RULES`) are applied only on request.
-Answers that the metric treats as equal are votes for one label (`spelled_as_compared`). Every change is
-recorded; gold answers are not used. Experts skip questions that they may have written (`may_be_mine`).
+Answers are compared as the dataset declares: numbers, free texts and the exam's lists as its metric does. Other answers
+are equal if they differ in case, white space, a full stop at the end, Unicode form or the way a number is written. Yes
+and no equal true and false, 1 and 0, да and нет where all answers and gold answers are such. Answers with several
+labels are sets. Experts skip questions that they may have written (`may_be_mine`).
 
 The words, letters and phrases of Russian answers of people stand here, those of models in `merilo.models.reply_reader`.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from merilo.datasets.declaration import Dataset
-from merilo.errors import UsageError
+from merilo.file_reading import Reading
 from merilo.metrics.exam import letters
 from merilo.metrics.squad import f1_points, normalised
 from merilo.responses import Responses
 
-_EMPTY_FRACTION: Final = re.compile(r"([+-]?\d+)[.,]0+")
-
-_TRUTH: Final = {"true": 1, "false": 0, "yes": 1, "no": 0, "да": 1, "нет": 0}
-
-#: Labels that datasets use for yes and no, in the order (no, yes).
-_PAIRS: Final = (("0", "1"), ("Нет", "Да"), ("No", "Yes"), ("false", "true"))
-
-
-def unify(written: Iterable[str], labels: Sequence[str] | None = None) -> dict[str, str]:
-    """Find one spelling for answers that mean the same label.
-
-    Args:
-        written: the distinct answers and known answers as they were typed, white space folded.
-        labels: the dataset's labels, if it declares them.
-
-    Returns:
-        Mapping from answer as typed to label, for every member of `written`.
-
-    Example:
-        >>> unify(["1", "1.0", "True", "0"])
-        {'1': '1', '1.0': '1', 'True': '1', '0': '0'}
-        >>> unify(["true", "false"], ["Да", "Нет"])
-        {'true': 'Да', 'false': 'Нет'}
-        >>> unify(["a", "B"], ["A", "B"])
-        {'a': 'A', 'B': 'B'}
-    """
-    plain = {
-        text: _EMPTY_FRACTION.sub(r"\1", text) if _EMPTY_FRACTION.fullmatch(text) else text
-        for text in written
-    }
-    known = set(labels or ())
-    by_case = {label.casefold(): label for label in known}
-    pair = _pair_in_use({by_case.get(value.casefold(), value) for value in plain.values()}, known)
-    return {
-        text: text if text in known else _label(value, known, by_case, pair) for text, value in plain.items()
-    }
-
-
-def _pair_in_use(values: set[str], known: set[str]) -> tuple[str, str] | None:
-    """Find the labels for no and yes: the dataset's, or those of the answers if these are only no and yes."""
-    declared = next((pair for pair in _PAIRS if known >= set(pair)), None)
-    if (
-        declared
-        or not values
-        or any(value.casefold() not in _TRUTH and value not in {"0", "1"} for value in values)
-    ):
-        return declared
-    given = next((pair for pair in _PAIRS if values & set(pair)), None)
-    return given or (
-        ("false", "true") if {value.casefold() for value in values} & {"true", "false"} else None
-    )
-
-
-def _label(value: str, known: set[str], by_case: dict[str, str], pair: tuple[str, str] | None) -> str:
-    if value in known:
-        return value
-    truth = _TRUTH.get(value.casefold())
-    if truth is not None and pair is not None:
-        return pair[truth]
-    if pair is not None and value in {"0", "1"} and set(pair) <= known:
-        return pair[int(value)]
-    return by_case.get(value.casefold(), value)
-
+if TYPE_CHECKING:
+    from merilo.people.gold import Gold
 
 #: The letters of the Russian keyboard, in the order of "`qwerty...bnm,." without and with Shift.
 JCUKEN: Final = "ёйцукенгшщзхъфывапролджэячсмитьбюЁЙЦУКЕНГШЩЗХЪФЫВАПРОЛДЖЭЯЧСМИТЬБЮ"
 #: Cyrillic letters that look Latin, and their Latin twins.
 TWINS: Final = str.maketrans("АВЕКМНОРСТУХаеорсухкі", "ABEKMHOPCTYXaeopcyxki")
+YO: Final = str.maketrans("ёЁ", "еЕ")
 
 _SPACE: Final = re.compile(r"[\s\u200b\ufeff]+")
 _QUOTES: Final = str.maketrans(dict.fromkeys("«»„“”‟‹›‚‘’‛`´\"'", None))
 _DASHES: Final = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
-_ENDS: Final = " \t.,;:!?…"
-YO: Final = str.maketrans("ёЁ", "еЕ")
 _GROUPED: Final = re.compile(r"([+-]?)(\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+)([.,]\d+)?")
 _DECIMAL_COMMA: Final = re.compile(r"([+-]?)(\d+),(\d*)")
 _DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
-_TRUE: Final = frozenset({"true", "yes", "да", "верно", "истина"})
 #: Words for no, in lower case.
 FALSE: Final = frozenset({"false", "no", "нет", "неверно", "ложь"})
+_TRUTH: Final = {
+    **dict.fromkeys(("1", "true", "yes", "y", "да", "верно", "истина"), "1"),
+    **dict.fromkeys(("0", "n", *FALSE), "0"),
+}
+_BETWEEN_NUMBERS: Final = re.compile(r"[\s,;]+")
+_LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
+
+#: Kinds of answers that are one of a few labels or a number; gold answers get the spelling of the people's answers.
+_LABELS: Final = frozenset({"label", "choice", "integer", "criteria"})
 
 
-@dataclass(frozen=True, slots=True)
-class NormalisationRule:
-    """A rule by which two spellings count as the same answer.
-
-    Attributes:
-        says: a description for the documentation and the command's help.
-        rewrite: the function that rewrites a spelling.
-    """
-
-    says: str
-    rewrite: Callable[[str], str]
-
-
-def _white_space(text: str) -> str:
-    return _SPACE.sub(" ", text).strip()
-
-
-def _ends(text: str) -> str:
-    stripped = text.strip(_ENDS)
-    # A leading decimal point belongs to its number.
-    return "." + stripped if stripped[:1].isdigit() and text.lstrip().startswith(".") else stripped
-
-
-def _number(text: str) -> str:
-    """Convert a number to a plain decimal; ambiguous texts are unchanged."""
-    written = text.strip().translate(_DASHES)
+def _number(text: str) -> str | None:
+    """Return a number as a plain decimal; `None` for other texts and for "1,234", which may be 1234 or 1.234."""
+    written = text.translate(_DASHES)
     if match := _GROUPED.fullmatch(written):
         sign, whole, fraction = match.groups()
         written = sign + re.sub(r"\D", "", whole) + (fraction or "").replace(",", ".")
     elif match := _DECIMAL_COMMA.fullmatch(written):
         sign, whole, fraction = match.groups()
-        # "1,234" may mean 1234 or 1.234; "0,125" is unambiguous.
         if len(fraction) == 3 and len(whole) <= 3 and whole.lstrip("0"):
-            return text
+            return None
         written = f"{sign}{whole}.{fraction}"
     if not _DECIMAL.fullmatch(written):
-        return text
+        return None
     try:
         number = Decimal(written)
     except InvalidOperation:
-        return text
+        return None
     plain = f"{number.normalize():f}" if number else "0"
-    return plain if len(plain) <= 400 else text
+    return plain if len(plain) <= 400 else None
 
 
-def _truth(text: str) -> str:
-    word = text.strip().casefold()
-    return "1" if word in _TRUE else "0" if word in FALSE else text
-
-
-#: name -> rule, in the order in which they are applied.
-RULES: Final[dict[str, NormalisationRule]] = {
-    "white_space": NormalisationRule(
-        "runs of white space become one space; white space at the ends is removed", _white_space
-    ),
-    "quotes": NormalisationRule(
-        "quotation marks of every kind are removed", lambda text: text.translate(_QUOTES)
-    ),
-    "dashes": NormalisationRule(
-        "dashes and minus signs of every kind become hyphens", lambda text: text.translate(_DASHES)
-    ),
-    "punctuation": NormalisationRule("punctuation at the ends is removed", _ends),
-    "case": NormalisationRule("upper and lower case are the same", str.casefold),
-    "yo": NormalisationRule("ё and е are the same", lambda text: text.translate(YO)),
-    "truth": NormalisationRule("true, yes, да become 1; false, no, нет become 0", _truth),
-    "number": NormalisationRule(
-        "1 000, 1000.0, +1000 and 1e3 become 1000; 2,5 becomes 2.5; 1,234 is ambiguous and unchanged", _number
-    ),
-}
-
-#: name -> rules that are applied together.
-SETS: Final[dict[str, tuple[str, ...]]] = {
-    "numbers": ("white_space", "dashes", "number"),
-    "words": ("white_space", "quotes", "dashes", "punctuation", "case", "yo"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Normalisation:
-    """The rules that were applied, and their effect.
-
-    Attributes:
-        rules: the rules' names, in the order of application.
-        classes: spelling -> the spelling of its class, for every distinct answer.
-        changed: rule -> how many distinct spellings it changed.
-    """
-
-    rules: tuple[str, ...]
-    classes: dict[str, str]
-    changed: dict[str, int]
-
-
-def rules_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Resolve names of rules and of sets of rules to rules, in the order of application.
-
-    Raises:
-        UsageError: there is no such rule.
+def plain_key(text: str) -> str:
+    """Return the key of an answer that nothing else is declared for.
 
     Example:
-        >>> rules_of(["numbers", "truth"])
-        ('white_space', 'dashes', 'truth', 'number')
+        >>> plain_key(" Yes. "), plain_key("1 000,50"), plain_key("1.0")
+        ('yes', '1000.5', '1')
     """
-    wanted: set[str] = set()
-    for name in names:
-        if name not in RULES and name not in SETS:
-            known = ", ".join([*SETS, *RULES])
-            raise UsageError(f"there is no normalisation rule '{name}' (choose from: {known})")
-        wanted.update(SETS.get(name, (name,)))
-    return tuple(name for name in RULES if name in wanted)
+    text = _SPACE.sub(" ", text).strip()
+    if text.isascii():
+        if text.isdecimal() and (text[0] != "0" or text == "0"):
+            return text
+    else:
+        text = unicodedata.normalize("NFC", text)
+    if any(map(str.isdecimal, text)) and (number := _number(text)) is not None:
+        return number
+    return text.casefold().removesuffix(".").rstrip() or text
 
 
-def canonical(text: str, rules: Sequence[str]) -> str:
-    """Apply rules (names of `RULES`) to an answer; if nothing is left, return the answer itself.
+def _set_key(text: str, separator: str) -> str | None:
+    """Return the key of an answer with several labels; `None` if it is one label."""
+    parts: list[str] = []
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            content = json.loads(text)
+        except ValueError:
+            return None
+        if not isinstance(content, list) or any(isinstance(one, list | dict) for one in content):
+            return None
+        parts = ["" if one is None else str(one) for one in content]
+    elif separator and separator in text:
+        parts = text.split(separator)
+    return "\x1f".join(sorted({plain_key(one) for one in parts if one.strip()})) if parts else None
 
-    Example:
-        >>> canonical(" «Ёж». ", rules_of(["words"])), canonical("1 000,50", ["number"])
-        ('еж', '1000.5')
-    """
-    for name in rules:
-        rewritten = RULES[name].rewrite(text)
-        text = rewritten if rewritten.strip() else text
-    return text
 
-
-def classes(written: Sequence[str], counts: Sequence[int], rules: Sequence[str]) -> Normalisation:
-    """Group spellings into classes, each named by its most frequent spelling.
+def key_of(dataset: Dataset, separator: str = "") -> Callable[[str, str], str]:
+    """Return a function of answer and question type that gives equal keys to equal answers.
 
     Args:
-        written: distinct spellings.
-        counts: how often each was given.
-        rules: names of `RULES`.
-
-    Returns:
-        The classes. Equal counts are ordered alphabetically, so the order of answers does not matter.
-
-    Example:
-        >>> classes(["Ёж", "еж", "лис"], [3, 2, 1], ["case", "yo"]).classes
-        {'Ёж': 'Ёж', 'еж': 'Ёж', 'лис': 'лис'}
-    """
-    changed = dict.fromkeys(rules, 0)
-    keys = []
-    for text in written:
-        key = text
-        for name in rules:
-            rewritten = canonical(key, [name])
-            changed[name] += rewritten != key
-            key = rewritten
-        keys.append(key)
-    spelling: dict[str, tuple[int, str]] = {}
-    for text, count, key in zip(written, counts, keys, strict=True):
-        rank = (-count, text)
-        spelling[key] = min(spelling.get(key, rank), rank)
-    return Normalisation(
-        tuple(rules),
-        {text: spelling[key][1] for text, key in zip(written, keys, strict=True)},
-        changed,
-    )
-
-
-def normalise(responses: Responses, rules: Sequence[str]) -> tuple[Responses, Normalisation]:
-    """Rewrite every answer, and every known answer of a control item, to the spelling of its class.
-
-    Args:
-        responses: the responses.
-        rules: names of `RULES`.
-
-    Returns:
-        The responses, whose `renamed` maps each spelling to its class, and the classes.
-    """
-    if not rules:
-        return responses, Normalisation((), {}, {})
-    table = responses.table
-    given = table["answer"].drop_nulls().value_counts()
-    counts = dict(given.iter_rows())
-    for text in table["control"].drop_nulls().unique().to_list():
-        counts.setdefault(text, 0)
-    written = sorted(counts)
-    made = classes(written, [counts[text] for text in written], rules)
-    return responses.with_spelling(made.classes), made
-
-
-_NUMBERS: Final = rules_of(["numbers"])
-_BETWEEN_NUMBERS: Final = re.compile(r"[\s,;]+")
-_LIST_OF_NUMBERS: Final = re.compile(r"\d+(?:,\d+)*")
-
-#: The type of an exam question if it is unknown.
-_UNTYPED: Final = ""
-
-
-def spelled_as_compared(
-    responses: Responses,
-    dataset: Dataset,
-    types: Mapping[int, str] | None = None,
-    *,
-    min_control_score: float = 1.0,
-) -> Responses:
-    """Give one spelling to answers that the dataset's metric treats as equal.
-
-    Numbers are written as plain decimals, the numbers of a set are sorted, and free answers get their most frequent
-    spelling. Known answers of control items get the spelling of the answers that equal them; those that are
-    free texts get the spelling of the answers that count as right.
-
-    Args:
-        responses: the responses.
-        dataset: the dataset's declaration.
-        types: mapping from item number to the question's type, on which the comparison of the exam's answers depends.
-        min_control_score: a free-text answer to a control item is right from this F1 of its words on.
-
-    Returns:
-        The responses; `renamed` maps each changed answer to its new spelling.
+        dataset: the dataset, whose metric decides which free texts and exam answers are equal.
+        separator: what separates the labels of an answer with several.
 
     Example:
         >>> from merilo.datasets.declaration import Answer, Dataset
@@ -324,69 +122,46 @@ def spelled_as_compared(
         >>> key_of(numbers)("+007", "")
         '7'
     """
-    key = key_of(dataset)
-    if key is None:
-        return responses
-    table = responses.table
-    kinds = pl.DataFrame(
-        [(number, kind) for number, kind in (types or {}).items()],
-        schema={"item": pl.UInt32, "kind": pl.String},
-        orient="row",
-    )
-    table = table.join(kinds, on="item", how="left", maintain_order="left").with_columns(
-        pl.col("kind").fill_null(_UNTYPED)
-    )
-    counts = Counter(
-        {
-            (kind, answer): n
-            for kind, answer, n in table.group_by("kind", "answer").len().drop_nulls("answer").iter_rows()
-        }
-    )
-    for kind, control in table.select("kind", "control").drop_nulls().unique().iter_rows():
-        counts.setdefault((kind, control), 0)
-    spelling = _spellings(
-        counts, key, plainly=dataset.answer.kind != "text" and "grade_norm" not in dataset.metrics
-    )
-    changed = {pair: text for pair, text in spelling.items() if pair[1] != text}
-    if changed:
-        pairs = ["\x1f".join(pair) for pair in changed]
-        table = table.with_columns(
-            pl.concat_str("kind", name, separator="\x1f")
-            .replace_strict(pairs, list(changed.values()), default=pl.col(name))
-            .alias(name)
-            for name in ("answer", "control")
-        )
-    if dataset.answer.kind == "text":
-        table = _matching_controls(table, dataset, min_control_score)
-    renamed = {**(responses.renamed or {}), **{text: kept for (_, text), kept in sorted(changed.items())}}
-    return replace(responses, table=table.drop("kind"), renamed=renamed)
-
-
-def key_of(dataset: Dataset) -> Callable[[str, str], str] | None:
-    """Return a function of answer and question type that gives equal keys to answers that the metric treats as equal.
-
-    Returns:
-        The function; `None` if the metric treats only identical texts as equal.
-    """
     if "grade_norm" in dataset.metrics:
         return _exam_key
-    form = dataset.answer
-    numbers = form.kind == "integer" or (form.kind == "choice" and all(map(_is_integer, form.labels)))
-    if numbers:
-        return lambda answer, _: _plain_number(answer)
-    if form.kind == "text":
-        return lambda answer, _: normalised(answer) or answer
-    return None
+    if dataset.judged:
+        return lambda answer, _: answer
+
+    def key(answer: str, _: str) -> str:
+        if separator or answer.startswith("["):
+            several = _set_key(answer, separator)
+            if several is not None:
+                return several
+        return normalised(answer) or answer if dataset.answer.kind == "text" else plain_key(answer)
+
+    return key
 
 
-def _plain_number(text: str) -> str:
-    if text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
-        return text
-    return canonical(text, _NUMBERS)
+def answer_keys(
+    texts: Iterable[tuple[str, str]], dataset: Dataset, labels: Iterable[str], separator: str = ""
+) -> dict[tuple[str, str], str]:
+    """Return the key of each pair of question type and answer.
 
+    Args:
+        texts: all answers, and gold answers if they are labels.
+        dataset: the dataset.
+        labels: the labels in the order of their scale, or none.
+        separator: as for `key_of`.
 
-def _is_integer(label: str) -> bool:
-    return label.removeprefix("-").isdecimal()
+    Example:
+        >>> from merilo.datasets.declaration import undeclared
+        >>> answer_keys([("", "No"), ("", "False"), ("", "1")], undeclared(), [])
+        {('', 'No'): '0', ('', 'False'): '0', ('', '1'): '1'}
+    """
+    key = key_of(dataset, separator)
+    keys = {(kind, text): key(text, kind) for kind, text in texts}
+    if dataset.answer.kind not in _LABELS:
+        return keys
+    declared = {key(label, "") for label in labels}
+    few = declared or (set(keys.values()) if len(keys) <= len(_TRUTH) * 4 else {""})
+    if few <= _TRUTH.keys():
+        return {pair: _TRUTH.get(found, found) for pair, found in keys.items()}
+    return keys
 
 
 def _exam_key(answer: str, kind: str) -> str:
@@ -408,21 +183,140 @@ def _exam_right(answer: str, known: str, kind: str) -> bool:
     return letters(answer) in {letters(word) for word in known.split(",")}
 
 
-def _spellings(
-    counts: Counter[tuple[str, str]], key: Callable[[str, str], str], *, plainly: bool
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Which answers count as another spelling, and which texts are no answers.
+
+    Attributes:
+        spelling: answer -> the spelling that it counts as, for each answer with another spelling.
+        counts: such an answer -> how often it was given; 0 for known answers of control items and gold answers.
+        missing: text that is no answer -> how often it was given.
+    """
+
+    spelling: Mapping[str, str]
+    counts: Mapping[str, int]
+    missing: Mapping[str, int]
+
+
+def same_answers(
+    responses: Responses,
+    gold: Gold | None,
+    dataset: Dataset,
+    types: Mapping[int, str] | None = None,
+    *,
+    min_control_score: float = 1.0,
+    skip: bool = True,
+) -> tuple[Responses, Gold | None, Merged]:
+    """Give equal answers one spelling, also gold answers and the known answers of control items.
+
+    Missing answers and answers that mean "may be mine" are left out and counted. A label or gold answer is written as
+    the dataset, the order of the reading, or most annotators write it.
+
+    Args:
+        responses: the responses.
+        gold: the gold answers.
+        dataset: the dataset's declaration.
+        types: mapping from item number to the question's type, on which the comparison of the exam's answers depends.
+        min_control_score: a free-text answer to a control item is right from this F1 of its words on.
+        skip: whether answers that mean "may be mine" are left out.
+
+    Returns:
+        The responses and the gold answers in one spelling, and what was merged.
+    """
+    reading = responses.reading or Reading()
+    closed = dataset.answer.kind in _LABELS and "grade_norm" not in dataset.metrics
+    labels = tuple(dict.fromkeys((*reading.order, *dataset.answer.labels)))
+    known = [] if gold is None else gold.answers["gold"].drop_nulls().unique().sort().to_list()
+    words = {word for word in reading.missing if word} - {*labels, *known}
+    responses, missing = _without_missing(responses, words)
+    responses = _without_skipped(responses, reading) if skip else responses
+    kinds, table = types or {}, responses.table
+    kind = pl.lit("").alias("kind")
+    if kinds:
+        kind = pl.col("item").replace_strict(kinds, default="", return_dtype=pl.String).alias("kind")
+    given = table.select(kind, "answer").drop_nulls().group_by("kind", "answer").len()
+    counts = {(one, answer): int(n) for one, answer, n in given.iter_rows()}
+    written = dict(counts)
+    for pair in table.filter(pl.col("control").is_not_null()).select(kind, "control").unique().iter_rows():
+        written.setdefault(pair, 0)
+    separator = dataset.answer.alternatives
+    plain_gold = [
+        text for text in known if not (separator and separator in text) and not text.startswith("{")
+    ]
+    for text in (*labels, *(plain_gold if closed else ())):
+        written.setdefault(("", text), 0)
+    keys = answer_keys(written, dataset, labels, reading.set_separator)
+    best = _best_spellings(written, keys, dataset, labels)
+    spelling = {pair: best.get((pair[0], key), key) for pair, key in keys.items()}
+    changed = {pair: kept for pair, kept in spelling.items() if pair[1] != kept}
+    if changed and kinds:
+        pairs = ["\x1f".join(pair) for pair in changed]
+        table = table.with_columns(
+            pl.concat_str(kind, name, separator="\x1f")
+            .replace_strict(pairs, list(changed.values()), default=pl.col(name))
+            .alias(name)
+            for name in ("answer", "control")
+        )
+    elif changed:
+        plain = {text: kept for (_, text), kept in changed.items()}
+        table = table.with_columns(pl.col("answer", "control").replace(plain))
+    if dataset.answer.kind == "text":
+        table = _matching_controls(table.with_columns(kind), dataset, min_control_score).drop("kind")
+    if gold is not None and closed:
+        news = [spelling.get(("", text), text) for text in known]
+        gold = gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(known, news)))
+    renamed = {text: kept for (_, text), kept in sorted(changed.items())}
+    times = {text: counts.get(pair, 0) for pair in changed for text in pair[1:]}
+    earlier = {text: renamed.get(kept, kept) for text, kept in (responses.renamed or {}).items()}
+    responses = replace(responses, table=table, renamed={**earlier, **renamed})
+    return responses, gold, Merged(renamed, times, missing)
+
+
+def _without_missing(responses: Responses, words: set[str]) -> tuple[Responses, dict[str, int]]:
+    """Leave out the texts that are no answers; return how often each was given."""
+    answer = responses.table["answer"]
+    found = answer.filter(answer.is_in(sorted(words))).value_counts().sort("answer") if words else None
+    if found is None or not found.height:
+        return responses, {}
+    return responses.without(pl.col("answer").is_in(found["answer"].to_list()), "missing"), dict(
+        found.iter_rows()
+    )
+
+
+#: A part of each answer that means "may be mine"; other answers need no closer look.
+_PERHAPS_MINE: Final = r"(?i)мной|мною|мой|моё|мое|\bmine\b|\bmy\b|\bby me\b|^не показан"
+
+
+def _without_skipped(responses: Responses, reading: Reading) -> Responses:
+    """Leave out answers that mean "may be mine": they are no votes."""
+    texts = responses.table["answer"].drop_nulls()
+    perhaps = texts.filter(texts.str.contains(_PERHAPS_MINE)).unique().to_list()
+    own = {spelling(text) for text in reading.skip}
+    if own:
+        perhaps = texts.unique().to_list()
+    mine = [text for text in perhaps if may_be_mine(text) or spelling(text) in own]
+    return responses.without(pl.col("answer").is_in(mine), "may_be_mine") if mine else responses
+
+
+def _best_spellings(
+    written: Mapping[tuple[str, str], int],
+    keys: Mapping[tuple[str, str], str],
+    dataset: Dataset,
+    labels: Iterable[str],
 ) -> dict[tuple[str, str], str]:
-    """Map each pair of type and answer to its spelling: the key itself, or the key's most frequent spelling."""
-    keys = {pair: key(pair[1], pair[0]) for pair in counts}
-    best: dict[tuple[str, str], tuple[int, str]] = {}
-    for (kind, answer), n in counts.items():
-        if plainly or (kind != "text" and _LIST_OF_NUMBERS.fullmatch(keys[kind, answer])):
+    """Return the spelling of each pair of question type and key; numbers of numeric datasets are spelled as the key."""
+    numeric, exam = dataset.answer.kind == "integer", "grade_norm" in dataset.metrics
+    best: dict[tuple[str, str], tuple[int, int, str]] = {}
+    for (kind, text), n in written.items():
+        key = keys[kind, text]
+        if (numeric and _DECIMAL.fullmatch(key)) or (
+            exam and kind != "text" and _LIST_OF_NUMBERS.fullmatch(key)
+        ):
             continue
-        rank = (-n, answer)
-        place = (kind, keys[kind, answer])
-        best[place] = min(best.get(place, rank), rank)
-    return {
-        pair: best[pair[0], found][1] if (pair[0], found) in best else found for pair, found in keys.items()
-    }
+        rank = (-n, len(text), text)
+        best[kind, key] = min(best.get((kind, key), rank), rank)
+    declared = {("", keys["", label]): label for label in reversed([*labels])}
+    return {place: text for place, (*_, text) in best.items()} | declared
 
 
 def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> pl.DataFrame:
@@ -450,8 +344,6 @@ def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> p
 #: What stands in a table of answers for a question that was not shown to the expert who wrote it.
 NOT_SHOWN: Final = "не показан: вопрос придуман этим экспертом"
 
-#: Case, ё, quotation marks, dashes, white space and punctuation are ignored.
-_WORDS: Final = rules_of(["words"])
 _PUNCTUATION: Final = re.compile(r"[^\w\s]+")
 
 #: The guide's wording and its variants, after `spelling`.
@@ -475,7 +367,8 @@ def spelling(text: str) -> str:
         >>> spelling(" «Пропустить:  вопрос МОЁ». ")
         'пропустить вопрос мое'
     """
-    return " ".join(_PUNCTUATION.sub(" ", canonical(text, _WORDS)).split())
+    plain = text.translate(_QUOTES).translate(_DASHES).casefold().translate(YO)
+    return " ".join(_PUNCTUATION.sub(" ", plain).split())
 
 
 def may_be_mine(text: str) -> bool:

@@ -28,7 +28,7 @@ from merilo.baselines.study_input import (
     find_population,
     population_files,
     population_name,
-    recoding_inputs,
+    reading_inputs,
     study_input,
 )
 from merilo.baselines.warnings import Status
@@ -352,7 +352,7 @@ def baseline(
         skills=skills,
     )
     read, found, skilled, origin = study.responses, study.gold, study.skills, study.origin
-    division = arm_division(arm, origin.encoding if origin else None)
+    division = arm_division(arm, origin.reading.encoding if origin else None)
     if isinstance(other, OtherAnswers):
         elsewhere: OtherAnswers | None = other
     else:
@@ -375,7 +375,7 @@ def baseline(
             f"{argument('margin')} is for a comparison with models: give {argument('model', 'FILE')}"
         )
     whole = find_population(
-        population, strata, responses=read, gold=found, encoding=origin.encoding if origin else None
+        population, strata, responses=read, gold=found, encoding=origin.reading.encoding if origin else None
     )
     made = pipeline.baseline(
         read, settings, dataset=declared, gold=found, skills=skilled, population=whole, other=elsewhere
@@ -383,11 +383,10 @@ def baseline(
     compared = arm_estimates(made, division.of) if division else None
     answered = _log_files(answered, made)
     options: dict[str, Json] = {
-        **study.reading("platform"),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
         "gold": study.gold_name,
         "gold_column": gold_column,
-        **study.reading("answer", "recode"),
+        **study.reading,
         "anonymise": anonymise,
         "skills": study.skills_name,
         "model": [shown(path) for path in answered],
@@ -397,23 +396,18 @@ def baseline(
         "strata": [*strata],
         "arm": division.source if division else None,
         "other": [*elsewhere.sources] if elsewhere else [],
-        **study.reading("encoding"),
         **settings.parameters(),
-        **study.reading(
-            *("item", "annotator", "control", "page", "started", "submitted", "seconds", "reward"),
-            *("score", "attempt", "attempts", "wide"),
-        ),
     }
     inputs = [
         *study.files,
         *answered,
         *population_files(population),
-        *recoding_inputs(origin),
+        *reading_inputs(origin),
         *([table] if (table := _path(arm)) else []),
         *([] if isinstance(other, OtherAnswers) else map(Path, other)),
     ]
     in_memory = IN_MEMORY in {population_name(population), division.source if division else None}
-    off = dict.fromkeys(("common_items", "anonymise", "wide"), False)
+    off = dict.fromkeys(("common_items", "anonymise"), False)
     defaults: dict[str, Json] = {**DEFAULTS, **off}
     record = study.provenance("baseline", options, defaults, inputs=inputs, in_memory=in_memory)
 

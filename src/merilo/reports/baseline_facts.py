@@ -88,7 +88,11 @@ REASONS: Final = {
     "same_row_twice": Text("the same row twice"),
     "repeated": Text("repeated by the same annotator"),
     "contradicted": Text("contradicts an answer of the same annotator"),
-    "recoded_to_nothing": Text("left out by --recode"),
+    "recoded_to_nothing": Text("recoded to nothing"),
+    "missing": Text("missing"),
+    "may_be_mine": Text("marked 'may be mine'"),
+    "late": Text("after the time limit"),
+    "without_annotator": Text("without an annotator"),
     "excluded_annotator": Text("by an excluded annotator"),
 }
 

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, func, literal_column, select
 
 from merilo.baselines.consensus_scorer import declared, settings_for
-from merilo.baselines.steps import agreement_of, comparable, without_majority
+from merilo.baselines.steps import agreement_of, without_majority
 from merilo.errors import DataError
 from merilo.people.cost import Cost, cost
 from merilo.people.decision import pool_votes
 from merilo.people.quality import READING_LIMIT, StudyWork, Work, study_work
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.quality.peers import sharing
-from merilo.people.spelling import may_be_mine
+from merilo.people.recoding import settle
+from merilo.people.spelling import may_be_mine, same_answers
 from merilo.reports.study_status import StudyStatus, status_of
 from merilo.responses import Responses
 from merilo.settings import Settings
@@ -121,7 +122,9 @@ def comparable_responses(study: ServedStudy, responses: Responses) -> Responses:
     settings = planned_settings(study)
     asked = responses.items.select("item", SITE_TASK).iter_rows()
     types = {item: kind for item, task in asked if (kind := study.types.get(study.numbers[task])) is not None}
-    return comparable(responses, declared(study.declared, settings), settings, types)[0]
+    dataset, least = declared(study.declared, settings), settings.min_control_score
+    spelled, *_ = same_answers(responses, None, dataset, types, min_control_score=least, skip=False)
+    return settle(spelled, settings.repeats)
 
 
 def skipped_texts(answers: pl.Series) -> list[str]:

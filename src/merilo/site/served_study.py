@@ -23,7 +23,7 @@ from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.squad import alternatives, f1_points
 from merilo.people.platforms.export import json_text
-from merilo.people.spelling import canonical, key_of, rules_of
+from merilo.people.spelling import key_of
 from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
 from merilo.site.schema import FOREIGN, OWN, STUDY, TASK
 from merilo.studies.instruction import SKIP_OWN, html_of
@@ -224,8 +224,7 @@ class ServedStudy:
         if task.known is None:
             raise ValueError(f"task {number} has no known answer")
         settings = self.folder.plan.baseline
-        rules = rules_of(settings.normalise)
-        given, true = (canonical(text.strip(), rules) for text in (answer, task.known))
+        given, true = answer.strip(), task.known.strip()
         if given == true:
             return True
         declared = self.declared
@@ -233,12 +232,10 @@ class ServedStudy:
             return f1_points([given], [true], task.alternatives)[0] >= settings.min_control_score
         key = self._key
         kind = self.kinds.get(number, "")
-        return key is not None and key(given, kind) in {
-            key(text, kind) for text in alternatives(true, task.alternatives)
-        }
+        return key(given, kind) in {key(text, kind) for text in alternatives(true, task.alternatives)}
 
     @cached_property
-    def _key(self) -> Callable[[str, str], str] | None:
+    def _key(self) -> Callable[[str, str], str]:
         return key_of(self.declared)
 
 

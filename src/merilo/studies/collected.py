@@ -404,8 +404,8 @@ def read_collected(source: Path | pl.DataFrame, declared: Dataset, item: Sequenc
     """
     return read_responses(
         source,
-        platform="csv",
-        dataset=declared,
+        platform="table",
+        missing=(),
         item=item,
         annotator="respondent",
         answer="answer",

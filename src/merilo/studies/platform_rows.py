@@ -12,9 +12,10 @@ import polars as pl
 from merilo.atomic_write import unguarded
 from merilo.baselines.experts import NOT_MARKED
 from merilo.errors import DataError, InputError
+from merilo.file_reading import OtherColumns, Reading
 from merilo.files import Table, opened, read_table
 from merilo.people import platforms
-from merilo.people.platforms import NAMES, Columns, Platform, SeveralAnswersError
+from merilo.people.platforms import NAMES, Platform, SeveralAnswersError
 from merilo.people.platforms.export import Export
 from merilo.people.platforms.forms import TABLE_FORMS, questions_of
 from merilo.responses import SIGNALS
@@ -29,7 +30,10 @@ MAY_BE_MINE: Final = SKIP_OWN["ru"]
 #: Formats that their reader finds incomplete by itself.
 _WITH_AN_END: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet", ".pq"})
 
-#: The columns of a plain table, as `Columns` names them.
+#: The answers of the files of a study.
+_ANSWER: Final = Reading(answer=(ANSWER,))
+
+#: The columns of a plain table, as a reading names them.
 _PLAIN: Final = ("page", "started", "submitted", "seconds", "reward")
 
 
@@ -117,7 +121,7 @@ def _reply() -> list[pl.Expr]:
 
 def _refuse_cut(path: Path, platform: Platform) -> None:
     """Refuse a table that does not end with a line break: its last value may be cut."""
-    if platform == "csv" or path.suffix.lower() in _WITH_AN_END:
+    if platform == "table" or path.suffix.lower() in _WITH_AN_END:
         return
     with opened(path) as stream:
         stream.seek(0, 2)
@@ -143,37 +147,46 @@ def _rows(path: Path, platform: Platform, encoding: str | None) -> pl.DataFrame:
         rows = pl.concat([_labelled(one, path) for one in _pages_laid_open(table)])
         # Pages of a shorter batch in the same file have empty places.
         return rows.filter(pl.col(TASK).is_not_null() | pl.col("answer").is_not_null())
-    asked = Columns(answer=ANSWER)
-    if platform == "csv":
+    asked = _ANSWER.named(encoding=encoding)
+    if platform == "table":
         names = platforms.field_names(path, encoding)
         _require_fields(names, path)
         there: Any = {name: name for name in _PLAIN if name in names}
-        asked = Columns(answer=ANSWER, item=(STUDY, TASK), annotator="respondent", **there)
+        asked = Reading(
+            answer=(ANSWER,),
+            item=(STUDY, TASK),
+            annotator=("respondent",),
+            columns=OtherColumns(**there),
+            encoding=encoding,
+        )
         fields: tuple[str, ...] = tuple(names)
     elif platform == "abc":
         return _rows_of_abc(path, encoding)
-    export = platforms.read_export(path, platform, asked, encoding)
-    if platform != "csv":
+    export = platforms.read_export(path, platform, asked)
+    if platform != "table":
         fields = (*export.answer_fields, *export.inputs.columns)
     rows = _labelled(export, path)
-    if platform == "csv":
+    if platform == "table":
         rows = rows.with_columns(unguarded(rows.select("answer")))
     if not any(name.rpartition(":")[2] == MINE for name in fields):
         return rows
-    marks = _labelled(platforms.read_export(path, platform, replace(asked, answer=MINE), encoding), path)
+    marks = _labelled(platforms.read_export(path, platform, asked.named(answer=MINE)), path)
     return _with_marks(rows, marks)
 
 
 def _rows_of_abc(path: Path, encoding: str | None) -> pl.DataFrame:
     """ABC Elementary: the output field has the name that the requester gave it, unless there are several."""
     try:
-        return _labelled(platforms.read_export(path, "abc", Columns(), encoding), path)
+        return _labelled(platforms.read_export(path, "abc", Reading().named(encoding=encoding)), path)
     except SeveralAnswersError as error:
-        rows = _labelled(platforms.read_export(path, "abc", Columns(answer=ANSWER), encoding), path)
+        rows = _labelled(platforms.read_export(path, "abc", _ANSWER.named(encoding=encoding)), path)
         if MINE not in error.names:
             return rows
         return _with_marks(
-            rows, _labelled(platforms.read_export(path, "abc", Columns(answer=MINE), encoding), path)
+            rows,
+            _labelled(
+                platforms.read_export(path, "abc", Reading(answer=(MINE,)).named(encoding=encoding)), path
+            ),
         )
 
 
@@ -243,7 +256,7 @@ def _pages_laid_open(table: Table) -> list[Export]:
                 .with_columns(answer.alias(f"Answer.{ANSWER}"))
                 .drop("mark")
             )
-        exports.append(TABLE_FORMS["mturk"].read(replace(table, data=own), Columns(answer=ANSWER)))
+        exports.append(TABLE_FORMS["mturk"].read(replace(table, data=own), _ANSWER))
     return exports
 
 

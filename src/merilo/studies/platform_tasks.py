@@ -457,5 +457,5 @@ PLATFORM_FILES: Final[Mapping[Platform, Callable[[Outgoing], dict[str, str]]]] =
     "abc": abc_files,
     "label-studio": label_studio_files,
     "mturk": mturk_files,
-    "csv": csv_files,
+    "table": csv_files,
 }

@@ -219,7 +219,7 @@ def _author_field(folder: StudyFolder, named: str | None) -> str | None:
 def _refuse_unfit(outgoing: Outgoing, platform: Platform) -> None:
     if not outgoing.tests:
         raise DataError("the study has no items to export")
-    if outgoing.dialogue and platform not in {"abc", "csv"}:
+    if outgoing.dialogue and platform not in {"abc", "table"}:
         raise DataError(
             f"the items are turns of dialogues, which one person must answer in order, and {NAMES[platform]} shows "
             f"tasks in any order; export to ABC Elementary ({argument('platform', 'abc', given='abc')}) or to tables "

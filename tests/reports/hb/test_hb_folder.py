@@ -317,7 +317,7 @@ KINDS: Mapping[str, Any] = {
         "by": ["domain"], "read": {"item": ["question", "domain"]},
         "gold": pl.DataFrame({"question": list(GOLD), "gold": list(GOLD.values()), "id": [f"id-{n}" for n in range(8)]}),
         "skills": {"person-0@platform": 90.0, "person-1@platform": 10.0}, "aggregator": "dawid-skene", "resolve": "none",
-        "min_controls": 2, "normalise": ["case"],
+        "min_controls": 2,
     },
     "pages without times and rewards": {
         "table": study().drop("page", "seconds", "reward"), "read": {"page": None, "seconds": None, "reward": None},

@@ -188,9 +188,13 @@ def test_a_group_of_the_metrics_table_has_its_own_number_of_answers() -> None:
     whole = {
         "value": 0.9,
         "n": 30,
-        "single_person": {"mean": 0.8, "annotators": 7, "answers": 210, "items": 30},
+        "single_person": {"value": 0.8, "annotators": 7, "answers": 210, "items": 30},
     }
-    law = {"value": 0.5, "n": 10, "single_person": {"mean": 0.4, "annotators": 5, "answers": 50, "items": 10}}
+    law = {
+        "value": 0.5,
+        "n": 10,
+        "single_person": {"value": 0.4, "annotators": 5, "answers": 50, "items": 10},
+    }
     content: Any = {"responses": {"used": 210}, "metrics": {"acc": whole, "acc.law": law}}
     table = metric_table(BaselineRecord.of_json(content))
     column = table.columns.index("answers")

@@ -86,11 +86,9 @@ def test_all_that_reading_found_is_kept(tmp_path: Path) -> None:
         lost_pages=pl.DataFrame({"page_reward": [0.5, None], "page_seconds": [10.0, 2.5]}),
         absent=("reward",),
     )
-    write_files(
-        tmp_path, RawStudy(given, Settings(min_votes=2, normalise=("words",), by=("domain",))).to_files()
-    )
+    write_files(tmp_path, RawStudy(given, Settings(min_votes=2, by=("domain",))).to_files())
     found = read_raw(tmp_path)
-    assert found.settings == Settings(min_votes=2, normalise=("words",), by=("domain",))
+    assert found.settings == Settings(min_votes=2, by=("domain",))
     for one in fields(Responses):
         ours, theirs = getattr(found.responses, one.name), getattr(given, one.name)
         if isinstance(theirs, pl.DataFrame):

@@ -86,10 +86,7 @@ def people(path: Path, golds: Sequence[str], wrong: str, *, both: int | None = N
     return table(path, ["question", "annotator", "answer", "golden", "page", "seconds"], rows)
 
 
-COLUMNS = (
-    "--item", "question", "--annotator", "annotator", "--answer", "answer", "--control", "golden", "--page", "page",
-    "--seconds", "seconds",
-)  # fmt: skip
+COLUMNS = ("--item", "question", "--annotator", "annotator", "--answer", "answer")
 
 
 @made_once
@@ -345,7 +342,7 @@ def test_experts_bring_no_gold_answer_either(tmp_path: Path) -> None:
     table(tmp_path / "experts.csv", ["question", "annotator", "answer", "seconds"], answers)
     done = merilo(
         "experts", "baseline", tmp_path / "experts.csv", "--people", tmp_path / "answers.csv", "--dataset", tmp_path / "mine.yaml",
-        "--gold", tmp_path / "gold.json", "--domain", "domain", "--mine", "mine", "--item", "question", "--seconds", "seconds", "--out", tmp_path / "experts",
+        "--gold", tmp_path / "gold.json", "--domain", "domain", "--mine", "mine", "--item", "question", "--out", tmp_path / "experts",
     )  # fmt: skip
     assert done.status == 0, done.err
     report(tmp_path / "base", tmp_path / "hb", "--experts", tmp_path / "experts")

@@ -5,7 +5,7 @@ The platform is recognised by the header. A study may consist of several files o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
@@ -13,19 +13,20 @@ from typing import Final, get_args
 import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
+from merilo.file_reading import Reading
 from merilo.files import Progress, Table, fold, read_header, read_table
 from merilo.people.platforms import label_studio, plain
-from merilo.people.platforms.export import Columns, Export, SeveralAnswersError
+from merilo.people.platforms.export import Export, SeveralAnswersError, named_columns
 from merilo.people.platforms.forms import TABLE_FORMS
-from merilo.people.spelling import unify
+from merilo.people.recoding import recode
 from merilo.responses import INPUT_MARK, SCHEMA, SIGNALS, Responses, lost_pages
 from merilo.settings import Platform
-from merilo.wording import choices, listed
+from merilo.strict_json import read_json
+from merilo.wording import choices, listed, shown
 
 __all__ = [
     "NAMES",
     "PLATFORMS",
-    "Columns",
     "Platform",
     "SeveralAnswersError",
     "export_of",
@@ -43,20 +44,20 @@ NAMES: Final[Mapping[Platform, str]] = {
     "abc": "ABC Elementary",
     "label-studio": "Label Studio",
     "mturk": "Amazon Mechanical Turk",
-    "csv": "a plain table",
+    "table": "a plain table",
 }
 
 
 def recognise(path: Path, encoding: str | None = None) -> Platform:
-    """Recognise the platform of a file by its header; a table of an unknown platform is `csv`.
+    """Recognise the platform of a file by its header; one of an unknown platform is a `table`.
 
     Raises:
         InputError: the file cannot be read as a table.
     """
-    if plain.is_other_format(path):
-        return "csv"
-    if path.suffix.lower() == ".json":
+    if path.suffix.lower() == ".json" and label_studio.is_label_studio(read_json(path)):
         return "label-studio"
+    if plain.is_other_format(path):
+        return "table"
     return _platform_of(read_header(path, encoding))
 
 
@@ -71,9 +72,9 @@ def _platform_of(header: Sequence[str]) -> Platform:
         return "abc"
     if {"INPUT", "OUTPUT"} <= prefixes:
         return "toloka"
-    if {"HITId", "WorkerId"} <= names and any(name.startswith("Answer.") for name in names):
+    if {"HITId", "AssignmentId"} <= names and any(name.startswith("Answer.") for name in names):
         return "mturk"
-    return "label-studio" if {"annotator", "annotation_id", "lead_time"} <= names else "csv"
+    return "label-studio" if {"annotator", "annotation_id", "lead_time"} <= names else "table"
 
 
 def field_names(path: Path, encoding: str | None = None) -> list[str]:
@@ -82,75 +83,79 @@ def field_names(path: Path, encoding: str | None = None) -> list[str]:
     Raises:
         InputError: the file cannot be read.
     """
+    if recognise(path, encoding) == "label-studio" and path.suffix.lower() == ".json":
+        return label_studio.field_names(path)
     if plain.is_other_format(path):
         return list(plain.load(path).data.columns)
-    if path.suffix.lower() == ".json":
-        return label_studio.field_names(path)
     return read_header(path, encoding)
 
 
 def read(
-    sources: Sequence[Path | Table],
-    *,
-    platform: Platform | None = None,
-    columns: Columns | None = None,
-    labels: Sequence[str] | None = None,
-    encoding: str | None = None,
-    progress: Progress | None = None,
-    as_typed: bool = False,
+    sources: Sequence[Path | Table], reading: Reading | None = None, *, progress: Progress | None = None
 ) -> Responses:
     """Read the exports of one study.
 
     Args:
         sources: files, or tables of text columns as read from files.
-        platform: the platform; by default recognised by the header.
-        columns: the columns that the user named.
-        labels: the labels that the dataset declares; other spellings are rewritten to them.
-        encoding: the files' encoding, if it is not UTF-8 and has no byte order mark.
+        reading: how the columns become responses; by default, by their usual names.
         progress: called with the number of bytes read since the last call.
-        as_typed: keep answers as typed, with white space folded, as needed for free texts and lists of numbers, where
-            "1,0" is not "1". Otherwise `1.0` becomes `1`, and equal truth values become one label.
 
     Returns:
-        The responses, including control items; dropped rows are counted by reason.
+        The responses, including control items, as they are written; dropped rows are counted by reason.
 
     Raises:
         InputError: a source is not a valid export.
-        UsageError: there are several answer columns and the user chose none, a named column is missing, or a
-            column is named whose name the platform fixes.
+        UsageError: there are several answer columns and the user chose none, or a named column is missing.
         DataError: the sources come from different projects, or have no answers.
     """
-    given = columns or Columns()
-    exports = [
-        export_of(source, platform or _platform_of(source.data.columns), given)
-        if isinstance(source, Table)
-        else read_export(source, platform or recognise(source, encoding), given, encoding, progress)
-        for source in sources
-    ]
-    responses = _joined(exports)
-    if as_typed:
-        return responses
-    table = responses.table
-    written = {*table["answer"].unique(), *table["control"].drop_nulls().unique()}
-    return responses.with_spelling(unify(sorted(written), labels))
+    reading = reading or Reading()
+    responses = _joined([_export(source, reading, progress) for source in sources], reading)
+    return recode(responses, reading.recode)
 
 
-def export_of(table: Table, platform: Platform, columns: Columns) -> Export:
+def _export(source: Path | Table, reading: Reading, progress: Progress | None) -> Export:
+    if isinstance(source, Table):
+        return export_of(source, _platform(reading, lambda: _platform_of(source.data.columns)), reading)
+    platform = _platform(reading, lambda: recognise(source, reading.encoding))
+    return read_export(source, platform, reading, progress)
+
+
+def _platform(reading: Reading, recognised: Callable[[], Platform]) -> Platform:
+    """Return the platform of the reading; a table if its rows are other than those of platforms."""
+    if reading.platform is not None:
+        return reading.platform
+    other = reading.rows != "answer" or reading.numbered or reading.columns.score
+    return "table" if other else recognised()
+
+
+def _refuse_named_columns(reading: Reading, file: str) -> None:
+    """Raise an error if a reading names columns of Label Studio, whose names are fixed."""
+    if named := sorted(named_columns(reading)):
+        raise UsageError(
+            f"exports of Label Studio have fixed names for {listed(named)}: leave them out of the reading",
+            file=file,
+        )
+
+
+def export_of(table: Table, platform: Platform, reading: Reading) -> Export:
     """Convert the text columns of one export, as the reader of its platform does.
 
     Raises:
         InputError: the table is not a valid export.
         UsageError: several answer columns and no choice among them, or a column that is missing.
     """
-    if platform == "csv":
-        return plain.read(table, columns)
-    _refuse_named_columns(platform, columns, table.file)
+    if platform == "table":
+        return plain.read(table, reading)
     flat = platform == "label-studio"
-    export = label_studio.read_table(table, columns) if flat else TABLE_FORMS[platform].read(table, columns)
-    return _with_item(export, columns.item) if columns.item else export
+    if flat:
+        _refuse_named_columns(reading, table.file)
+    export = label_studio.read_table(table, reading) if flat else TABLE_FORMS[platform].read(table, reading)
+    if reading.columns.arm and not flat:
+        export = replace(export, rows=export.rows.with_columns(table.data[reading.columns.arm].alias("arm")))
+    return _with_item(export, reading.item) if reading.item else export
 
 
-def _joined(exports: Sequence[Export]) -> Responses:
+def _joined(exports: Sequence[Export], reading: Reading) -> Responses:
     first = exports[0]
     frames = []
     for export in exports:
@@ -168,7 +173,7 @@ def _joined(exports: Sequence[Export]) -> Responses:
         rows = export.rows.with_columns(file, pl.col("row").cast(pl.UInt32))
         frames.append(pl.concat([_set_apart(export.inputs), rows], how="horizontal"))
     fields = list(_set_apart(first.inputs).columns)
-    return _responses(pl.concat(frames, how="diagonal"), first, fields, exports)
+    return _responses(pl.concat(frames, how="diagonal"), first, fields, exports, reading)
 
 
 def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
@@ -177,13 +182,7 @@ def _set_apart(inputs: pl.DataFrame) -> pl.DataFrame:
     return inputs.rename({name: f"{INPUT_MARK}{name}" for name in inputs.columns if name in reserved})
 
 
-def read_export(
-    path: Path,
-    platform: Platform,
-    columns: Columns,
-    encoding: str | None = None,
-    progress: Progress | None = None,
-) -> Export:
+def read_export(path: Path, platform: Platform, reading: Reading, progress: Progress | None = None) -> Export:
     """Read one file of a platform with every row that it has; `read` makes responses of such exports.
 
     Raises:
@@ -191,25 +190,16 @@ def read_export(
         UsageError: several answer columns and no choice among them, or a column that is missing.
     """
     if platform == "label-studio" and path.suffix.lower() == ".json":
-        _refuse_named_columns(platform, columns, path)
-        export = label_studio.read(path, columns)
-        return _with_item(export, columns.item) if columns.item else export
+        _refuse_named_columns(reading, shown(path))
+        export = label_studio.read(path, reading)
+        return _with_item(export, reading.item) if reading.item else export
     if platform in TABLE_FORMS and not plain.is_other_format(path):
-        table = read_table(path, keep=TABLE_FORMS[platform].wants, encoding=encoding, progress=progress)
+        wants, named = TABLE_FORMS[platform].wants, named_columns(reading)
+        keep = lambda name: wants(name) or name in named  # noqa: E731 - shorter than a function
+        table = read_table(path, keep=keep, encoding=reading.encoding, progress=progress)
     else:
-        table = plain.load(path, encoding=encoding, progress=progress)
-    return export_of(table, platform, columns)
-
-
-def _refuse_named_columns(platform: Platform, columns: Columns, path: Path | str) -> None:
-    fixed = [name for name in plain.USUAL if name not in {"item", "answer"}]
-    given = [argument(name) for name in fixed if getattr(columns, name) is not None]
-    if given:
-        raise UsageError(
-            f"{' and '.join(given)} cannot be used here: exports of {NAMES[platform]} have fixed column names "
-            f"(columns can be named for plain tables only, {argument('platform', 'csv', given='csv')})",
-            file=path,
-        )
+        table = plain.load(path, encoding=reading.encoding, progress=progress)
+    return export_of(table, platform, reading)
 
 
 def _with_item(export: Export, chosen: Sequence[str]) -> Export:
@@ -234,6 +224,7 @@ def _responses(
     first: Export,
     fields: list[str],
     exports: Sequence[Export],
+    reading: Reading,
 ) -> Responses:
     """Normalise white space, drop and count rows without an answer, number the items."""
     data = data.with_columns(_folded(data[name]) for name in (*fields, "respondent", "answer", "control"))
@@ -250,7 +241,12 @@ def _responses(
         .when(pl.col("answer").is_null())
         .then(pl.lit("empty_answer"))
     )
-    data = _timed(data.with_columns(pl.col("dropped").is_null().alias("paid"), reason.alias("dropped")))
+    if reading.without_annotator == "drop":
+        reason = reason.when(pl.col("respondent").is_null()).then(pl.lit("without_annotator"))
+    data = _timed(data)
+    if reading.time_limit is not None and reading.late == "drop":
+        reason = reason.when(pl.col("page_seconds") > reading.time_limit).then(pl.lit("late"))
+    data = data.with_columns(pl.col("dropped").is_null().alias("paid"), reason.alias("dropped"))
     counts = data["dropped"].drop_nulls().value_counts().sort("dropped")
     unanswered = data.filter(pl.col("dropped").is_not_null(), "paid")
     data = data.filter(pl.col("dropped").is_null())
@@ -259,8 +255,13 @@ def _responses(
     nameless = data.filter(pl.col("respondent").is_null()).head(1)
     if nameless.height:
         raise InputError(
-            "the response has no annotator", file=nameless["file"].item(), row=nameless["row"].item()
+            "the response has no annotator: fill it in, or declare 'without_annotator: drop' in the reading",
+            file=nameless["file"].item(),
+            row=nameless["row"].item(),
         )
+    if reading.time_limit is not None and reading.late == "wrong":
+        late = pl.col("page_seconds") > reading.time_limit
+        data = data.with_columns(pl.when(late).then(pl.lit(LATE)).otherwise("answer").alias("answer"))
     items = data.select(fields).unique(maintain_order=True).with_row_index("item", offset=1)
     data = data.join(items, on=fields, how="left", nulls_equal=True, maintain_order="left")
     renamed = {old: new for export in exports for old, new in export.renamed.items()}
@@ -278,8 +279,35 @@ def _responses(
         unread=tuple(one for export in exports for one in export.unread),
         lost_pages=lost_pages(unanswered, data) if unanswered.height else None,
         scored=first.scored,
+        reading=reading,
+        arms=_arms(data) if "arm" in data.columns else None,
         absent=tuple(what for what in first.absent if all(what in export.absent for export in exports)),
     )
+
+
+#: The answer that counts as wrong because it came after the time limit.
+LATE: Final = "(after the time limit)"
+
+
+def _arms(data: pl.DataFrame) -> dict[str, str]:
+    """Return the arm of each annotator.
+
+    Raises:
+        DataError: an annotator has two arms.
+    """
+    pairs = data.filter(pl.col("arm").is_not_null()).unique(["respondent", "arm"], maintain_order=True)
+    twice = pairs.filter(pl.col("respondent").is_duplicated())
+    if twice.height:
+        who, arms = (
+            twice["respondent"][0],
+            twice.filter(pl.col("respondent") == twice["respondent"][0])["arm"],
+        )
+        raise DataError(
+            f"annotator {who} is in two arms: {arms[0]} and {arms[1]}",
+            file=twice["file"][1],
+            row=twice["row"][1],
+        )
+    return dict(pairs.select("respondent", "arm").iter_rows())
 
 
 def _timed(data: pl.DataFrame) -> pl.DataFrame:

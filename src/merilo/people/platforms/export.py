@@ -11,6 +11,7 @@ from typing import Final, Literal
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
+from merilo.file_reading import Reading
 from merilo.files import Table
 from merilo.responses import Unread
 from merilo.strict_json import Json
@@ -24,41 +25,6 @@ CONTROL_FIELDS: Final = ("golden", "control")
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of a file that the user named.
-
-    Attributes:
-        answer: the column of the answer; by default, the only answer column.
-        item: the columns that identify an item; by default, all input columns of a platform with fixed column names.
-        annotator: the column of the annotator's id (plain tables).
-        control: the column of control items' known answers (plain tables).
-        page: the column of the page, that is, of items answered and paid together (plain tables).
-        started: the column of the time when the page was opened (plain tables).
-        submitted: the column of the time when the page was submitted (plain tables).
-        seconds: the column of the page's duration in seconds (plain tables).
-        reward: the column of the page's reward (plain tables).
-        score: the column that says whether the answer is right (plain tables); answers are then `PASSED` or `FAILED`.
-        attempt: the column of the number of an attempt, for scored answers.
-        attempts: how many attempts count, the best of them; by default, all.
-        wide: whether every row is a person, and the columns are the items.
-    """
-
-    answer: str | None = None
-    item: tuple[str, ...] = ()
-    annotator: str | None = None
-    control: str | None = None
-    page: str | None = None
-    started: str | None = None
-    submitted: str | None = None
-    seconds: str | None = None
-    reward: str | None = None
-    score: str | None = None
-    attempt: str | None = None
-    attempts: int | None = None
-    wide: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Export:
     """One file of a platform, with Merilo's column names.
 
@@ -66,7 +32,7 @@ class Export:
         file: the file's name.
         inputs: the items' input fields, one row per response.
         rows: `respondent`, `answer`, `control`, `is_control`, `page`, `started`, `submitted`, `page_seconds`,
-            `page_reward`, `dropped` (a reason, or null) and `row`, one row per response.
+            `page_reward`, `dropped` (a reason, or null), `row` and, if the file has arms, `arm`, one row per response.
         answer_field: the column of the answers.
         answer_fields: all answer columns that the user could have chosen.
         project: a property that is equal in all exports of one project, with its description.
@@ -217,6 +183,58 @@ def json_text(value: Json) -> str | None:
     if value is None or value == "":
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def options_text(options: Sequence[Json]) -> str | None:
+    """Convert chosen options to text: one option as it is, several as a JSON list.
+
+    Example:
+        >>> options_text(["A"]), options_text(["A", "B"]), options_text([])
+        ('A', '["A", "B"]', None)
+    """
+    return json_text([*options] if len(options) > 1 else options[0] if options else None)
+
+
+#: What a reading names -> the column of an export's rows.
+_NAMED: Final = {
+    "page": "page",
+    "started": "started",
+    "submitted": "submitted",
+    "seconds": "page_seconds",
+    "reward": "page_reward",
+}
+
+
+def named_places(reading: Reading, table: Table) -> dict[str, str]:
+    """Return the columns that a reading names in an export whose other columns have fixed names, by what they hold.
+
+    Raises:
+        UsageError: a column is missing, or what it holds has a fixed place in such exports.
+    """
+    fixed = [name for name in ("control", "score", "attempt", "skipped") if getattr(reading.columns, name)]
+    if fixed:
+        raise UsageError(
+            f"exports of this platform have a fixed place for {listed(fixed)}: leave it out, or read them with "
+            "'platform: table'",
+            file=table.file,
+            field=f"columns.{fixed[0]}",
+        )
+    places = {place: getattr(reading.columns, name) for name, place in _NAMED.items()}
+    places["respondent"] = next(iter(reading.annotator), None)
+    for name in (*places.values(), reading.columns.arm):
+        if name is not None and name not in table.data.columns:
+            raise UsageError(
+                f"there is no such column (columns: {listed(table.data.columns, 30)})",
+                file=table.file,
+                field=name,
+            )
+    return {place: name for place, name in places.items() if name}
+
+
+def named_columns(reading: Reading) -> set[str]:
+    """Return the columns besides inputs and answers that a reading names."""
+    of_columns = reading.columns.model_dump(exclude={"score"}).values()
+    return {*reading.annotator, *filter(None, of_columns)}
 
 
 def text_columns(records: Sequence[Mapping[str, Json]]) -> pl.DataFrame:

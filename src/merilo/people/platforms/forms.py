@@ -23,17 +23,20 @@ from typing import Final
 
 import polars as pl
 
-from merilo.errors import InputError
+from merilo.errors import InputError, UsageError, argument
+from merilo.file_reading import Reading
 from merilo.files import Table
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
     ROW,
-    Columns,
     Export,
     choose_answer,
     column,
     export_of_columns,
     json_text,
+    named_columns,
+    named_places,
+    options_text,
     require,
 )
 from merilo.strict_json import Json, parse_json
@@ -78,33 +81,37 @@ class TableForm:
         prefixes = (self.inputs, self.answers, *([self.golden] if self.golden else []))
         return name.startswith(prefixes) or name in {*self.places.values(), *self.states, *self.other_names}
 
-    def read(self, table: Table, columns: Columns) -> Export:
+    def read(self, table: Table, reading: Reading) -> Export:
         """Read one export.
 
         Args:
             table: the file's text columns.
-            columns: the columns that the user named; only the answer's is used.
+            reading: the columns that the user named; the answer's and those of `columns` are used.
 
         Raises:
             InputError: a required column is missing, or JSON in a cell is invalid.
             UsageError: there are several answer columns and the user chose none.
         """
-        data = table.data.select(name for name in table.data.columns if self.wants(name))
-        data = data.with_row_index(ROW, offset=table.first_row)
-        if self.places["respondent"] not in data.columns:
+        places = {**self.places, **named_places(reading, table)}
+        kept = [name for name in table.data.columns if self.wants(name) or name in named_columns(reading)]
+        data = table.data.select(kept).with_row_index(ROW, offset=table.first_row)
+        if places["respondent"] not in data.columns:
             data = data.rename({old: new for old, new in self.other_names.items() if old in data.columns})
-        require(data.columns, (self.places["respondent"],), table.file)
+        if places["respondent"] not in data.columns:
+            raise UsageError(
+                f"there is no column '{places['respondent']}': name the column of annotators with "
+                f"{argument('annotator')} (choose from: {listed(table.data.columns, 30)})",
+                file=table.file,
+            )
         project = self._fields(data)
         if not project:
             require(data.columns, (f"{self.inputs}*",), table.file)
         if self.laid_open is not None:
             data = self.laid_open(replace(table, data=data))
         if self.money_sign:
-            reward = (
-                column(data, self.places["page_reward"]).str.strip_chars().str.strip_prefix(self.money_sign)
-            )
-            data = data.with_columns(reward.alias(self.places["page_reward"]))
-        answer = choose_answer(data, self.answers, columns.answer, table.file)
+            reward = column(data, places["page_reward"]).str.strip_chars().str.strip_prefix(self.money_sign)
+            data = data.with_columns(reward.alias(places["page_reward"]))
+        answer = choose_answer(data, self.answers, next(iter(reading.answer), None), table.file)
         answers = tuple(name for name in data.columns if name.startswith(self.answers))
         data, renamed = (
             self.turns(replace(table, data=data), project, answer) if self.turns is not None else (data, {})
@@ -114,7 +121,7 @@ class TableForm:
         found = export_of_columns(
             table,
             data,
-            {**self.places, "answer": answer},
+            {**places, "answer": answer},
             {name: name.removeprefix(self.inputs) for name in self._fields(data)},
             known,
             is_control=is_control,
@@ -261,7 +268,7 @@ def questions_of(table: Table) -> pl.DataFrame:
         if name.startswith("Answer.") and stem and option:
             groups.setdefault(f"Answer.{stem}", []).append(name)
     for question, names in groups.items():
-        # True and false in `Answer.toxic.yes` and `Answer.toxic.no` become `Answer.toxic`, the chosen options.
+        # True and false in `Answer.toxic.yes` and `Answer.toxic.no` become `Answer.toxic`: one option or a JSON list.
         truth = all({*data[name].drop_nulls().str.to_lowercase()} <= {"true", "false"} for name in names)
         if len(names) < 2 or question in data.columns or not truth:
             continue
@@ -269,7 +276,9 @@ def questions_of(table: Table) -> pl.DataFrame:
             pl.when(pl.col(name).str.to_lowercase() == "true").then(pl.lit(name.removeprefix(f"{question}.")))
             for name in names
         ]
-        chosen = pl.concat_str(options, separator=",", ignore_nulls=True).replace("", None)
+        chosen = pl.concat_str(options, separator="\x1f", ignore_nulls=True).replace("", None)
+        several = pl.concat_str(pl.lit('["'), chosen.str.replace_all("\x1f", '", "'), pl.lit('"]'))
+        chosen = pl.when(chosen.str.contains("\x1f")).then(several).otherwise(chosen)
         data = data.with_columns(chosen.alias(question)).drop(names)
     return data
 
@@ -289,11 +298,11 @@ def _text(value: Json) -> str | None:
     """Convert the answer of a page element to text: a text, options with true and false, or a label."""
     if isinstance(value, dict):
         if value and all(isinstance(one, bool) for one in value.values()):
-            return ",".join(name for name, chosen in value.items() if chosen) or None
+            return options_text([name for name, chosen in value.items() if chosen])
         if len(value) == 1 and next(iter(value)) in {"label", "labels"}:
             return _text(next(iter(value.values())))
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return ",".join(map(str, value)) or None
+        return options_text(value)
     return (
         value
         if isinstance(value, str) and value

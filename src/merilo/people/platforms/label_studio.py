@@ -18,16 +18,16 @@ from typing import Final
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
+from merilo.file_reading import Reading
 from merilo.files import Table
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
     ROW,
-    Columns,
     Export,
     SeveralAnswersError,
     column,
     export_of_columns,
-    json_text,
+    options_text,
     require,
     text_columns,
 )
@@ -50,7 +50,35 @@ _PLACES: Final = {
 _INPUT: Final = "\x1f"
 
 #: The keys of a region that hold the answer.
-_VALUES: Final = ("choices", "text", "rating", "number", "datetime", "taxonomy", "labels")
+_VALUES: Final = ("choices", "text", "rating", "number", "datetime", "taxonomy", "selected")
+
+#: Keys of an answer that marks a part of the item.
+_REGION: Final = frozenset(
+    (
+        "start",
+        "end",
+        "startOffset",
+        "endOffset",
+        "x",
+        "y",
+        "points",
+        "vertices",
+        "rle",
+        "sequence",
+        "ranges",
+        "bbox",
+    )
+)
+_MARKS_A_PART: Final = (
+    "the answers are spans or regions of the item, which are not compared: only answers to the whole item are, such "
+    "as choices, ratings and texts"
+)
+
+
+def is_label_studio(content: Json) -> bool:
+    """Return whether JSON is an export of Label Studio: tasks with annotations, or JSON-MIN."""
+    first = content[0] if isinstance(content, list) and content else None
+    return isinstance(first, dict) and ("annotations" in first or _is_minimal(first))
 
 
 def _is_minimal(record: Mapping[str, object]) -> bool:
@@ -69,12 +97,12 @@ def _after_id(names: Sequence[str]) -> Sequence[str]:
     ]
 
 
-def read_table(table: Table, columns: Columns, answered: Sequence[str] = ()) -> Export:
+def read_table(table: Table, reading: Reading, answered: Sequence[str] = ()) -> Export:
     """Read a flat export.
 
     Args:
         table: the text columns.
-        columns: the columns that the user named; only the answer's is used.
+        reading: the columns that the user named; only the answer's is used.
         answered: the fields that are known to be answers; if empty, they are found by their values.
 
     Raises:
@@ -85,18 +113,28 @@ def read_table(table: Table, columns: Columns, answered: Sequence[str] = ()) -> 
     require(data.columns, _REQUIRED, table.file)
     others = [name for name in data.columns if name not in {*_OWN, *CONTROL_FIELDS}]
     answers = list(answered) or _varying(data, others)
-    answer = _answer(columns.answer, answers, others, table.file)
+    answer = _answer(next(iter(reading.answer), None), answers, others, table.file)
     inputs = [name for name in others if name not in {*answers, answer}]
     if not inputs:
         raise InputError("the export has no input fields", file=table.file)
     found = export_of_columns(
         table,
-        data.with_columns(pl.col(answer).map_elements(plain_value, return_dtype=pl.String)),
+        data.with_columns(_plain_values(table, answer)),
         {**_PLACES, "answer": answer},
         {name: name for name in inputs},
         pl.coalesce(column(data, name) for name in CONTROL_FIELDS),
     )
     return replace(found, answer_fields=tuple(dict.fromkeys([*answers, answer])))
+
+
+def _plain_values(table: Table, answer: str) -> pl.Series:
+    found: list[str | None] = []
+    for row, text in enumerate(table.data[answer], start=table.first_row):
+        try:
+            found.append(None if text is None else plain_value(text))
+        except InputError as error:
+            raise InputError(error.message, file=table.file, row=row, field=answer) from None
+    return pl.Series(answer, found, dtype=pl.String)
 
 
 def _varying(data: pl.DataFrame, names: Sequence[str]) -> list[str]:
@@ -126,11 +164,14 @@ def _answer(chosen: str | None, answers: Sequence[str], others: Sequence[str], f
 
 
 def plain_value(text: str) -> str:
-    """Convert an answer in Label Studio's JSON to one text; several choices are joined by commas.
+    """Convert an answer in Label Studio's JSON to text: one choice as it is, several as a JSON list.
+
+    Raises:
+        InputError: the answer marks a part of the item.
 
     Example:
         >>> plain_value('{"choices": ["A", "B"]}'), plain_value('[{"rating": 4}]'), plain_value("A")
-        ('A,B', '4', 'A')
+        ('["A", "B"]', '4', 'A')
     """
     if not text.startswith(("[", "{")):
         return text
@@ -138,32 +179,29 @@ def plain_value(text: str) -> str:
         content = parse_json(text, file="")
     except InputError:
         return text
-    regions = content if isinstance(content, list) else [content]
-    found = [_region(region) for region in regions]
-    return ",".join(part for part in found if part is not None) if None not in found and found else text
+    found = [_values(region) for region in (content if isinstance(content, list) else [content])]
+    values = [value for one in found for value in one or []]
+    return options_text(values) or text if None not in found else text
 
 
-def _region(region: Json) -> str | None:
+def _values(region: Json) -> list[Json] | None:
+    """Return the values of a part of an answer; `None` if it has none that are known."""
     if isinstance(region, str):
-        return region
+        return [region]
     if not isinstance(region, dict):
         return None
-    return _joined(next((region[name] for name in _VALUES if name in region), None))
+    if _REGION & region.keys():
+        raise InputError(_MARKS_A_PART)
+    value = next((region[name] for name in _VALUES if name in region), None)
+    return [*value] if isinstance(value, list) else None if value is None else [value]
 
 
-def _joined(value: Json) -> str | None:
-    """Convert the value of an answer to text; several choices are joined by commas."""
-    if isinstance(value, list):
-        return ",".join(str(json_text(part)) for part in value) or None
-    return json_text(value)
-
-
-def read(path: Path, columns: Columns) -> Export:
+def read(path: Path, reading: Reading) -> Export:
     """Read one Label Studio export in JSON: tasks with `data` and `annotations`, or JSON-MIN.
 
     Args:
         path: the file.
-        columns: the columns that the user named; only the answer's (the control tag's name) is used.
+        reading: the columns that the user named; only the answer's (the control tag's name) is used.
 
     Raises:
         InputError: the file is not such an export.
@@ -176,12 +214,13 @@ def read(path: Path, columns: Columns) -> Export:
                 raise InputError("is not an annotation of Label Studio's JSON-MIN export", file=path, row=row)
         records = [record for _, record in tasks]
         answered = dict.fromkeys(name for record in records for name in _after_id(list(record)))
-        return read_table(Table(shown(path), text_columns(records), first_row=1), columns, list(answered))
-    names = list(dict.fromkeys(tag for _, task in tasks for tag, *_ in _results(task)))
+        return read_table(Table(shown(path), text_columns(records), first_row=1), reading, list(answered))
+    results = _all_results(tasks, path)
+    names = list(dict.fromkeys(tag for found in results.values() for tag, *_ in found))
     if not names:
         raise InputError("no task has an annotation", file=path)
-    answer = columns.answer or names[0]
-    if columns.answer is None and len(names) > 1:
+    answer = next(iter(reading.answer), names[0])
+    if not reading.answer and len(names) > 1:
         raise SeveralAnswersError(names, shown(path))
     if answer not in names:
         raise UsageError(f"there is no answer column '{answer}' ({choices(answer, names)})", file=path)
@@ -192,7 +231,7 @@ def read(path: Path, columns: Columns) -> Export:
         texts = data if isinstance(data, dict) else {}
         asked = {f"{_INPUT}{name}": text for name, text in texts.items() if name not in CONTROL_FIELDS}
         known = next((texts[name] for name in CONTROL_FIELDS if name in texts), None)
-        for tag, annotation, value in _results(task):
+        for tag, annotation, value in results[row]:
             if tag == answer:
                 fields.update(dict.fromkeys(asked))
                 rows.append({**asked, **_own(annotation), ROW: row, "answer": value, "known": known})
@@ -230,21 +269,40 @@ def _tasks(path: Path) -> list[tuple[int, dict[str, Json]]]:
     return list(enumerate(tasks, start=1))
 
 
+def _all_results(
+    tasks: Sequence[tuple[int, Mapping[str, Json]]], path: Path
+) -> dict[int, list[tuple[str, Mapping[str, Json], str | None]]]:
+    """Return the results of every task by its row."""
+    found = {}
+    for row, task in tasks:
+        try:
+            found[row] = list(_results(task))
+        except InputError as error:
+            raise InputError(error.message, file=path, row=row, field="annotations") from None
+    return found
+
+
 def _results(task: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json], str | None]]:
-    """Yield (tag's name, annotation, answer) for every answer to a task."""
+    """Yield (tag's name, annotation, answer) for every answer to a task.
+
+    Raises:
+        InputError: an answer marks a part of the item, or is of an unknown kind.
+    """
     annotations = task.get("annotations")
     for annotation in annotations if isinstance(annotations, list) else []:
         if not isinstance(annotation, dict):
             continue
         results = annotation.get("result")
+        values: dict[str, list[Json]] = {}
         for result in results if isinstance(results, list) else []:
             value = result.get("value") if isinstance(result, dict) else None
             if isinstance(result, dict) and isinstance(value, dict):
-                yield (
-                    str(result.get("from_name", "answer")),
-                    annotation,
-                    _joined(next(iter(value.values()), None)),
-                )
+                own = _values(value)
+                if own is None:
+                    raise InputError(_MARKS_A_PART)
+                values.setdefault(str(result.get("from_name", "answer")), []).extend(own)
+        for tag, several in values.items():
+            yield tag, annotation, options_text(several)
 
 
 def field_names(path: Path) -> list[str]:
@@ -258,4 +316,9 @@ def field_names(path: Path) -> list[str]:
         return list(dict.fromkeys(name for task in tasks for name in task))
     data = (task.get("data") for task in tasks)
     shown_fields = dict.fromkeys(name for texts in data if isinstance(texts, dict) for name in texts)
-    return [*shown_fields, *dict.fromkeys(tag for task in tasks for tag, *_ in _results(task))]
+    return [*shown_fields, *dict.fromkeys(_tags(tasks))]
+
+
+def _tags(tasks: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    for task in tasks:
+        yield from (tag for tag, *_ in _results(task))

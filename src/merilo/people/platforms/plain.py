@@ -1,47 +1,92 @@
-"""Read a plain table with one response per row: CSV, TSV, Parquet or JSONL, with columns that the user names."""
+"""Read a table of no known platform: CSV, TSV, Parquet, JSON or JSONL, with columns that a reading declares.
+
+A row is an answer, an item (a column for each annotator) or a person (a column for each item). Without a reading, only
+columns with the usual names below are read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Set
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
+from merilo.file_reading import OtherColumns, Reading
 from merilo.files import Progress, Table, read_parquet, read_table, refuse_too_wide
-from merilo.people.platforms import scored
-from merilo.people.platforms.export import Columns, Export, column, export_of_columns, text_columns
+from merilo.metrics.pass_at_k import FAILED, PASSED
+from merilo.people.platforms.export import ROW, Export, column, export_of_columns, number, text_columns
 from merilo.people.signals import folded
-from merilo.strict_json import Json, json_lines
+from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import choices, listed, shown
 
-#: What a column of a plain table holds -> its usual names, in order of preference.
+#: What a column holds -> its usual names, without case, spaces and punctuation, in order of preference.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
-    "item": ("item", "item_id", "task", "task_id", "question_id", "id"),
-    "annotator": ("respondent", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id"),
-    "answer": ("answer", "label", "response", "output"),
-    "control": ("control", "golden", "gold_control"),
-    "page": ("page", "assignment", "assignment_id"),
-    "started": ("started", "start", "date_start"),
-    "submitted": ("submitted", "end", "date_end"),
-    "seconds": ("page_seconds", "seconds", "time_spent"),
-    "reward": ("page_reward", "reward"),
+    "item": (
+        *("item", "itemid", "task", "taskid", "questionid", "exampleid", "unitid"),
+        *("задание", "idзадания", "задание id", "идзадания", "единица"),
+    ),
+    "annotator": (
+        *("respondent", "respondentid", "annotator", "annotatorid", "worker", "workerid", "user", "userid"),
+        *("participant", "participantid", "rater", "raterid", "assessor", "assessorid", "coder", "coderid"),
+        *("labeler", "labelerid", "judge", "person", "personid"),
+        *(
+            "разметчик",
+            "аннотатор",
+            "исполнитель",
+            "участник",
+            "ассессор",
+            "респондент",
+            "эксперт",
+            "человек",
+        ),
+    ),
+    "answer": ("answer", "label", "response", "output", "annotation", "ответ", "метка"),
+    "control": ("control", "golden", "goldcontrol", "контроль"),
+    "page": ("page", "assignment", "assignmentid", "страница"),
+    "started": ("started", "start", "startedat", "starttime", "datestart", "начало"),
+    "submitted": ("submitted", "end", "submittedat", "endtime", "dateend", "конец", "окончание"),
+    "seconds": ("pageseconds", "seconds", "durationseconds", "timeseconds", "секунды"),
+    "reward": ("pagereward", "reward", "вознаграждение"),
 }
-_REQUIRED: Final = ("item", "annotator", "answer")
 
+#: Names of columns that show an item, if no column has one of the names above.
+_SHOWN: Final = (
+    "question",
+    "вопрос",
+    "example",
+    "пример",
+    "text",
+    "текст",
+    "sentence",
+    "предложение",
+    "prompt",
+)
+#: Names of columns that may have the answer if no column has one of the names above.
+_JUDGED: Final = ("choice", "rating", "judgment", "judgement", "verdict", "оценка", "класс", "выбор")
+
+_OTHERS: Final = ("control", "page", "started", "submitted", "seconds", "reward")
 #: What a column holds -> the name of the response table's column, if it is another one.
-_PLACES: Final = {"annotator": "respondent", "seconds": "page_seconds", "reward": "page_reward"}
+_PLACES: Final = {"seconds": "page_seconds", "reward": "page_reward"}
 
 _BINARY: Final = (".parquet", ".pq")
 _LINES: Final = (".jsonl", ".ndjson")
 
+#: The columns of a table that has been turned into one row per answer.
+_ITEM, _PERSON, _ANSWER = "item", "\x1fannotator", "\x1fanswer"
+
+#: How tables write that an answer is right or wrong, in lower case.
+_RIGHT: Final = ("1", "1.0", "true", "yes", "correct", "right", "passed", "да", "верно")
+_WRONG: Final = ("0", "0.0", "false", "no", "incorrect", "wrong", "failed", "нет", "неверно")
+
 
 def is_other_format(path: Path) -> bool:
     """Return whether a file is a table in a format without a delimited header."""
-    return path.suffix.lower() in (*_BINARY, *_LINES)
+    return path.suffix.lower() in (*_BINARY, *_LINES, ".json")
 
 
 def load(path: Path, *, encoding: str | None = None, progress: Progress | None = None) -> Table:
@@ -54,67 +99,286 @@ def load(path: Path, *, encoding: str | None = None, progress: Progress | None =
     if suffix in _BINARY:
         return Table(shown(path), as_texts(read_parquet(path), path))
     if suffix in _LINES:
-        return _json_lines(path, progress)
-    return read_table(path, encoding=encoding, progress=progress)
+        return _of_records(path, dict(json_lines(path, progress)))
+    if suffix == ".json":
+        content = read_json(path)
+        if not isinstance(content, list):
+            raise InputError("is not a JSON list of records", file=path)
+        return _of_records(path, dict(enumerate(content, start=1)))
+    return without_qualtrics_rows(read_table(path, encoding=encoding, progress=progress))
 
 
-def read(table: Table, columns: Columns) -> Export:
-    """Read one plain table.
+def without_qualtrics_rows(table: Table) -> Table:
+    """Leave out the two rows after the header of Qualtrics, which hold the questions' texts and their ids."""
+    if table.data.height < 2:
+        return table
+    ids = [text for text in table.data.row(1) if text]
+    if not ids or not all(text.startswith('{"ImportId":') for text in ids):
+        return table
+    return Table(table.file, table.data[2:], table.first_row + 2)
 
-    Args:
-        table: the file's text columns.
-        columns: the columns that the user named; columns with usual names are found automatically.
+
+@dataclass(frozen=True, slots=True)
+class PlainColumns:
+    """The columns of a table with one answer a row.
+
+    Attributes:
+        item: the columns that identify an item.
+        annotator: the column of annotators; `None` if it was not found.
+        answer: the column of answers, or of scores.
+        others: what a column holds -> the column; "" if there is none.
+        unclear: what no column holds plainly -> the columns that may hold it.
+    """
+
+    item: tuple[str, ...]
+    annotator: str | None
+    answer: str | None
+    others: Mapping[str, str]
+    unclear: Mapping[str, tuple[str, ...]]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _alike(data: pl.DataFrame, names: Sequence[str]) -> bool:
+    """Return whether columns group the rows equally, so that any of them will do."""
+    if len(names) < 2:
+        return True
+    whole = data.select(names).n_unique()
+    return all(data[name].n_unique() == whole for name in names)
+
+
+def columns_of(data: pl.DataFrame, reading: Reading, file: str) -> PlainColumns:
+    """Find the columns that the reading names, and others by their usual names.
 
     Raises:
-        UsageError: a required column was neither named nor found.
+        UsageError: a column that the reading names is missing.
     """
-    if columns.wide:
-        table, columns = scored.long(table, columns)
-    if columns.score is not None:
-        table = scored.verdicts(table, columns)
-        columns = replace(columns, answer=columns.score)
-    data = table.data
-    items = [found_column(data, "item", name, table.file) for name in dict.fromkeys(columns.item) or (None,)]
-    found = {
-        what: found_column(data, what, getattr(columns, what), table.file) for what in USUAL if what != "item"
+    chosen: dict[str, tuple[str, ...]] = {
+        "item": reading.item,
+        "annotator": reading.annotator,
+        "answer": reading.columns.score or reading.answer,
     }
-    places = {_PLACES.get(what, what): name for what, name in found.items()}
-    inputs = {name: name for name in items}
-    export = export_of_columns(table, data, places, inputs, column(data, found["control"]))
-    signals = folded(data)
-    rows = export.rows if signals.is_null().all() else export.rows.with_columns(signals)
-    return replace(export, rows=rows, project=listed(items, 50), scored=columns.score is not None)
+    named = [name for names in chosen.values() for name in names]
+    named += [
+        name for what in OtherColumns.model_fields if isinstance(name := getattr(reading.columns, what), str)
+    ]
+    for name in named:
+        if name not in data.columns:
+            raise UsageError(
+                f"there is no such column ({choices(name, data.columns)})", file=file, field=name
+            )
+    free = [name for name in data.columns if name not in named]
+    bare = {name: _bare(name) for name in free}
+
+    def found(names: Sequence[str]) -> list[str]:
+        places = {name: place for place, name in enumerate(map(_bare, names))}
+        return sorted((name for name in free if bare[name] in places), key=lambda name: places[bare[name]])
+
+    others = {what: getattr(reading.columns, what) or next(iter(found(USUAL[what])), "") for what in _OTHERS}
+    unclear: dict[str, tuple[str, ...]] = {}
+    for what, further in (("annotator", ()), ("answer", _JUDGED), ("item", (*_SHOWN, "id"))):
+        if chosen[what]:
+            continue
+        there = found(USUAL[what]) or found(further)
+        if what == "item" and not found(USUAL[what]):
+            # A column `id` with another value in each row numbers the answers.
+            there = [
+                name for name in there if bare[name] != "id" or _repeats(data, name, chosen["annotator"])
+            ]
+        if there and _alike(data, there):
+            chosen[what] = (there[0],)
+        else:
+            unclear[what] = tuple(there)
+    annotator, answer = (next(iter(chosen[what]), None) for what in ("annotator", "answer"))
+    return PlainColumns(tuple(dict.fromkeys(chosen["item"])), annotator, answer, others, unclear)
 
 
-def found_column(data: pl.DataFrame, what: str, named: str | None, file: str) -> str:
-    """Find the column for one purpose; return an empty string if there is none and it is optional."""
-    if named is not None:
-        if named in data.columns:
-            return named
-        raise UsageError(f"there is no such column ({choices(named, data.columns)})", file=file, field=named)
-    found = _usual(what, data.columns) or ""
-    if what in _REQUIRED and not found:
-        raise UsageError(
-            f"no column for the {what} was found; name it with {argument(what)}"
-            + (f", or a column of scores with {argument('score')}" if what == "answer" else "")
-            + f" (choose from: {listed(data.columns)})",
+def _repeats(data: pl.DataFrame, name: str, annotator: tuple[str, ...]) -> bool:
+    alone = len(annotator) == 1 and data[annotator[0]].n_unique() == 1
+    return alone or data[name].n_unique() < data.height
+
+
+def read(table: Table, reading: Reading) -> Export:
+    """Read one plain table.
+
+    Raises:
+        UsageError: a column that the reading names is missing, or a required column is neither named nor plain.
+        InputError: a score is neither right nor wrong.
+    """
+    data = table.data.with_row_index(ROW, offset=table.first_row)
+    reading = _with_usual_answer(data, reading)
+    if reading.numbered:
+        data, reading = _laid_open(data, reading, table.file)
+    data, reading = _one_answer_a_row(data, reading, table.file)
+    found = columns_of(data, reading, table.file)
+    if found.unclear:
+        raise _unclear(found, data.columns, table.file)
+    score = found.answer if reading.columns.score else None
+    if score is not None:
+        data = _verdicts(data, found, score, reading.columns.attempt, table.file)
+    data = _in_seconds(data, found.others["seconds"])
+    places = {_PLACES.get(what, what): name for what, name in found.others.items() if what != "control"}
+    places |= {"respondent": found.annotator or "", "answer": found.answer or ""}
+    skipped = reading.columns.skipped
+    export = export_of_columns(
+        table,
+        data,
+        places,
+        {name: name.rstrip("\x1f") for name in found.item},
+        column(data, found.others["control"]),
+        dropped=None if skipped is None else _marked(pl.col(skipped)),
+    )
+    rows, signals = export.rows, folded(data)
+    if not signals.is_null().all():
+        rows = rows.with_columns(signals)
+    if reading.columns.arm:
+        rows = rows.with_columns(data[reading.columns.arm].alias("arm"))
+    return replace(export, rows=rows, project=listed(found.item, 50), scored=score is not None)
+
+
+def _with_usual_answer(data: pl.DataFrame, reading: Reading) -> Reading:
+    """Name the option of Prodigy's choice tasks as the answer: its column `answer` says accept or reject."""
+    if reading.answer or not {"accept", "options", "answer"} <= set(data.columns):
+        return reading
+    return reading.named(answer="accept")
+
+
+def _marked(mark: pl.Expr) -> pl.Expr:
+    no = [*_WRONG, "", "-"]
+    return pl.when(~mark.str.strip_chars().str.to_lowercase().is_in(no)).then(pl.lit("may_be_mine"))
+
+
+def _unclear(found: PlainColumns, names: Sequence[str], file: str) -> UsageError:
+    what, columns = next(iter(found.unclear.items()))
+    several = (
+        f"the columns {listed(columns)} may all hold the {what}"
+        if columns
+        else f"no column is plainly the {what}"
+    )
+    there = [name for name in names if not name.startswith("\x1f")]
+    return UsageError(
+        f"{several} (columns: {listed(there, 30)}): name it with {argument(what)}, or declare it in a file for "
+        f"{argument('reading')}, which merilo inspect writes",
+        file=file,
+    )
+
+
+def _laid_open(data: pl.DataFrame, reading: Reading, file: str) -> tuple[pl.DataFrame, Reading]:
+    """Give every numbered question a row of its own."""
+    if reading.numbered is None:
+        return data, reading
+    patterns = (*reading.numbered.item, reading.numbered.answer)
+    form = re.compile(re.escape(reading.numbered.answer).replace(r"\{n\}", r"(\d+)"))
+    numbers = [match[1] for name in data.columns if (match := form.fullmatch(name))]
+    if not numbers:
+        raise UsageError("there is no such column", file=file, field=reading.numbered.answer)
+    columns = {name: pattern.replace("{n}", "") for pattern in patterns for name in [pattern]}
+    every = {pattern.replace("{n}", n) for pattern in patterns for n in numbers}
+    shared = [name for name in data.columns if name not in every]
+    parts = []
+    for n in numbers:
+        own = {pattern.replace("{n}", n): kept for pattern, kept in columns.items()}
+        for name in own:
+            if name not in data.columns:
+                raise UsageError(
+                    f"there is no such column ({choices(name, data.columns)})", file=file, field=name
+                )
+        part = data.select(*shared, *(pl.col(name).alias(kept) for name, kept in own.items()))
+        parts.append(part.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in own.values())))
+    item = [columns[pattern] for pattern in reading.numbered.item]
+    laid = pl.concat(parts).sort(ROW, maintain_order=True)
+    answer = columns[reading.numbered.answer]
+    return laid, reading.named(item=(*reading.item, *item), answer=answer, numbered=None)
+
+
+def _one_answer_a_row(data: pl.DataFrame, reading: Reading, file: str) -> tuple[pl.DataFrame, Reading]:
+    """Turn the columns of annotators or of items into rows; empty cells are no answers."""
+    if reading.rows == "answer":
+        return data, reading
+    columns_of(data, reading, file)  # refuses columns that are missing
+    by_item = reading.rows == "item"
+    many = reading.annotator if by_item else reading.columns.score or reading.answer
+    kept = [name for name in data.columns if name not in many]
+    # An unnamed item of a person is the column, an unnamed person is the row.
+    what = _PERSON if by_item else _ITEM + "\x1f"
+    long = data.unpivot(many, index=kept, variable_name=what, value_name=_ANSWER)
+    long = long.filter(pl.col(_ANSWER).is_not_null()).sort(ROW, maintain_order=True)
+    if by_item:
+        return long, reading.named(rows="answer", annotator=_PERSON, answer=_ANSWER)
+    named: dict[str, object] = {"rows": "answer", "item": what, "answer": _ANSWER}
+    if reading.columns.score:
+        named |= {"score": _ANSWER}
+    found = columns_of(long, reading.named(**named), file)
+    if found.annotator is None:
+        long = long.with_columns(pl.format("row {}", ROW).alias(_PERSON))
+    return long, reading.named(**named, annotator=found.annotator or _PERSON)
+
+
+def _in_seconds(data: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Convert a column whose name ends in `ms` from milliseconds to seconds."""
+    if not name or not re.search(r"(?:^|[_\W])(?:ms|msec|millis|milliseconds|мс)$|[a-zа-я]M[sS]$", name):
+        return data
+    return data.with_columns((number(pl.col(name)) / 1000).cast(pl.String).alias(name))
+
+
+def _verdicts(
+    data: pl.DataFrame, found: PlainColumns, score: str, attempt: str | None, file: str
+) -> pl.DataFrame:
+    """Replace the column of scores by verdicts, with one row for all attempts of a person at an item.
+
+    A row without a score is no answer. The best of the attempts counts; the seconds of attempts are added.
+
+    Raises:
+        InputError: a score is neither right nor wrong, or an attempt has no number.
+    """
+    text = pl.col(score).str.strip_chars().str.to_lowercase()
+    strange = data.filter(text.is_not_null() & (text != "") & ~text.is_in([*_RIGHT, *_WRONG]))
+    if strange.height:
+        raise InputError(
+            f"'{strange[score][0]}' is not a score: answers are right (1, true) or wrong (0, false)",
             file=file,
+            row=int(strange[ROW][0]),
+            field=score.lstrip("\x1f"),
         )
-    return found
+    right = text.is_in([*_RIGHT])
+    data = data.filter(text.is_not_null() & (text != ""))
+    if attempt is not None:
+        data = _best(data, found, right, attempt, file)
+    return data.with_columns(pl.when(right).then(pl.lit(PASSED)).otherwise(pl.lit(FAILED)).alias(score))
 
 
-def _usual(what: str, names: Container[str]) -> str | None:
-    return next((name for name in USUAL[what] if name in names), None)
+def _best(data: pl.DataFrame, found: PlainColumns, right: pl.Expr, attempt: str, file: str) -> pl.DataFrame:
+    """Keep one row for all attempts of a person at an item: the first right one, else the last."""
+    tried = data.with_columns(number(pl.col(attempt)).alias("\x1ftry"))
+    unknown = tried.filter(pl.col("\x1ftry").is_null())
+    if unknown.height:
+        raise InputError(
+            f"'{unknown[attempt][0] or ''}' is not the number of an attempt",
+            file=file,
+            row=int(unknown[ROW][0]),
+            field=attempt,
+        )
+    pair = [*found.item, str(found.annotator)]
+    if seconds := found.others["seconds"]:
+        tried = tried.with_columns(number(pl.col(seconds)).sum().over(pair).cast(pl.String).alias(seconds))
+    # Right attempts come first, in their order; wrong ones in the reverse order.
+    place = pl.when(right).then(pl.col("\x1ftry")).otherwise(-pl.col("\x1ftry"))
+    best = tried.sort(~right, place, maintain_order=True).unique(pair, keep="first", maintain_order=True)
+    return best.sort(ROW).drop("\x1ftry")
 
 
 def as_texts(data: pl.DataFrame, file: Path | str) -> pl.DataFrame:
-    """Convert every column of a table to text, and empty texts to null.
+    """Convert every column of a table to text, and empty texts to null; a column without a name is left out.
 
     Raises:
         InputError: a column has values that cannot be converted to text.
     """
-    texts = [_text_column(column, file) for column in data.get_columns()]
-    return pl.DataFrame(texts).with_columns(pl.all().replace("", None))
+    named = [
+        one for one in data.get_columns() if one.name and not re.fullmatch(r"__index_level_\d+__", one.name)
+    ]
+    return pl.DataFrame([_text_column(one, file) for one in named]).with_columns(pl.all().replace("", None))
 
 
 def _text_column(column: pl.Series, path: Path | str) -> pl.Series:
@@ -140,211 +404,32 @@ def _as_json(value: object) -> str:
     return json.dumps(plain, ensure_ascii=False, default=str)
 
 
-def _json_lines(path: Path, progress: Progress | None) -> Table:
-    """Read one row per line; a blank line becomes a row of nulls, so that later rows keep their numbers."""
-    records: dict[int, dict[str, Json]] = {}
-    for row, value in json_lines(path, progress):
+def _of_records(path: Path, records: Mapping[int, Json]) -> Table:
+    """Make a table of JSON objects by their rows; a row without an object has nulls, and others keep their numbers."""
+    for row, value in records.items():
         if not isinstance(value, dict):
             raise InputError("is not a JSON object", file=path, row=row)
-        records[row] = value
-    names = dict.fromkeys(name for record in records.values() for name in record)
+    objects = {row: _of_prodigy(value) for row, value in records.items() if isinstance(value, dict)}
+    names = dict.fromkeys(name for record in objects.values() for name in record if name)
     if not names:
         raise InputError("the file is empty", file=path)
     refuse_too_wide(list(names), path)
-    rows = [records.get(row, {}) for row in range(1, max(records) + 1)]
+    rows = [objects.get(row, {}) for row in range(1, max(objects) + 1)]
     return Table(shown(path), text_columns(rows), first_row=1)
 
 
-#: Parts of the names of columns that hold gold answers, which do not describe an item.
-_GOLD: Final = ("gold", "truth", "correct", "expected", "эталон", "правильн")
-
-#: Common parts of column names, for tables with other names than the recognised ones.
-_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "annotator": (
-        "worker",
-        "turker",
-        "annotator",
-        "user",
-        "respondent",
-        "participant",
-        "rater",
-        "assessor",
-        "hashed_id",
-        "subject_id",
-        "prolific",
-        "person",
-        "разметчик",
-        "исполнитель",
-    ),
-    "answer": (
-        "answer",
-        "label",
-        "response",
-        "verdict",
-        "choice",
-        "rating",
-        "result",
-        "ответ",
-        "метка",
-        "результат",
-    ),
-    "item": ("item", "task", "question", "example", "sentence", "text", "prompt", "вопрос", "задани"),
-}
-
-
-def guess(data: pl.DataFrame, columns: Columns) -> Columns:
-    """Guess the required columns of a plain table from their names; columns that the user named take precedence.
-
-    Without a usual name, the item is the column with the most values that occur more than once, together with the other
-    columns that describe it: a sentence pair is two columns, and one of them alone would merge different items.
-
-    Args:
-        data: the table's text columns.
-        columns: the columns that the user named.
-
-    Returns:
-        The columns; the item, the annotator or the answer is missing if it cannot be guessed.
-    """
-    taken = {*columns.item, *filter(None, (columns.answer, columns.annotator, columns.control, columns.page))}
-    found = {"annotator": columns.annotator, "answer": columns.answer}
-    for what, given in found.items():
-        free = [name for name in data.columns if name not in taken]
-        alike = (name for part in _PARTS[what] for name in free if part in name.casefold())
-        found[what] = given or _usual(what, free) or next(alike, None)
-        taken.add(found[what] or "")
-    usual = _usual("item", [name for name in data.columns if name not in taken])
-    item = (usual,) if usual else _describing(data, taken, found["annotator"])
-    return replace(columns, annotator=found["annotator"], answer=found["answer"], item=columns.item or item)
-
-
-#: Names of columns that say whether an answer is right, of the number of an attempt, and of the time of an answer.
-_SCORES: Final = (
-    "correct",
-    "is_correct",
-    "score",
-    "right",
-    "solved",
-    "success",
-    "accuracy",
-    "acc",
-    "passed",
-    "верно",
-)
-_ATTEMPTS: Final = (
-    "attempt",
-    "attempt_number",
-    "attempt_no",
-    "try",
-    "try_number",
-    "trial_attempt",
-    "попытка",
-)
-_SECONDS: Final = (
-    "duration",
-    "elapsed",
-    "response_time",
-    "time_taken",
-    "rt",
-    "reaction_time",
-    "time",
-    "duration_s",
-)
-
-
-def guess_scores(data: pl.DataFrame, columns: Columns) -> Columns:
-    """Guess the columns of a table of answers that were scored elsewhere; unchanged if there are no scores.
-
-    Without columns of scores, of items and of answers, but with several columns of 1 and 0, a row is a person.
-
-    Args:
-        data: the table's text columns.
-        columns: the columns that the user named.
-    """
-    names = {name.casefold().replace(" ", "_"): name for name in reversed(data.columns)}
-    one = next(
-        (names[name] for name in _SCORES if name in names and scored.is_score(data[names[name]])), None
-    )
-    score = columns.score or one
-    if score is None:
-        whole = guess(data, columns)
-        wide = columns.wide or (
-            not columns.item
-            and columns.answer is None
-            and len(scored.items_of_wide(data, columns)) > 1
-            and (whole.annotator is None or data[whole.annotator].n_unique() == data.height)
-        )
-        return replace(columns, wide=wide)
-    free = data.drop(score)
-    found = guess(free, columns)
-    attempt = columns.attempt or next((names[name] for name in _ATTEMPTS if name in names), None)
-    rest = [name for name in found.item if name != attempt]
-    usual = _usual("seconds", data.columns)
-    seconds = columns.seconds or usual or next((names[name] for name in _SECONDS if name in names), None)
-    return replace(
-        columns,
-        score=score,
-        attempt=attempt,
-        annotator=found.annotator,
-        item=tuple(name for name in rest if name != seconds),
-        seconds=seconds,
-    )
-
-
-def _describing(data: pl.DataFrame, taken: Set[str], annotator: str | None) -> tuple[str, ...]:
-    """Return the columns that describe the item: they are the same in most rows of it, whoever answers."""
-    others = {name for what in USUAL if what not in _REQUIRED for name in USUAL[what]}
-    free = [
-        name
-        for name in data.columns
-        if name and name not in {*taken, *others} and not any(part in name.casefold() for part in _GOLD)
-    ]
-    repeating = {name: n for name in free if 1 < (n := data[name].n_unique()) < data.height}
-    people = data.height if annotator is None else data[annotator].n_unique()
-    if annotator is not None and 2 * people <= data.height:
-        # What is the same for all answers of a person describes the person.
-        repeating = {
-            name: n for name, n in repeating.items() if data.select(annotator, name).n_unique() > people
-        }
-    alike = [name for name in free if any(part in name.casefold() for part in _PARTS["item"])]
-    if not repeating:
-        return tuple(alike[:1])
-    # Texts come first: a number may be a time or a grade.
-    texts = [
-        name for name in repeating if data[name].drop_nulls().cast(pl.Float64, strict=False).null_count()
-    ]
-    texts.sort(key=lambda name: (2 * repeating[name] <= data.height, repeating[name]), reverse=True)
-    numbers = [name for name in repeating if name not in texts]
-    numbers.sort(key=lambda name: (name in alike, repeating[name]), reverse=True)
-    main, *further = texts + numbers
-    chosen = [main]
-    for name in further:
-        before, after = (_fitness(data, key, annotator) for key in (chosen, [*chosen, name]))
-        if after >= before and 2 * data.select(*chosen, name).n_unique() <= data.height:
-            chosen.append(name)
-    return tuple(name for name in data.columns if name in chosen)
-
-
-def _fitness(data: pl.DataFrame, key: list[str], annotator: str | None) -> tuple[int, float]:
-    """Say how well columns distinguish items: nobody answers an item twice, and items get equally many answers."""
-    repeats = 0 if annotator is None else data.height - data.select(annotator, *key).n_unique()
-    sizes = data.group_by(key).len()["len"]
-    return -repeats, float((sizes == sizes.mode().sort()[-1]).mean() or 0)
-
-
-def unusual(data: pl.DataFrame, columns: Columns) -> dict[str, tuple[str, ...]]:
-    """Return the command-line options for columns that would not be found by their usual names.
-
-    Args:
-        data: the table's text columns.
-        columns: the columns to use.
-
-    Returns:
-        Option, without its dashes -> columns.
-    """
-    options = {}
-    for what in USUAL:
-        named = getattr(columns, what)
-        given = named if what == "item" else (named,)
-        if any(given) and given != (_usual(what, data.columns),):
-            options[what] = given
-    return options
+def _of_prodigy(record: dict[str, Json]) -> dict[str, Json]:
+    """Return a choice task of Prodigy with its chosen option in `accept`: none where it was rejected or ignored."""
+    if not isinstance(record.get("accept"), list) or "options" not in record:
+        return record
+    chosen = record["accept"]
+    several = record.get("config", {})
+    many = isinstance(several, dict) and several.get("choice_style") == "multiple"
+    if isinstance(chosen, list) and len(chosen) == 1 and not many:
+        chosen = chosen[0]
+    who = record.get("_annotator_id") or record.get("_session_id")
+    return {
+        **record,
+        "accept": chosen if record.get("answer") == "accept" and chosen != [] else None,
+        **({"annotator": who} if who and "annotator" not in record else {}),
+    }

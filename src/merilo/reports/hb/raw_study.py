@@ -38,6 +38,7 @@ from merilo.baselines.provenance import Provenance
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import declaration_text, read_declaration
 from merilo.errors import InputError, UsageError
+from merilo.file_reading import Reading
 from merilo.items import Item
 from merilo.participation import Participation
 from merilo.people import pseudonyms
@@ -135,6 +136,7 @@ class _Reading(Record):
     absent: tuple[str, ...]
     unread: tuple[Unread, ...]
     recoded: tuple[Recoded, ...]
+    reading: Reading | None = None
     lost_pages: tuple[tuple[float | None, float | None], ...] | None
     participation: Participation | None = None
     scored: bool
@@ -250,6 +252,7 @@ class RawStudy:
             scored=responses.scored,
             unread=responses.unread,
             recoded=responses.recoded,
+            reading=responses.reading,
             lost_pages=None if responses.lost_pages is None else tuple(responses.lost_pages.iter_rows()),
             **more,
             gold=_GoldReading(
@@ -384,6 +387,7 @@ def read_raw(folder: str | Path) -> RawStudy:
         absent=reading.absent,
         scored=reading.scored,
         recoded=reading.recoded,
+        reading=reading.reading,
         participation=reading.participation,
     )
     skills = place / "skills.csv"
