@@ -30,9 +30,9 @@ POOLS = {
         ("--dataset", "ruworldtree", "--skills", "ruworldtree/workerSkills.csv"),
     ),
     "rutie": ("rutie/pool1.tsv", ("--dataset", "rutie")),
-    "rudetox fluency": ("rudetox/*41793133*", ("--skills", "rudetox/workerSkills_fluency.csv")),
+    "rudetox toxicity": ("rudetox/*41793133*", ("--skills", "rudetox/workerSkills_toxic.csv")),
     "rudetox meaning": ("rudetox/*41793355*", ("--skills", "rudetox/workerSkills_meaning.csv")),
-    "rudetox toxicity": ("rudetox/*41793535*", ("--skills", "rudetox/workerSkills_toxic.csv")),
+    "rudetox fluency": ("rudetox/*41793535*", ("--skills", "rudetox/workerSkills_fluency.csv")),
 }
 
 #: The ways in which each pool is decided.

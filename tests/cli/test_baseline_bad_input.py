@@ -230,7 +230,7 @@ def test_a_full_disk(pool: Path) -> None:
         pytest.skip("this system has no /dev/full")
     outcome = merilo("baseline", pool, "--json", "/dev/full/x")
     assert outcome.status == 2
-    assert "cannot be written" in outcome.complaint
+    assert "cannot be written" in outcome.err
 
 
 def test_the_raw_annotation_is_never_replaced_by_its_result(tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ def test_one_item_is_enough(tmp_path: Path) -> None:
 
 
 def test_without_control_items_everybody_is_kept_and_it_is_said(tmp_path: Path) -> None:
-    rows = [row("q", "A", f"w{n}") for n in range(5)]
+    rows = [row("q", "A", f"w{n}") for n in range(10)]
     outcome = merilo("baseline", written(tmp_path / "p.tsv", toloka(rows)), "--json", "-")
     assert outcome.status == 0
     assert "no control items" in outcome.complaint
-    assert outcome.json["annotators"]["kept_without_controls"] == 5
+    assert outcome.json["annotators"]["kept_without_controls"] == 10
 
 
 def test_an_annotator_below_half_on_controls_is_excluded_with_all_answers(tmp_path: Path) -> None:
@@ -164,10 +164,10 @@ def test_the_folder_holds_what_other_tools_open(tmp_path: Path) -> None:
     assert outcome.status == 0
     assert {path.name for path in out.iterdir()} == {
         "report.html", "items.html", "baseline.json", "raw",
-        *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus", "quality", "posterior") for kind in ("csv", "parquet")),
+        *(f"{name}.{kind}" for name in ("responses", "annotators", "consensus") for kind in ("csv", "parquet")),
     }  # fmt: skip
     assert (out / "baseline.json").read_bytes() == (tmp_path / "r.json").read_bytes()
-    for name in ("responses", "annotators", "consensus", "quality"):
+    for name in ("responses", "annotators", "consensus"):
         assert pl.read_csv(out / f"{name}.csv").height == pl.read_parquet(out / f"{name}.parquet").height
     became = pl.read_parquet(out / "responses.parquet")["became"].value_counts()
     assert dict(became.iter_rows()) == {"used": 21, "control": 5}

@@ -23,7 +23,7 @@ def process(*words: object, **settings: Any) -> subprocess.CompletedProcess[byte
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Path:
-    return written(tmp_path / "pool.tsv", toloka(small_pool()))
+    return written(tmp_path / "pool.tsv", toloka(small_pool(people=10)))
 
 
 @pytest.mark.thorough
