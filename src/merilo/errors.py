@@ -170,6 +170,7 @@ _FAULTS: Final = {
     "mapping_type": "must be a mapping (name: value)",
     "dataclass_type": "must be a mapping (name: value)",
     "model_type": "must be a mapping (name: value)",
+    "json_invalid": "must be a JSON object",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",

@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from merilo.errors import BackendError, OutputError, argument
 from merilo.models.answer_extraction import split_thought
 from merilo.models.asking import ModelBackend, ModelReply, Request
+
+if TYPE_CHECKING:
+    from merilo.models.run_log import RunLog
 
 _Result = TypeVar("_Result")
 
@@ -163,18 +166,6 @@ SECONDS: Final = 1.0
 GRACE_SECONDS: Final = 10.0
 
 
-class ReplyLog(Protocol):
-    """Where replies are kept: `merilo.models.run_log.RunLog`."""
-
-    unsynced: int
-
-    def append(self, request: Request, reply: ModelReply, cost: float | None = None) -> None:
-        """Append a reply."""
-
-    def sync(self) -> None:
-        """Flush all replies to the disk."""
-
-
 @dataclass(slots=True)
 class Progress:
     """What a run has done so far.
@@ -218,7 +209,7 @@ Watch: TypeAlias = Callable[[Progress], None]
 def ask_all(
     backend: ModelBackend,
     requests: Requests,
-    log: ReplyLog,
+    log: RunLog,
     budget: RunBudget | None = None,
     *,
     watch: Watch = lambda _: None,
@@ -308,7 +299,7 @@ class _Failures:
 class _Runner:
     backend: ModelBackend
     requests: Requests
-    log: ReplyLog
+    log: RunLog
     budget: RunBudget
     watch: Watch
     failures: _Failures
@@ -323,7 +314,8 @@ class _Runner:
     async def run(self) -> Progress:
         """Ask everything."""
         workers = [asyncio.create_task(self._work()) for _ in range(max(1, self.backend.concurrency))]
-        working, syncing = asyncio.create_task(_all(workers)), asyncio.create_task(self._sync())
+        working: asyncio.Future[Any] = asyncio.gather(*workers)
+        syncing: asyncio.Future[Any] = asyncio.create_task(self._sync())
         try:
             await asyncio.wait([working, syncing], return_when=asyncio.FIRST_COMPLETED)
             # After an error, requests that are being answered may still end.
@@ -426,7 +418,3 @@ class _Runner:
             self.full.clear()
             if self.log.unsynced:
                 await asyncio.to_thread(self.log.sync)
-
-
-async def _all(tasks: Sequence[asyncio.Task[None]]) -> None:
-    await asyncio.gather(*tasks)

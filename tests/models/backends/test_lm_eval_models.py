@@ -21,7 +21,7 @@ from tiny_language_models import save_tiny_language_model
 
 from merilo.errors import BackendError, MissingPartError, UsageError
 from merilo.models.asking import ChatMessage, ModelBackend
-from merilo.models.backends import lm_eval_models, open_backend, self_check
+from merilo.models.backends import open_backend, self_check
 from merilo.models.backends.lm_eval_models import passes_without_collisions
 
 pytestmark = pytest.mark.torch
@@ -198,19 +198,11 @@ def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
         open_backend("hf", {"pretrained": str(tmp_path / "nothing"), "device": "cpu"})
 
 
-def test_an_unknown_argument_is_named_with_the_nearest(weights: Path) -> None:
-    with pytest.raises(UsageError, match="hf takes no argument 'pretraind'; did you mean pretrained"):
+def test_an_argument_that_neither_lm_eval_nor_transformers_knows_ends_the_run(weights: Path) -> None:
+    with pytest.raises(UsageError, match="hf needs pretrained="):
         open_backend("hf", {"pretraind": str(weights)})
-
-
-def test_a_device_is_refused_where_the_engine_chooses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Engine:
-        def __init__(self, pretrained: str, batch_size: int = 1, **others: Any) -> None:
-            pytest.fail("the engine must not be started")
-
-    monkeypatch.setattr(lm_eval_models, "_class_of", lambda name: Engine)
-    with pytest.raises(UsageError, match="model_args: vllm chooses its devices itself"):
-        open_backend("vllm", {"pretrained": "tiny", "device": "cpu"})
+    with pytest.raises(BackendError, match=r"cannot be loaded by hf: .*devise"):
+        open_backend("hf", {"pretrained": str(weights), "devise": "cpu"})
 
 
 @pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pydantic import AliasPath, BaseModel, Field
 
@@ -21,48 +20,15 @@ from merilo.models.backends.servers import (
     OPENAI,
     Count,
     OpenAIReply,
+    OpenAIServer,
     ReplyText,
     ServerBackend,
     ServerReply,
+    cut_at_stop,
     server_address,
 )
 from merilo.strict_json import Json
 from merilo.wording import shown
-
-
-def split_at_mark(text: str, mark: str | None) -> tuple[str | None, str]:
-    """Split a generated text after the mark that ends its thought, lm-eval's `think_end_token`.
-
-    Args:
-        text: the text as generated.
-        mark: the mark; without it the text stays whole, and the known marks are found when the answer is extracted.
-
-    Returns:
-        The thought, `None` if there is no mark in the text, and the answer without white space before it.
-
-    Example:
-        >>> split_at_mark("2 + 2 is 4. ### 4", "###")
-        ('2 + 2 is 4.', '4')
-        >>> split_at_mark("4", "###")
-        (None, '4')
-    """
-    before, found, after = text.rpartition(mark) if mark else ("", "", text)
-    return (before.strip(), after.lstrip()) if found else (None, text)
-
-
-def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
-    r"""Cut a text before the first stop string, as a server does that was sent them.
-
-    Returns:
-        The text, and whether it was cut.
-
-    Example:
-        >>> cut_at_stop("A\nB", ["\n"])
-        ('A', True)
-    """
-    places = [place for mark in stop if mark and (place := text.find(mark)) >= 0]
-    return (text[: min(places)], True) if places else (text, False)
-
 
 #: What files of each kind start with.
 _SIGNATURES: Final = (
@@ -108,44 +74,24 @@ def read_picture(media: Media, folder: Path | None) -> tuple[str, str]:
 
 #: OpenAI's models that think take no stop strings and no sampling parameters.
 _THINKS: Final = re.compile(r"^(?:o\d|gpt-5)")
-#: The API takes no more stop strings; answers are cut at the others here.
-MOST_STOPS: Final = 4
 
 
-class ChatBackend(ServerBackend):
-    """A model behind a chat server."""
+def written(message: ChatMessage, picture: Callable[[Media], Json]) -> dict[str, Json]:
+    """Return a message as both vendors take it.
 
-    _media_folder: Path | None = None
+    Args:
+        message: the message.
+        picture: returns a picture as a part of a message.
 
-    async def _ask(self, request: Request) -> ModelReply:
-        if request.choices:
-            return ModelReply(finish="failed", error=f"{self.name} gives no log-likelihoods")
-        try:
-            body = self._body(request)
-        except DataError as error:
-            return ModelReply(finish="failed", error=str(error), attempts=0)
-        return await self._reply(body, lambda form: self._read(form, request))
-
-    @abstractmethod
-    def _body(self, request: Request) -> dict[str, Json]:
-        """Return what is sent."""
-
-    @abstractmethod
-    def _read(self, form: Any, request: Request) -> ModelReply:  # noqa: ANN401 - the backend's own form
-        """Return the reply to a request."""
-
-    @abstractmethod
-    def _picture(self, part: Media) -> Json:
-        """Return a picture as a part of a message."""
-
-    def _message(self, message: ChatMessage) -> dict[str, Json]:
-        if all(isinstance(part, str) for part in message.parts):
-            return {"role": message.role, "content": message.text}
-        content: list[Json] = [
-            {"type": "text", "text": part} if isinstance(part, str) else self._picture(part)
-            for part in message.parts
-        ]
-        return {"role": message.role, "content": content}
+    Raises:
+        DataError: a picture cannot be sent.
+    """
+    if all(isinstance(part, str) for part in message.parts):
+        return {"role": message.role, "content": message.text}
+    content: list[Json] = [
+        {"type": "text", "text": part} if isinstance(part, str) else picture(part) for part in message.parts
+    ]
+    return {"role": message.role, "content": content}
 
 
 class _Message(BaseModel):
@@ -161,7 +107,7 @@ class ChatReply(OpenAIReply):
     message: _Message = Field(validation_alias=AliasPath("choices", 0, "message"))
 
 
-class ChatCompletions(ChatBackend):
+class ChatCompletions(OpenAIServer):
     """A model behind a chat server of OpenAI's kind; a `ModelBackend`.
 
     Args:
@@ -195,13 +141,8 @@ class ChatCompletions(ChatBackend):
         super().__init__(name, abilities, args, vendor=OPENAI, url=url)
 
     def _body(self, request: Request) -> dict[str, Json]:
-        messages: list[Json] = [self._message(message) for message in request.messages]
-        body: dict[str, Json] = {"model": self.model, "messages": messages, **self._extra}
-        if most := request.max_tokens or self._args.max_gen_toks:
-            body[self._tokens_field] = most
-        if request.stop and self._stops:
-            body["stop"] = list(request.stop[:MOST_STOPS])
-        return body | (sampling_of(request) if self._sampling else {}) | self._args.added
+        messages: list[Json] = [written(message, self._picture) for message in request.messages]
+        return {"model": self.model, "messages": messages, **self._extra, **self._settings(request)}
 
     def _picture(self, part: Media) -> Json:
         if not self._images:
@@ -213,20 +154,11 @@ class ChatCompletions(ChatBackend):
 
     def _read(self, form: ChatReply, request: Request) -> ModelReply:
         message = form.message
-        finish = FINISHES.get(form.finish_reason or "", "other")
         thought, text = message.reasoning_content or message.reasoning, message.content or ""
         if message.refusal:
-            return form.counted(ModelReply(text=text or message.refusal, thought=thought, finish="refusal"))
-        if thought is None:
-            thought, text = split_at_mark(text, self._args.think_end_token)
-        text, cut = cut_at_stop(text, request.stop[MOST_STOPS:] if self._stops else request.stop)
-        return form.counted(ModelReply(text=text, thought=thought, finish="stop" if cut else finish))
-
-
-def sampling_of(request: Request) -> dict[str, Json]:
-    """Return the parameters of sampling in the words of OpenAI's API."""
-    seed: dict[str, Json] = {} if request.seed is None else {"seed": request.seed}
-    return {"temperature": request.temperature, **seed}
+            reply = self._finished(form, request, text or message.refusal, thought or "")
+            return replace(reply, finish="refusal", thought=thought)
+        return self._finished(form, request, text, thought)
 
 
 class _Block(BaseModel):
@@ -248,7 +180,7 @@ class Message(ServerReply):
     )
 
 
-class AnthropicChat(ChatBackend):
+class AnthropicChat(ServerBackend):
     """A model behind Anthropic's API; a `ModelBackend`. Models that think refuse a temperature.
 
     Args:
@@ -292,14 +224,15 @@ class AnthropicChat(ChatBackend):
             body["system"] = system
         if stops := [mark for mark in request.stop if mark.strip()]:
             body["stop_sequences"] = list(stops)
-        return body | (sampling_of(replace(request, seed=None)) if self._sampling else {}) | self._args.added
+        if self._sampling:
+            body["temperature"] = request.temperature
+        return body | self._args.added
 
     def _message(self, message: ChatMessage) -> dict[str, Json]:
         # The API refuses texts of white space alone.
         parts = tuple(part for part in message.parts if not isinstance(part, str) or part.strip())
-        if any(not isinstance(part, str) for part in parts):
-            message = replace(message, parts=parts)
-        return super()._message(message)
+        has_media = any(not isinstance(part, str) for part in parts)
+        return written(replace(message, parts=parts) if has_media else message, self._picture)
 
     def _picture(self, part: Media) -> Json:
         kind, content = read_picture(part, self._media_folder)

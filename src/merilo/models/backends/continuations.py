@@ -11,15 +11,14 @@ from typing import Any
 
 from pydantic import AliasPath, Field
 
-from merilo.errors import BackendError, MissingPartError
-from merilo.models.asking import Abilities, Finish, ModelReply, Request
-from merilo.models.backends.chats import MOST_STOPS, cut_at_stop, sampling_of, split_at_mark
+from merilo.errors import BackendError
+from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.backends.model_arguments import CompletionArguments
 from merilo.models.backends.servers import (
     OPENAI,
     OpenAIReply,
+    OpenAIServer,
     ReplyText,
-    ServerBackend,
     missing_models_extra,
     server_address,
 )
@@ -34,7 +33,7 @@ class Continuation(OpenAIReply):
     text: ReplyText | None = Field(None, validation_alias=AliasPath("choices", 0, "text"))
 
 
-class Completions(ServerBackend):
+class Completions(OpenAIServer):
     """A model that continues texts behind a server; a `ModelBackend`.
 
     Log-likelihoods are asked and read by lm-eval's class `local-completions`, which needs the model's tokenizer.
@@ -48,6 +47,7 @@ class Completions(ServerBackend):
         MissingPartError: the extra `models` is not installed.
     """
 
+    _args: CompletionArguments
     _form = Continuation
 
     def __init__(self, name: str, given: Mapping[str, str]) -> None:
@@ -60,7 +60,7 @@ class Completions(ServerBackend):
 
     async def _ask(self, request: Request) -> ModelReply:
         if not request.choices:
-            return await self._generate(request)
+            return await super()._ask(request)
         scored = [
             await asyncio.to_thread(self._payload, request.prompt, choice) for choice in request.choices
         ]
@@ -77,24 +77,11 @@ class Completions(ServerBackend):
             attempts=max(reply.attempts for reply in replies),
         )
 
-    async def _generate(self, request: Request) -> ModelReply:
-        body: dict[str, Json] = {"model": self.model, "prompt": request.prompt, **sampling_of(request)}
-        if most := request.max_tokens or self._args.max_gen_toks:
-            body["max_tokens"] = most
-        if request.stop:
-            body["stop"] = list(request.stop[:MOST_STOPS])
+    def _body(self, request: Request) -> dict[str, Json]:
+        return {"model": self.model, "prompt": request.prompt, **self._settings(request)}
 
-        def read(form: Continuation) -> ModelReply:
-            thought, answer = split_at_mark(form.text or "", self._args.think_end_token)
-            answer, cut = cut_at_stop(answer, request.stop[MOST_STOPS:])
-            finish: Finish = "stop"
-            if form.finish_reason == "content_filter":
-                finish = "refusal"
-            elif form.finish_reason == "length" and not cut:
-                finish = "length"
-            return form.counted(ModelReply(text=answer, thought=thought, finish=finish))
-
-        return await self._reply(body | self._args.added, read)
+    def _read(self, form: Continuation, request: Request) -> ModelReply:
+        return self._finished(form, request, form.text or "", None)
 
     @cached_property
     def _lm(self) -> Any:  # noqa: ANN401 - lm-eval publishes no types
@@ -104,11 +91,7 @@ class Completions(ServerBackend):
             MissingPartError: lm-eval or a package of the tokenizer is not installed.
             BackendError: the tokenizer cannot be read.
         """
-        args, name = self._args, self._args.tokenizer or self._args.model
-        try:
-            from lm_eval.models.openai_completions import LocalCompletionsAPI  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise missing_models_extra(error, "a tokenizer for log-likelihoods") from error
+        name = self._args.tokenizer or self._args.model
         fields = {
             "model",
             "tokenizer",
@@ -117,15 +100,13 @@ class Completions(ServerBackend):
             "trust_remote_code",
             "use_fast_tokenizer",
         }
+        passed = {"base_url": self._url, "tokenizer_backend": self._tokenizer_kind}
         try:
-            return LocalCompletionsAPI(
-                base_url=self._url,
-                tokenizer_backend=self._tokenizer_kind,
-                **args.model_dump(include=fields),
-            )
+            from lm_eval.models.openai_completions import LocalCompletionsAPI  # noqa: PLC0415 - an extra
+
+            return LocalCompletionsAPI(**passed, **self._args.model_dump(include=fields))
         except ImportError as error:
-            package = f"pip install 'merilo[models]' transformers ({error})"
-            raise MissingPartError(f"the tokenizer {name!r} needs a package: {package}") from error
+            raise missing_models_extra(error, f"the tokenizer {name!r}") from error
         except Exception as error:
             what = (
                 f"{shortened(str(error) or type(error).__name__, 200)}; name the model's own by tokenizer=..."
@@ -160,6 +141,6 @@ class Completions(ServerBackend):
                 return ModelReply(
                     finish="failed", error="the server gives log-probabilities that are no numbers"
                 )
-            return replace(form.counted(ModelReply(loglikelihoods=(value,))), completion_tokens=0)
+            return ModelReply(loglikelihoods=(value,), prompt_tokens=form.prompt_tokens, completion_tokens=0)
 
         return await self._reply(body, read)

@@ -10,14 +10,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Final, cast
+from typing import Any, Final, Literal, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field, PositiveInt
 
-from merilo.errors import BackendError, MeriloError, MissingPartError, UsageError, argument
+from merilo.errors import BackendError, MissingPartError
 from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.backends.chats import split_at_mark
 from merilo.models.backends.model_arguments import BackendArguments
+from merilo.models.backends.servers import split_at_mark
 from merilo.wording import shortened
 
 
@@ -78,16 +78,8 @@ LOCAL_BACKENDS: Final[Mapping[str, str]] = {
 }
 #: Names and paths, which stay texts even if they look like numbers.
 _TEXTS: Final = frozenset({"pretrained", "tokenizer", "revision", "subfolder", "peft", "delta", "gguf_file"})
-_BATCH: Final = 8
-_AUTO_BATCH: Final = 64
-
-
-def _batch_size(value: str) -> int | str:
-    if value.startswith("auto"):
-        return value
-    if not value.isdecimal() or int(value) < 1:
-        raise ValueError("must be a whole number of at least 1, or auto")
-    return int(value)
+#: Requests in a batch, and in what lm-eval divides into batches itself.
+_BATCH, _AUTO_BATCH = 8, 64
 
 
 class LocalArguments(BackendArguments):
@@ -100,15 +92,13 @@ class LocalArguments(BackendArguments):
             standard output.
         think_end_token: the mark that ends a thought, if the user names one.
         max_gen_toks: the most tokens of an answer for requests that name none.
-        device: where the weights are put.
     """
 
     pretrained: str
     apply_chat_template: bool = False
-    batch_size: Annotated[int | str, BeforeValidator(_batch_size)] = _BATCH
+    batch_size: PositiveInt | Literal["auto"] = _BATCH
     think_end_token: str | None = None
     max_gen_toks: int = Field(256, ge=1)
-    device: str | None = None
 
 
 class LocalModel:
@@ -145,19 +135,18 @@ class LocalModel:
         self._lm = None
 
     def _answer(self, requests: list[Request]) -> list[ModelReply]:
-        replies: dict[int, ModelReply] = {}
+        replies = [self._excess(request) for request in requests]
         for method, scored in ((self._score, True), (self._generate, False)):
-            places = [place for place, request in enumerate(requests) if bool(request.choices) is scored]
-            excess = {place: self._excess(requests[place]) for place in places}
-            fits = [place for place in places if excess[place] is None]
-            found = self._in_halves(method, [requests[place] for place in fits])
-            replies |= dict(zip(fits, found, strict=True))
-            replies |= {
-                place: ModelReply(finish="too_long", error=error, attempts=0)
-                for place, error in excess.items()
-                if error is not None
-            }
-        return [replies[place] for place in range(len(requests))]
+            places = [
+                place
+                for place, request in enumerate(requests)
+                if replies[place] is None and bool(request.choices) is scored
+            ]
+            for place, reply in zip(
+                places, self._in_halves(method, [requests[place] for place in places]), strict=True
+            ):
+                replies[place] = reply
+        return [reply for reply in replies if reply is not None]
 
     def _in_halves(
         self, method: Callable[[list[Request]], list[ModelReply]], requests: list[Request]
@@ -194,8 +183,8 @@ class LocalModel:
         before, after = self._lm._encode_pair(context, choice)
         return list(before), list(after)
 
-    def _excess(self, request: Request) -> str | None:
-        """Return by how much a request is too long for the model's context, `None` if it fits."""
+    def _excess(self, request: Request) -> ModelReply | None:
+        """Return the reply to a request that is too long for the model's context, `None` if it fits."""
         context, limit = self._context(request), int(self._lm.max_length)
         if request.choices:
             # The last token of a continuation is predicted and not read.
@@ -204,7 +193,8 @@ class LocalModel:
             longest = len(self._lm.tok_encode(context)) + self._most(request)
         if longest <= limit:
             return None
-        return f"{longest} tokens are {longest - limit} too many for the model's context of {limit}"
+        told = f"{longest} tokens are {longest - limit} too many for the model's context of {limit}"
+        return ModelReply(finish="too_long", error=told, attempts=0)
 
     def _most(self, request: Request) -> int:
         return request.max_tokens or self._args.max_gen_toks
@@ -234,9 +224,16 @@ class LocalModel:
     def _generate(self, requests: list[Request]) -> list[ModelReply]:
         self._seed(requests)
         contexts = [self._context(request) for request in requests]
-        pairs = [
-            (context, self._sampling(request)) for context, request in zip(contexts, requests, strict=True)
+        settings = [
+            {
+                "until": list(request.stop),
+                "max_gen_toks": self._most(request),
+                "do_sample": request.temperature > 0,
+                "temperature": request.temperature,
+            }
+            for request in requests
         ]
+        pairs = list(zip(contexts, settings, strict=True))
         texts = self._lm.generate_until(_instances("generate_until", pairs), disable_tqdm=True)
         replies = [
             self._read(request, context, str(text))
@@ -244,11 +241,6 @@ class LocalModel:
         ]
         self._record.clear()
         return replies
-
-    def _sampling(self, request: Request) -> dict[str, Any]:
-        settings: dict[str, Any] = {"until": list(request.stop), "max_gen_toks": self._most(request)}
-        settings |= {"do_sample": request.temperature > 0, "temperature": request.temperature}
-        return settings
 
     def _seed(self, requests: Sequence[Request]) -> None:
         """Seed the sampling of a batch by its first request; a batch is the unit that can be repeated."""
@@ -316,26 +308,27 @@ def open_local_model(name: str, given: Mapping[str, str]) -> LocalModel:
         MissingPartError: a package is missing.
         BackendError: the weights cannot be loaded.
     """
-    made = _class_of(name)
+    try:
+        import lm_eval.models  # noqa: F401, PLC0415 - fills the registry
+        from lm_eval.api.registry import get_model  # noqa: PLC0415 - an extra
+        from lm_eval.utils import handle_arg_string  # noqa: PLC0415 - an extra
+
+        made = cast("type[Any]", get_model(name))
+    except ImportError as error:
+        raise _missing(name, error) from error
     parameters = inspect.signature(made.__init__).parameters
     # lm-eval's classes pass arguments that they do not name to the library below them.
     passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
     args = LocalArguments.read(name, given, others={*parameters, *(given if passes_on else ())})
     own = LocalArguments.model_fields.keys() - {"pretrained"}
     passed = {
-        key: value if key in _TEXTS else _typed(value) for key, value in given.items() if key not in own
+        key: value if key in _TEXTS else handle_arg_string(value)
+        for key, value in given.items()
+        if key not in own
     }
-    passed["batch_size"] = args.batch_size
-    if args.device is not None:
-        if "device" not in parameters:
-            chosen = f"{name} chooses its devices itself; the environment variable CUDA_VISIBLE_DEVICES limits them"
-            raise UsageError(chosen, field=argument("model_args"))
-        passed["device"] = args.device
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            lm = made(**passed)
-    except MeriloError:
-        raise
+            lm = made(**passed, batch_size=args.batch_size)
     except ImportError as error:
         raise _missing(name, error) from error
     except Exception as error:
@@ -344,22 +337,5 @@ def open_local_model(name: str, given: Mapping[str, str]) -> LocalModel:
     return LocalModel(lm, name, args)
 
 
-def _class_of(name: str) -> type[Any]:
-    try:
-        import lm_eval.models  # noqa: F401, PLC0415 - fills the registry
-        from lm_eval.api.registry import get_model  # noqa: PLC0415 - an extra
-
-        return cast("type[Any]", get_model(name))
-    except ImportError as error:
-        raise _missing(name, error) from error
-
-
 def _missing(name: str, error: ImportError) -> MissingPartError:
     return MissingPartError(f"{name} needs a package: pip install {LOCAL_BACKENDS[name]} ({error})")
-
-
-def _typed(value: str) -> Any:  # noqa: ANN401 - lm-eval's own reading
-    """Read a value as lm-eval does: true and false, None, numbers, texts."""
-    from lm_eval.utils import handle_arg_string  # noqa: PLC0415 - an extra
-
-    return handle_arg_string(value)

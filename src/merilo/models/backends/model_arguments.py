@@ -7,16 +7,21 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, NoReturn, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Json as JsonText
 
-from merilo.errors import InputError, UsageError, argument, one_text
-from merilo.strict_json import Json, parse_json
+from merilo.errors import UsageError, argument, one_text
+from merilo.strict_json import Json
 from merilo.wording import listed, shortened
 
 #: Arguments that would put a key into logs and shell histories; keys come from the environment only.
 SECRETS: Final = frozenset({"api_key", "auth_token", "header", "token"})
 #: Fields of a request's body that Merilo sets itself: another value would change the question, or what comes back.
 _OWN_FIELDS: Final = frozenset({"model", "messages", "prompt", "stream", "n", "echo", "logprobs"})
+#: Arguments of lm-eval's that change nothing here; they are taken, so that its command lines work as they are.
+_IGNORED: Final = frozenset(
+    {"pretrained", "batch_size", "eos_string", "max_length", "tokenized_requests", "tokenizer_backend"}
+)
 _NOT_GIVEN: Final = frozenset({"", "None", "none", "null"})
 
 
@@ -33,7 +38,11 @@ def parse_model_arguments(text: str) -> dict[str, str]:
         {'model': 'a,b', 'timeout': '60'}
     """
     if text.lstrip().startswith("{"):
-        return _from_json(text)
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            _wrong(f"starts as a JSON object and is none: {shortened(str(error))}")
+        return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
     found: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = part.partition("=")
@@ -43,21 +52,8 @@ def parse_model_arguments(text: str) -> dict[str, str]:
             )
         if name.strip() in found:
             _wrong(f"names {name.strip()!r} twice")
-        found[name.strip()] = _unquoted(value.strip())
+        found[name.strip()] = value.strip()
     return found
-
-
-def _from_json(text: str) -> dict[str, str]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        _wrong(f"starts as a JSON object and is none: {shortened(str(error))}")
-    return {name: entry if isinstance(entry, str) else json.dumps(entry) for name, entry in value.items()}
-
-
-def _unquoted(value: str) -> str:
-    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-    return value[1:-1] if quoted else value
 
 
 def _wrong(message: str) -> NoReturn:
@@ -98,7 +94,7 @@ class BackendArguments(BaseModel):
             UsageError: an argument is missing, has the wrong value, or is not known; the message offers the
                 nearest names.
         """
-        known = {*cls.model_fields, *others, "pretrained"}
+        known = {*cls.model_fields, *others, *_IGNORED}
         for name in given:
             if name in SECRETS:
                 where = f"the environment variable {key}" if key else "the environment"
@@ -119,16 +115,6 @@ class BackendArguments(BaseModel):
             _wrong(f"{name} {told}, not {shortened(values[name])!r}")
 
 
-def _parsed(text: str) -> object:
-    try:
-        value = parse_json(text, file="")
-    except InputError as error:
-        raise ValueError("must be a JSON object") from error
-    if not isinstance(value, dict):
-        raise ValueError("must be a JSON object")  # noqa: TRY004 - pydantic's errors are ValueErrors
-    return value
-
-
 def _is_free(fields: dict[str, object]) -> dict[str, object]:
     """Refuse fields of a request's body that Merilo sets itself."""
     if own := sorted(_OWN_FIELDS & fields.keys()):
@@ -136,8 +122,8 @@ def _is_free(fields: dict[str, object]) -> dict[str, object]:
     return fields
 
 
-#: A JSON object, given as text. The values of `Json` are not checked again: pydantic cannot check a recursive type.
-JsonObject: TypeAlias = Annotated[dict[str, Any], BeforeValidator(_parsed)]
+#: A JSON object, given as text.
+JsonObject: TypeAlias = JsonText[dict[str, Any]]
 
 
 class ServerArguments(BackendArguments):
@@ -175,10 +161,7 @@ class ServerArguments(BackendArguments):
 
 
 class ChatArguments(ServerArguments):
-    """The arguments of a chat server of OpenAI's kind.
-
-    lm-eval's arguments that change nothing for chat are accepted, so that its command lines work as they are.
-    """
+    """The arguments of a chat server of OpenAI's kind."""
 
     images: bool | None = None
     response_format: JsonObject | None = None
@@ -186,10 +169,6 @@ class ChatArguments(ServerArguments):
     enable_thinking: bool | None = None
     think_end_token: str | None = None
     sampling: bool | None = None
-    tokenizer_backend: str | None = None
-    tokenized_requests: str | None = None
-    batch_size: str | None = None
-    eos_string: str | None = None
 
 
 class AnthropicArguments(ServerArguments):
@@ -199,7 +178,6 @@ class AnthropicArguments(ServerArguments):
     thinking: Literal["adaptive", "disabled"] | Annotated[int, Field(ge=0)] | None = None
     effort: str | None = None
     sampling: bool | None = None
-    batch_size: str | None = None
 
 
 class CompletionArguments(ServerArguments):
@@ -215,6 +193,3 @@ class CompletionArguments(ServerArguments):
     trust_remote_code: bool = False
     use_fast_tokenizer: bool = True
     think_end_token: str | None = None
-    max_length: str | None = None
-    batch_size: str | None = None
-    eos_string: str | None = None

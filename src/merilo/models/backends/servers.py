@@ -21,15 +21,18 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit, urlunsplit
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field
 
-from merilo.errors import BackendError, MissingPartError, UsageError, argument
-from merilo.models.asking import Abilities, ModelReply, Request
-from merilo.models.backends.model_arguments import ServerArguments
+from merilo.errors import BackendError, DataError, MissingPartError, UsageError, argument
+from merilo.models.asking import FINISHES, Abilities, ModelReply, Request
+from merilo.models.backends.model_arguments import ChatArguments, CompletionArguments, ServerArguments
 from merilo.models.run_folder import without_secrets
 from merilo.strict_json import Json
 from merilo.wording import shortened
 
 #: If a server asks for a longer wait than the SDKs keep to, the run ends; the same command resumes it later.
 LONGEST_RETRY_AFTER: Final = 120
+
+#: OpenAI's API takes no more stop strings; answers are cut at the others here.
+MOST_STOPS: Final = 4
 
 #: What an address may end with beside its base: lm-eval takes the whole address of the API.
 _PATHS: Final = re.compile(r"/(?:v1/messages|chat/completions|completions|messages)$")
@@ -78,14 +81,39 @@ class OpenAIReply(ServerReply):
         None, validation_alias=AliasPath("usage", "completion_tokens_details", "reasoning_tokens")
     )
 
-    def counted(self, reply: ModelReply) -> ModelReply:
-        """Return a reply with the tokens that are stated."""
-        return replace(
-            reply,
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            thought_tokens=self.thought_tokens,
-        )
+
+def split_at_mark(text: str, mark: str | None) -> tuple[str | None, str]:
+    """Split a generated text after the mark that ends its thought, lm-eval's `think_end_token`.
+
+    Args:
+        text: the text as generated.
+        mark: the mark; without it the text stays whole, and the known marks are found when the answer is extracted.
+
+    Returns:
+        The thought, `None` if there is no mark in the text, and the answer without white space before it.
+
+    Example:
+        >>> split_at_mark("2 + 2 is 4. ### 4", "###")
+        ('2 + 2 is 4.', '4')
+        >>> split_at_mark("4", "###")
+        (None, '4')
+    """
+    before, found, after = text.rpartition(mark) if mark else ("", "", text)
+    return (before.strip(), after.lstrip()) if found else (None, text)
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    r"""Cut a text before the first stop string, as a server does that was sent them.
+
+    Returns:
+        The text, and whether it was cut.
+
+    Example:
+        >>> cut_at_stop("A\nB", ["\n"])
+        ('A', True)
+    """
+    places = [place for mark in stop if mark and (place := text.find(mark)) >= 0]
+    return (text[: min(places)], True) if places else (text, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +228,23 @@ class ServerBackend(ABC):
         """Close the connections."""
         await self._client.close()
 
-    @abstractmethod
     async def _ask(self, request: Request) -> ModelReply:
         """Answer one request."""
+        if request.choices:
+            return ModelReply(finish="failed", error=f"{self.name} gives no log-likelihoods")
+        try:
+            body = self._body(request)
+        except DataError as error:
+            return ModelReply(finish="failed", error=str(error), attempts=0)
+        return await self._reply(body, lambda form: self._read(form, request))
+
+    @abstractmethod
+    def _body(self, request: Request) -> dict[str, Json]:
+        """Return what is sent."""
+
+    @abstractmethod
+    def _read(self, form: Any, request: Request) -> ModelReply:  # noqa: ANN401 - the backend's own form
+        """Return the reply to a request."""
 
     async def _reply(self, body: dict[str, Json], read: Callable[[Any], ModelReply]) -> ModelReply:
         """Send a request and read its reply.
@@ -298,6 +340,41 @@ class ServerBackend(ABC):
         if any(isinstance(cause, TimeoutError) for cause in causes):
             return ModelReply(finish="failed", error=f"no reply within {self._client.timeout:g} seconds")
         return ModelReply(finish="failed", error=f"the connection failed: {reason}")
+
+
+class OpenAIServer(ServerBackend):
+    """A backend with an API of OpenAI's kind."""
+
+    _args: ChatArguments | CompletionArguments
+    _stops = _sampling = True
+    _tokens_field = "max_tokens"
+
+    def _settings(self, request: Request) -> dict[str, Json]:
+        """Return what is sent beside the text."""
+        body: dict[str, Json] = {}
+        if most := request.max_tokens or self._args.max_gen_toks:
+            body[self._tokens_field] = most
+        if request.stop and self._stops:
+            body["stop"] = list(request.stop[:MOST_STOPS])
+        if self._sampling:
+            body["temperature"] = request.temperature
+        if self._sampling and request.seed is not None:
+            body["seed"] = request.seed
+        return body | self._args.added
+
+    def _finished(self, form: OpenAIReply, request: Request, text: str, thought: str | None) -> ModelReply:
+        """Return the reply with a text, cut at the stop strings that the server was not sent."""
+        if thought is None:
+            thought, text = split_at_mark(text, self._args.think_end_token)
+        text, cut = cut_at_stop(text, request.stop[MOST_STOPS:] if self._stops else request.stop)
+        return ModelReply(
+            text=text,
+            thought=thought,
+            finish="stop" if cut else FINISHES.get(form.finish_reason or "", "other"),
+            prompt_tokens=form.prompt_tokens,
+            completion_tokens=form.completion_tokens,
+            thought_tokens=form.thought_tokens,
+        )
 
 
 def missing_models_extra(error: ImportError, needed: str) -> MissingPartError:
