@@ -25,7 +25,7 @@ from merilo.models.asking import ModelBackend, Request
 from merilo.models.backends import open_model
 from merilo.models.builtin_respondents import RespondentMaterial
 from merilo.models.prompter import shots_of
-from merilo.models.run_answers import write_answers
+from merilo.models.replies import write_answers
 from merilo.models.run_folder import (
     SANDBOX_FOLDER,
     AskedModel,

@@ -18,7 +18,7 @@ from merilo.models.answer_extraction import ExtractedAnswer
 from merilo.models.asked_datasets import AskedDataset, asked_datasets
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import EarlierTurn
-from merilo.models.run_answers import RunAnswer, reply_to
+from merilo.models.replies import ReadAnswer, reply_to
 from merilo.models.run_folder import DatasetRecord, RunRecord, read_run
 from merilo.models.run_log import log_path, read_log, reply_of
 from merilo.runs.model_run import rendered
@@ -183,7 +183,7 @@ def _judged(
         return (), "programs are scored together, by their results in the sandbox"
     if extracted.outcome == "failed":
         return (), "the request failed"
-    answer = RunAnswer(
+    answer = ReadAnswer(
         str(item.id), 1, extracted.answer if extracted.answer is not None else "", extracted.outcome
     )
     try:

@@ -20,7 +20,7 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, clusters_for, has_gold
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
-from merilo.models.run_answers import Outcomes, RunAnswer, RunAnswers, read_answers_of
+from merilo.models.replies import Answers, Outcomes, ReadAnswer, answers_in, replies_of_run
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path
 from merilo.models.sheets import match, read_sheet
@@ -101,7 +101,7 @@ class DatasetRun:
 
     declared: Dataset
     record: DatasetRecord
-    answers: RunAnswers
+    answers: Answers
     scores: Scores | None = None
     reason: str = ""
     refused: int = 0
@@ -282,8 +282,11 @@ def scored_dataset(
     refuse_other_items(record, source.split.items, source.file)
     by_id = {str(item.id): item for item in source.split}
     items = [by_id[one] for one in record.hashes]
-    answers = read_answers_of(
-        folder.path, source.declared, items, record.samples, folder.record.settings.manner
+    answers = answers_in(
+        replies_of_run(folder.path, source.declared),
+        {str(item.id): item for item in items},
+        samples=record.samples,
+        manner=folder.record.settings.manner,
     )
     found = DatasetRun(source.declared, record, answers, refused=_refused(source, record))
     rated = set(source.declared.metrics) <= set(RATED)
@@ -299,7 +302,7 @@ def scored_dataset(
 
 
 def sampled(
-    declared: Dataset, items: Sequence[Item], answers: Sequence[RunAnswer]
+    declared: Dataset, items: Sequence[Item], answers: Sequence[ReadAnswer]
 ) -> tuple[Sequence[Item], dict[ItemId, Given], dict[ItemId, Hashable] | None]:
     """Return items, answers and clusters as the scorer takes them.
 
@@ -335,7 +338,7 @@ def _copy(item: Item, name: str, sample: int) -> Item:
     return Item(name, item.instruction, item.inputs, item.outputs, meta)
 
 
-def _given(declared: Dataset, answer: RunAnswer) -> Given:
+def _given(declared: Dataset, answer: ReadAnswer) -> Given:
     if answer.answer != "":
         return read_answer(declared.answer, answer.answer)
     # An item without a readable answer counts as wrong.

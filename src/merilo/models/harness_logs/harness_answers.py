@@ -11,23 +11,23 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice
 from math import isnan
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, holds_replies, read_answer_records
-from merilo.datasets.declaration import Answer, Dataset
+from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import bare_parts, harness_prompts, offered_labels, option_fields, render
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import Item, id_of
-from merilo.models.answer_extraction import ExtractedAnswer, extract
-from merilo.models.asking import FINISHES, ChatMessage, ModelReply, Request
+from merilo.models.asking import FINISHES, ModelReply
 from merilo.models.harness_logs import REPLIES, UNANSWERED, LogMapping, LogRow, texts_of
 from merilo.models.harness_logs.log_formats import LETTERS, READ, Harness, harness_of, logs_in, open_log
-from merilo.strict_json import Json, parse_json
+from merilo.models.replies import TOKENS, Replies, answers_in, schema
+from merilo.strict_json import parse_json
 from merilo.wording import listed, shortened, shown
 
 #: How a row was matched: the name of the field that gave the id, or "inputs".
@@ -262,8 +262,6 @@ def known_prompts(item: Item, declared: Dataset) -> list[str]:
     return [*dict.fromkeys(filter(None, found))]
 
 
-_BY_LETTER: Final = "letter of the choice"
-
 #: Choices in these orders stand for the labels in theirs, even if no right answer confirms it.
 _SERIES: Final = ("ABCDEFGHIJ", "abcdefghij", "АБВГДЕЖЗИК", "абвгдежзик", "0123456789", "123456789")
 
@@ -279,12 +277,14 @@ class SeenOrder(NamedTuple):
         places: the place of each offered label among them; empty if they do not correspond to labels.
         known: whether the texts of the options, or the dataset's own prompt, tell the order.
         named: whether the names are the labels themselves.
+        texts: the texts of the options by the letters of a generated answer.
     """
 
     names: tuple[str, ...]
     places: tuple[int, ...]
     known: bool
     named: bool
+    texts: Mapping[str, str] = {}
 
 
 def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) -> SeenOrder:
@@ -300,7 +300,7 @@ def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) 
         names = (*seen,) or labels
         by_text = _places_of([*seen.values()], _option_texts(declared, item))
         places = by_text or (_by_position(names, declared, item) if seen else range(len(labels)))
-        return SeenOrder(names, (*places,), bool(by_text) or (own_prompt and not seen), names == labels)
+        return SeenOrder(names, (*places,), bool(by_text) or (own_prompt and not seen), names == labels, seen)
     names = tuple(choice.strip() for choice in row.choices)
     bare = [name.strip("().") for name in names]
     texts = [seen[name] for name in bare] if set(bare) == seen.keys() else names
@@ -312,43 +312,24 @@ def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) 
     return SeenOrder(names, (*_by_position(names, declared, item),), known=False, named=False)
 
 
-def answer_of(row: LogRow, declared: Dataset, item: Item, order: SeenOrder) -> ExtractedAnswer:
-    """Return the answer of a row, by the rules of `merilo run`, in the labels of the dataset."""
-    labels, places = offered_labels(item, declared), order.places
-    if row.reply.loglikelihoods:
-        values = row.reply.loglikelihoods
-        if not places:
-            best = row.choices[values.index(max(values))]
-            return ExtractedAnswer(best.strip(), "answered", "text of the likeliest choice", best)
-        reply = replace(row.reply, loglikelihoods=tuple(values[place] for place in places))
-        return extract(declared, item, _request(row, declared, item, choices=labels), reply)
-    if places and tuple(order.names[place] for place in places) != labels:
-        found = _by_letter(row, declared, item, order)
-        if found.answer in order.names:
-            label = labels[places.index(order.names.index(str(found.answer)))]
-            return ExtractedAnswer(label, "answered", _BY_LETTER, found.found)
-        if {*order.names} & {*labels}:
-            return found  # a label in the reply is a letter that the model saw
-    return extract(declared, item, _request(row, declared, item), row.reply)
-
-
-def _by_letter(row: LogRow, declared: Dataset, item: Item, order: SeenOrder) -> ExtractedAnswer:
-    """Return the answer of a row as one of the letters under which the model saw the options."""
-    inputs = item.inputs if isinstance(item.inputs, Mapping) else {declared.placeholder: item.inputs}
-    own = {*option_fields(declared).values()}
-    texts = dict(row.letters) or dict(_letters_in(row.prompt or "", declared, item))
-    shown = {f"option_{letter.lower()}": texts[letter] for letter in order.names}
-    asked = {name: value for name, value in inputs.items() if name not in own}
-    form = Dataset(
-        name="letters",
-        title="",
-        fields=(*shown, *asked),
-        answer=Answer(kind="choice", labels=order.names),
-        metrics=("acc",),
-        stop=declared.stop,
-    )
-    item = replace(item, inputs=shown | asked)
-    return extract(form, item, _request(row, form, item), row.reply)
+def _as_reply(row: LogRow, named: NamedItem, order: SeenOrder, declared: Dataset) -> dict[str, object]:
+    """Return a row as a row of `Replies`."""
+    labels = offered_labels(named.item, declared)
+    own = tuple(order.names[place] for place in order.places) == order.names == labels
+    label_of = dict(zip(order.places, labels, strict=False))
+    choices = [
+        {"name": name, "text": order.texts.get(name, ""), "label": label_of.get(place)}
+        for place, name in enumerate(order.names)
+    ]
+    reply = row.reply
+    return {
+        **{name: getattr(reply, name) for name in ("text", "finish", "error", "model", *TOKENS)},
+        "item": named.name,
+        "sample": row.sample,
+        "row": row.row,
+        "loglikelihoods": [*reply.loglikelihoods],
+        "choices": None if own else choices,
+    }
 
 
 #: The letter or number before an option in a prompt, such as "B) ", "(2) " or "**C.** ".
@@ -419,7 +400,7 @@ class LogChoices:
         declared: the dataset.
         file: the log, for messages.
         seen: the choices of the first row whose choices are neither the labels nor texts of options.
-        rows: the positions of the answers of such rows among the records.
+        rows: the positions of such rows among the replies.
         pairs: of such rows, how often the choice in a place is right by the log, and a label by the item.
         known: of the rows whose order is known, how many agree with the item on the right answer.
         named: of the rows whose choices are the labels and whose order is not known, the same.
@@ -433,14 +414,14 @@ class LogChoices:
     known: Counter[bool] = field(default_factory=Counter)
     named: Counter[bool] = field(default_factory=Counter)
 
-    def add(self, row: LogRow, item: Item, order: SeenOrder, position: int | None) -> None:
+    def add(self, row: LogRow, item: Item, order: SeenOrder, position: int) -> None:
         """Check the choices of a row.
 
         Args:
             row: the row.
             item: its item.
             order: the order of its options.
-            position: the place of its answer among the records; `None` if it has no answer by a choice.
+            position: its position among the replies.
         """
         labels, gold = offered_labels(item, self.declared), item.outputs
         right = _right_label(row, order, labels) if isinstance(gold, str) and gold in labels else None
@@ -448,7 +429,7 @@ class LogChoices:
             if right is not None:
                 (self.known if order.known else self.named)[right == gold] += 1
             return
-        if position is None or not order.places or len(labels) < len(self.declared.answer.labels):
+        if not order.places or len(labels) < len(self.declared.answer.labels):
             return  # a series, in its order
         self.seen = self.seen or row.choices or order.names
         self.rows.append(position)
@@ -501,14 +482,6 @@ class LogChoices:
             "name the choices like the labels, or give the replies as a table (id, reply)",
             file=self.file,
         )
-
-
-def _request(row: LogRow, declared: Dataset, item: Item, choices: Sequence[str] = ()) -> Request:
-    """Return the request as far as the log tells it."""
-    prompt = row.prompt or ""
-    said = (ChatMessage("user", (prompt,)),)
-    name = declared.name
-    return Request(name, item.id, row.sample, said, prompt, choices=tuple(choices), stop=declared.stop)
 
 
 #: How many rows of a log in a folder are tried.
@@ -629,39 +602,44 @@ def _letters(record: AnswerRecord, file: Path) -> tuple[tuple[str, str], ...]:
 
 def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> HarnessAnswers:
     """Match rows to items, and read their answers."""
+    replies = _replies(mapping, rows, file, finder)
+    found = answers_in(replies, {named.name: named.item for named in finder.items})
+    mapping.outcomes, mapping.rules = Counter(found.outcomes.counts), Counter(found.rules)
+    _refuse_unanswered(mapping, file, finder.declared)
+    in_file = sorted(found.answers, key=lambda one: (one.row, one.sample))
+    records = (AnswerRecord(one.row, one.item, one.answer, str(one.sample)) for one in in_file)
+    return HarnessAnswers(tuple(records), mapping)
+
+
+def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> Replies:
+    """Match rows to items, and find which label each choice stands for."""
+    import polars as pl  # noqa: PLC0415 - takes half a second
+
     declared, items = finder.declared, finder.items
-    records: list[AnswerRecord] = []
+    found: list[dict[str, Any]] = []
     choices = LogChoices(declared, file)
     seen: dict[tuple[int, int], int] = {}
     for row in rows:
         mapping.rows += 1
-        found = finder.find(row)
-        if found.place is None:
-            mapping.unmatched[found.by] += 1
+        owner = finder.find(row)
+        if owner.place is None:
+            mapping.unmatched[owner.by] += 1
             if len(mapping.examples) < _EXAMPLES:
                 mapping.examples.append(_example(row))
             continue
         # Rows of items that are alike are the items' in their order.
-        place = next((place for place in found.alike if (place, row.sample) not in seen), found.place)
+        place = next((place for place in owner.alike if (place, row.sample) not in seen), owner.place)
         named = items[place]
         if (first := seen.get((place, row.sample))) is not None:
             twice = f"item {shortened(named.name)!r} is answered twice, here and in row {first}"
             raise InputError(twice, file=file, row=row.row)
         seen[place, row.sample] = row.row
-        mapping.matched[found.by] += 1
+        mapping.matched[owner.by] += 1
         own = _compare_prompt(mapping, row, named, finder.prompts(place))
         order = seen_order(row, declared, named.item, own_prompt=own)
-        extracted = answer_of(row, declared, named.item, order)
-        by_choice = extracted.outcome == "answered" and (
-            bool(row.reply.loglikelihoods) or extracted.rule == _BY_LETTER
-        )
-        choices.add(row, named.item, order, len(records) if by_choice else None)
-        mapping.outcomes[extracted.outcome] += 1
-        mapping.rules[extracted.rule] += 1
-        if extracted.outcome not in UNANSWERED:
-            answer = "" if extracted.answer is None else extracted.answer
-            records.append(AnswerRecord(row.row, named.name, answer, str(row.sample)))
-    _refuse_unanswered(mapping, file, declared)
+        if row.reply.finish not in UNANSWERED:
+            choices.add(row, named.item, order, len(found))
+        found.append(_as_reply(row, named, order, declared))
     choices.refuse_other_orders()
     agreeing = choices.known + choices.named
     if other := agreeing[False]:
@@ -670,27 +648,16 @@ def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
             "gold answer: one of them is another version"
         )
     if choices.rows:
-        _relabel(records, choices, mapping)
-    return HarnessAnswers(tuple(records), mapping)
-
-
-def _relabel(records: list[AnswerRecord], choices: LogChoices, mapping: LogMapping) -> None:
-    """Give the answers that were found by the position of a choice the label of the choice."""
-    positions, labels = choices.declared.answer.labels, choices.labels()
-    label_of = dict(zip(positions, labels, strict=True))
-    for place in choices.rows:
-        answer = records[place].answer
-        new: Json = (
-            {name: label_of.get(str(label), label) for name, label in answer.items()}
-            if isinstance(answer, dict)
-            else label_of.get(str(answer), answer)
+        labels = choices.labels()
+        for position in choices.rows:
+            for choice, label in zip(found[position]["choices"], labels, strict=True):
+                choice["label"] = label
+        told = listed(
+            [f"{choice.strip()!r} is {label}" for choice, label in zip(choices.seen, labels, strict=True)]
         )
-        records[place] = replace(records[place], answer=new)
-    told = listed(
-        [f"{choice.strip()!r} is {label}" for choice, label in zip(choices.seen, labels, strict=True)]
-    )
-    how = "by the log's right answers" if choices.pairs else "by their order"
-    mapping.notes.append(f"the choices are not the dataset's labels; {how}, {told}")
+        how = "by the log's right answers" if choices.pairs else "by their order"
+        mapping.notes.append(f"the choices are not the dataset's labels; {how}, {told}")
+    return Replies(declared, pl.DataFrame(found, schema=schema()), mapping)
 
 
 def only_log(folder: Path, declared: Dataset, items: Sequence[NamedItem]) -> Path:

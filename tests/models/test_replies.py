@@ -8,7 +8,7 @@ import pytest
 from merilo.datasets import dataset
 from merilo.datasets.ready_items import examples
 from merilo.models.asking import ModelReply, Request
-from merilo.models.run_answers import read_answers_of, reply_to
+from merilo.models.replies import answers_in, replies_of_run, reply_to
 from merilo.models.run_log import open_log
 
 LINES = (Path(__file__).parent / "replies" / "guard.jsonl").read_text(encoding="utf-8").splitlines()
@@ -32,7 +32,7 @@ def test_a_reply_in_a_log_is_read_as_it_would_be_alone(name: str, tmp_path: Path
         for item in items:
             for sample, (text, finish) in enumerate(replies, 1):
                 log.append(Request(name, item.id, sample, (), "?"), ModelReply(text=text, finish=finish))
-    found = read_answers_of(tmp_path, declared, items, len(replies))
+    found = answers_in(replies_of_run(tmp_path, declared), {str(item.id): item for item in items})
     alone = [
         reply_to(declared, item, sample, ModelReply(text=text, finish=finish))
         for item in items

@@ -1,21 +1,25 @@
-"""The answers of a run: what the model's replies in the log say, and what became of the other requests."""
+"""What a model said to the items of a dataset, whoever wrote the file, and the answers in it.
+
+A run, a log of another harness and a table of replies become the same table, `Replies`; `answers_in` reads it once.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from merilo.atomic_write import write_text
-from merilo.datasets.declaration import Dataset
+from merilo.datasets.declaration import Answer, Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import argument
 from merilo.items import Item
 from merilo.models.answer_extraction import EXTRACTORS, OUTCOMES, ExtractedAnswer, ExtractionOutcome
 from merilo.models.asking import ModelReply, Request
+from merilo.models.harness_logs import UNANSWERED, LogMapping
 from merilo.models.run_log import log_path, read_log
 from merilo.settings import Manner
 from merilo.strict_json import Json
@@ -30,12 +34,64 @@ _REPORTED: Final = frozenset({"failed", "too_long"})
 #: The share of replies that were cut at the limit of tokens from which a run warns.
 MANY_CUT: Final = 0.05
 
-#: The columns of the log that answers depend on.
-_COLUMNS: Final = ("item", "sample", "text", "finish", "loglikelihoods", "error")
+#: The columns of tokens.
+TOKENS: Final = ("prompt_tokens", "completion_tokens", "thought_tokens")
 
 
-class RunAnswer(NamedTuple):
-    """The model's answer to an item.
+class Replies(NamedTuple):
+    """The replies of a model.
+
+    Attributes:
+        dataset: the dataset.
+        table: a row for each reply, with the columns of `schema`.
+        source: how the rows of a log or a table were matched to items; `None` for a run.
+    """
+
+    dataset: Dataset
+    table: pl.DataFrame
+    source: LogMapping | None = None
+
+
+def schema() -> dict[str, pl.DataType | type[pl.DataType]]:
+    """Return the columns of a table of replies with their types.
+
+    `loglikelihoods` has a value for each of `choices`, or for each label that the item offers. `choices` are the
+    choices or letters as the model saw them, each with the text of its option and the label that it stands for; null
+    if they are the item's own.
+    """
+    import polars as pl  # noqa: PLC0415 - takes half a second
+
+    text = pl.String()
+    choice = pl.Struct({"name": text, "text": text, "label": text})
+    return {
+        "item": text,
+        "sample": pl.Int64(),
+        **dict.fromkeys(("text", "finish", "error"), text),
+        "loglikelihoods": pl.List(pl.Float64()),
+        "choices": pl.List(choice),
+        "row": pl.Int64(),
+        "model": text,
+        "usd": pl.Float64(),
+        **dict.fromkeys(TOKENS, pl.Int64()),
+    }
+
+
+def replies_of_run(run: Path, declared: Dataset) -> Replies:
+    """Read the replies to a dataset from the log of a run.
+
+    Raises:
+        InputError: the log cannot be read.
+    """
+    import polars as pl  # noqa: PLC0415 - takes half a second
+
+    columns = schema()
+    table = read_log(log_path(run, declared.name), (*columns, "cost")).rename({"cost": "usd"})
+    empty = (pl.lit(None, columns[name]).alias(name) for name in ("choices", "row"))
+    return Replies(declared, table.with_columns(*empty).select([*columns]))
+
+
+class ReadAnswer(NamedTuple):
+    """The answer of a model to an item, as it was found in a reply.
 
     Attributes:
         item: the item's id as text.
@@ -44,6 +100,7 @@ class RunAnswer(NamedTuple):
             of the reply.
         outcome: whether there is an answer, and if not, why.
         rule: the rule that found the answer, or the reason why there is none.
+        row: the row of a log or a table.
     """
 
     item: str
@@ -51,6 +108,7 @@ class RunAnswer(NamedTuple):
     answer: Json
     outcome: ExtractionOutcome
     rule: str = ""
+    row: int = 0
 
 
 class UnansweredRequest(NamedTuple):
@@ -98,13 +156,14 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class RunAnswers:
+class Answers:
     """The answers to one dataset.
 
     Attributes:
         declared: the dataset.
         answers: the answers in the order of the items, then of the samples; requests that failed are not among them.
         outcomes: what became of all requests.
+        rules: how many answers each rule found.
         models: the names that the backend gave for the model, such as a dated version.
         usd: the cost in US dollars; `None` if no reply states it.
         tokens: tokens of requests, of answers, and of thought within the answers.
@@ -116,8 +175,9 @@ class RunAnswers:
     """
 
     declared: Dataset
-    answers: Sequence[RunAnswer]
+    answers: Sequence[ReadAnswer]
     outcomes: Outcomes
+    rules: Mapping[str, int] = field(default_factory=dict)
     models: tuple[str, ...] = ()
     usd: float | None = None
     tokens: tuple[int, int, int] = (0, 0, 0)
@@ -128,7 +188,7 @@ class RunAnswers:
     manner: Manner = "merilo"
 
     @property
-    def unreadable(self) -> tuple[RunAnswer, ...]:
+    def unreadable(self) -> tuple[ReadAnswer, ...]:
         """The replies in which no rule finds one answer, or something speaks against it."""
         return tuple(one for one in self.answers if one.outcome == "unreadable")
 
@@ -164,53 +224,42 @@ class RunAnswers:
         return sentences
 
 
-def read_answers_of(
-    run: Path, declared: Dataset, items: Sequence[Item], samples: int, manner: Manner = "merilo"
-) -> RunAnswers:
-    """Read the answers to a dataset from the log of a run.
+def answers_in(
+    replies: Replies, items: Mapping[str, Item], *, samples: int | None = None, manner: Manner = "merilo"
+) -> Answers:
+    """Find the answers in replies.
 
     Args:
-        run: the run's folder.
-        declared: the dataset.
-        items: the items that were asked.
-        samples: how many answers to each item were asked for.
-        manner: how answers are found in replies.
-
-    Raises:
-        InputError: the log cannot be read.
+        replies: the replies; those to other items are left out.
+        items: the items by name.
+        samples: how many answers to each item were asked for; by default, as many as there are.
+        manner: how answers are found.
     """
-    path = log_path(run, declared.name)
-    tokens = ("prompt_tokens", "completion_tokens", "thought_tokens")
-    table = read_log(path, (*_COLUMNS, "model", "cost", *tokens))
+    declared, table = replies.dataset, replies.table
     counts: Counter[ExtractionOutcome] = Counter()
-    answers: list[RunAnswer] = []
+    rules: Counter[str] = Counter()
+    answers: list[ReadAnswer] = []
     for answer in _answers(table, declared, items, manner):
         counts[answer.outcome] += 1
-        if answer.outcome != "failed":
+        rules[answer.rule] += 1
+        if answer.outcome not in UNANSWERED:
             answers.append(answer)
-    sums = [int(table[name].sum() or 0) for name in tokens]
+    sums = [int(table[name].sum() or 0) for name in TOKENS]
     cut = table.filter(table["finish"] == "length")
-    return RunAnswers(
+    return Answers(
         declared,
         answers,
-        Outcomes(dict(counts), len(items) * samples),
+        Outcomes(dict(counts), counts.total() if samples is None else len(items) * samples),
+        rules,
         tuple(sorted(set(table["model"].drop_nulls()))),
-        float(table["cost"].sum()) if table["cost"].is_not_null().any() else None,
+        float(table["usd"].sum()) if table["usd"].is_not_null().any() else None,
         (sums[0], sums[1], sums[2]),
-        _unanswered(table, {str(item.id) for item in items}),
+        _unanswered(table, items.keys()),
         replies=table.height - int(table["finish"].is_in(list(_REPORTED)).sum()),
         cut=cut.height,
         cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
         manner=manner,
     )
-
-
-def _answers(
-    table: pl.DataFrame, declared: Dataset, items: Sequence[Item], manner: Manner
-) -> Iterator[RunAnswer]:
-    for name, sample, extracted in _extractions(table, declared, items, manner):
-        answer = "" if extracted.answer is None else extracted.answer
-        yield RunAnswer(name, sample, answer, extracted.outcome, extracted.rule)
 
 
 def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest, ...]:
@@ -223,7 +272,7 @@ def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest
     )
 
 
-def write_answers(run: Path, found: RunAnswers) -> Path:
+def write_answers(run: Path, found: Answers) -> Path:
     """Write the answers to a dataset into the run's folder.
 
     `<dataset>.jsonl`, for programs `<dataset>.completions.jsonl`.
@@ -246,51 +295,112 @@ def write_answers(run: Path, found: RunAnswers) -> Path:
     return path
 
 
+class SeenChoice(NamedTuple):
+    """A choice as the model saw it.
+
+    Attributes:
+        name: the choice that was compared, or the letter of an option.
+        text: the text of the option.
+        label: the label of the dataset that it stands for; `None` if it stands for none.
+    """
+
+    name: str
+    text: str
+    label: str | None
+
+
+#: The rule of an answer that was found as a letter of an option.
+BY_LETTER: Final = "letter of the choice"
+
+
 def reply_to(
-    declared: Dataset, item: Item, sample: int, reply: ModelReply, manner: Manner = "merilo"
+    declared: Dataset,
+    item: Item,
+    sample: int,
+    reply: ModelReply,
+    manner: Manner = "merilo",
+    *,
+    choices: Sequence[SeenChoice] = (),
 ) -> ExtractedAnswer:
-    """Find the answer in a reply of the log; the request's text is not needed for it."""
-    choices = offered_labels(item, declared) if reply.loglikelihoods else ()
-    request = Request(declared.name, item.id, sample, (), "", choices=choices)
+    """Find the answer in a reply; the request's text is not needed for it.
+
+    Args:
+        declared: the dataset.
+        item: the item.
+        sample: the number of the reply.
+        reply: the reply.
+        manner: how the answer is found.
+        choices: the choices that the model saw; by default, those of the item.
+    """
+    labels = offered_labels(item, declared)
+    place = {one.label: at for at, one in enumerate(choices) if one.label is not None}
+    values = reply.loglikelihoods
+    if values and choices:
+        if place.keys() != {*labels}:
+            best = choices[values.index(max(values))].name
+            return ExtractedAnswer(best.strip(), "answered", "text of the likeliest choice", best)
+        reply = replace(reply, loglikelihoods=tuple(values[place[label]] for label in labels))
+    elif place:
+        form, asked = _asked_by_letter(declared, item, choices)
+        found = reply_to(form, asked, sample, reply, manner)
+        label_of = {one.name: one.label for one in choices}
+        if isinstance(found.answer, str) and found.answer in label_of:
+            return ExtractedAnswer(label_of[found.answer], "answered", BY_LETTER, found.found)
+        if label_of.keys() & {*labels}:
+            return found  # a label in the reply is a letter that the model saw
+    request = Request(declared.name, item.id, sample, (), "", choices=labels if values else ())
     return EXTRACTORS[manner](declared, item, request, reply)
 
 
-def _extractions(
-    table: pl.DataFrame, declared: Dataset, items: Sequence[Item], manner: Manner
-) -> Iterator[tuple[str, int, ExtractedAnswer]]:
-    """Yield item, sample and answer of each record, in the order of items and samples.
+def _asked_by_letter(declared: Dataset, item: Item, choices: Sequence[SeenChoice]) -> tuple[Dataset, Item]:
+    """Return an item whose labels are the letters that the model saw, with its dataset."""
+    inputs = item.inputs if isinstance(item.inputs, Mapping) else {declared.placeholder: item.inputs}
+    own = {*option_fields(declared).values()}
+    shown = {f"option_{one.name.lower()}": one.text for one in choices}
+    asked = {name: value for name, value in inputs.items() if name not in own}
+    letters = Answer(kind="choice", labels=tuple(one.name for one in choices))
+    fields = (*shown, *asked)
+    form = Dataset(
+        name="letters", title="", fields=fields, answer=letters, metrics=("acc",), stop=declared.stop
+    )
+    return form, replace(item, inputs=shown | asked)
 
-    Records of other items are left out.
-    """
+
+def _answers(
+    table: pl.DataFrame, declared: Dataset, items: Mapping[str, Item], manner: Manner
+) -> Iterator[ReadAnswer]:
+    """Yield the answer of each reply, in the order of items and samples."""
     import polars as pl  # noqa: PLC0415 - takes half a second
 
-    names = [str(item.id) for item in items]
+    names, held = [*items], [*items.values()]
     places = pl.DataFrame(
         {"item": names, "place": range(len(names))}, schema={"item": pl.String, "place": pl.Int64}
     )
-    ordered = table.select(_COLUMNS).join(places, on="item").sort("place", "sample")
-    likelihoods = ordered["loglikelihoods"].to_list()
-    errors = ordered["error"].to_list()
+    ordered = table.join(places, on="item").sort("place", "sample")
+    likelihoods, choices, errors, rows = (
+        ordered[name].to_list() for name in ("loglikelihoods", "choices", "error", "row")
+    )
     shared: dict[tuple[str, str], ExtractedAnswer] = {}
     known: dict[tuple[str, str], ExtractedAnswer] = {}
     last = -1
     columns = (ordered[name].to_list() for name in ("place", "sample", "text", "finish"))
-    for row, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
+    for at, (place, sample, text, finish) in enumerate(zip(*columns, strict=True)):
         if place != last:
             # Samples of one item often repeat each other.
             known, last = {}, place
-        if likelihoods[row] or finish in _REPORTED:
-            values = tuple(-float("inf") if one is None else one for one in likelihoods[row] or ())
-            reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[row])
-            yield names[place], sample, reply_to(declared, items[place], sample, reply, manner)
-            continue
         # The harness reads a reply without regard to the item.
         memory = shared if manner == "harness" or _means_the_same(declared, text) else known
-        extracted = memory.get((text, finish))
-        if extracted is None:
-            reply = ModelReply(text=text, finish=finish, error=errors[row])
-            extracted = memory[text, finish] = reply_to(declared, items[place], sample, reply, manner)
-        yield names[place], sample, extracted
+        alone = likelihoods[at] or choices[at] or finish in _REPORTED
+        found = None if alone else memory.get((text, finish))
+        if found is None:
+            values = tuple(-float("inf") if one is None else one for one in likelihoods[at] or ())
+            reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[at])
+            seen = tuple(SeenChoice(**one) for one in choices[at] or ())
+            found = reply_to(declared, held[place], sample, reply, manner, choices=seen)
+            if not alone:
+                memory[text, finish] = found
+        answer = "" if found.answer is None else found.answer
+        yield ReadAnswer(names[place], sample, answer, found.outcome, found.rule, rows[at] or 0)
 
 
 def _means_the_same(declared: Dataset, text: str) -> bool:
