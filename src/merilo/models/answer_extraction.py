@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isnan
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -264,7 +265,13 @@ def form_of(declared: Dataset, item: Item) -> Form:
     inputs = item.inputs if not isinstance(item.inputs, str) else {}
     texts = {label: inputs.get(name) for label, name in option_fields(declared).items()}
     options = {label: text for label, text in texts.items() if isinstance(text, str)}
-    return Form("label", offered_labels(item, declared), options)
+    return _label_form(offered_labels(item, declared), tuple(options.items()))
+
+
+@lru_cache(maxsize=64)
+def _label_form(labels: tuple[str, ...], options: tuple[tuple[str, str], ...]) -> Form:
+    """Make a form once for all replies to an item, because it compiles a pattern for each option."""
+    return Form("label", labels, dict(options))
 
 
 def extract_as_harness(declared: Dataset, item: Item, request: Request, reply: ModelReply) -> ExtractedAnswer:

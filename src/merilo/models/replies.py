@@ -388,17 +388,17 @@ def _answers(
         if place != last:
             # Samples of one item often repeat each other.
             known, last = {}, place
-        # The harness reads a reply without regard to the item.
-        memory = shared if manner == "harness" or _means_the_same(declared, text) else known
-        alone = likelihoods[at] or choices[at] or finish in _REPORTED
-        found = None if alone else memory.get((text, finish))
+        key, alone = (text, finish), likelihoods[at] or choices[at] or finish in _REPORTED
+        found = None if alone else shared.get(key) or known.get(key)
         if found is None:
             values = tuple(-float("inf") if one is None else one for one in likelihoods[at] or ())
             reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[at])
             seen = tuple(SeenChoice(**one) for one in choices[at] or ())
             found = reply_to(declared, held[place], sample, reply, manner, choices=seen)
             if not alone:
-                memory[text, finish] = found
+                # The harness reads a reply without regard to the item.
+                memory = shared if manner == "harness" or _means_the_same(declared, text) else known
+                memory[key] = found
         answer = "" if found.answer is None else found.answer
         yield ReadAnswer(names[place], sample, answer, found.outcome, found.rule, rows[at] or 0)
 
