@@ -20,6 +20,7 @@ from merilo.baselines.record import BASELINE_FILE, EXPERTS_FILE
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import AnswerKind, program_golds, undeclared
 from merilo.errors import DataError, InputError, UsageError
+from merilo.items import Item
 from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
 from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
 from merilo.metrics.scoring import gold_label
@@ -27,7 +28,6 @@ from merilo.metrics.worth import NamedPart, parts
 from merilo.models.answer_extraction import OUTCOMES
 from merilo.models.harness_logs import LogMapping
 from merilo.models.harness_logs.harness_answers import (
-    NamedItem,
     OtherItemsError,
     is_harness_log,
     only_log,
@@ -91,8 +91,8 @@ def read_samples(path: Path, crowd: StoredBaseline, *, replies: bool = False) ->
         DataError: the log of another harness has no answer to an item of the baseline.
     """
     log = read_answers(path, _declared(crowd), _named_items(crowd), replies=replies)
-    records = log.records if log else read_answer_records(path)
-    mapping = log.mapping if log else None
+    records = log.records() if log else read_answer_records(path)
+    mapping = log.source if log else None
     return samples_of(records, crowd, (mapping.model if mapping else None) or path.stem, path, mapping)
 
 
@@ -120,7 +120,7 @@ def samples_of(
     """
     if replies:
         read = read_replies(records, file, _declared(crowd), _named_items(crowd))
-        records, log = read.records, read.mapping
+        records, log = read.records(), read.source
     found: dict[str, dict[str, str]] = {}
     golds = _results(crowd)
     sampled = False
@@ -236,8 +236,8 @@ def log_file(path: Path, crowd: StoredBaseline) -> Path:
     return only_log(path, _declared(crowd), _named_items(crowd)) if path.is_dir() else path
 
 
-def _named_items(crowd: StoredBaseline) -> list[NamedItem]:
-    return [NamedItem(name, item) for name, item in zip(crowd.names, crowd.items, strict=True)]
+def _named_items(crowd: StoredBaseline) -> dict[str, Item]:
+    return dict(zip(crowd.names, crowd.items, strict=True))
 
 
 def _declared(crowd: StoredBaseline) -> Dataset:

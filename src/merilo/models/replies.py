@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from merilo.answer_tables import AnswerRecord
 from merilo.atomic_write import write_text
 from merilo.datasets.declaration import Answer, Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
@@ -156,7 +157,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ReadAnswers:
     """The answers to one dataset.
 
     Attributes:
@@ -172,6 +173,7 @@ class Answers:
         cut: how many of them ended at the limit of tokens.
         cut_at: the most tokens of a reply that was cut; 0 if the backend does not count them.
         manner: how answers are found in replies.
+        source: how the rows of a log or a table were matched to items; `None` for a run.
     """
 
     declared: Dataset
@@ -186,6 +188,12 @@ class Answers:
     cut: int = 0
     cut_at: int = 0
     manner: Manner = "merilo"
+    source: LogMapping | None = None
+
+    def records(self) -> list[AnswerRecord]:
+        """Return the answers of a log or a table as the records of a file of answers, in its order."""
+        in_file = sorted(self.answers, key=lambda one: (one.row, one.sample))
+        return [AnswerRecord(one.row, one.item, one.answer, str(one.sample)) for one in in_file]
 
     @property
     def unreadable(self) -> tuple[ReadAnswer, ...]:
@@ -226,7 +234,7 @@ class Answers:
 
 def answers_in(
     replies: Replies, items: Mapping[str, Item], *, samples: int | None = None, manner: Manner = "merilo"
-) -> Answers:
+) -> ReadAnswers:
     """Find the answers in replies.
 
     Args:
@@ -246,7 +254,7 @@ def answers_in(
             answers.append(answer)
     sums = [int(table[name].sum() or 0) for name in TOKENS]
     cut = table.filter(table["finish"] == "length")
-    return Answers(
+    return ReadAnswers(
         declared,
         answers,
         Outcomes(dict(counts), counts.total() if samples is None else len(items) * samples),
@@ -259,6 +267,7 @@ def answers_in(
         cut=cut.height,
         cut_at=cast("int | None", cut["completion_tokens"].max()) or 0,
         manner=manner,
+        source=replies.source,
     )
 
 
@@ -272,7 +281,7 @@ def _unanswered(table: pl.DataFrame, asked: Set[str]) -> tuple[UnansweredRequest
     )
 
 
-def write_answers(run: Path, found: Answers) -> Path:
+def write_answers(run: Path, found: ReadAnswers) -> Path:
     """Write the answers to a dataset into the run's folder.
 
     `<dataset>.jsonl`, for programs `<dataset>.completions.jsonl`.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from merilo.answer_tables import read_answer_records
+from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.datasets import Answer, Dataset
 from merilo.errors import DataError, InputError, argument
 from merilo.items import Item, ItemId
@@ -24,7 +24,8 @@ from merilo.metrics.answers import (
     read_answer,
 )
 from merilo.models.harness_logs import LogMapping
-from merilo.models.harness_logs.harness_answers import HarnessAnswers, NamedItem, read_answers
+from merilo.models.harness_logs.harness_answers import read_answers
+from merilo.models.replies import ReadAnswers
 from merilo.strict_json import Json, parse_json
 from merilo.text import Text
 from merilo.wording import listed, shortened
@@ -98,25 +99,27 @@ def read_sheet_or_log(
         InputError: the file cannot be read, lacks ids or answers, or answers an item twice.
         DataError: the log has no answer to an item, or holds programs, which must be run first.
     """
-    read = read_answers(path, declared, named_items(items), replies=replies)
+    read = read_answers(path, declared, by_id(items), replies=replies)
     return sheet_of(read, str(path)) if read else read_sheet(path)
 
 
-def named_items(items: Sequence[Item]) -> list[NamedItem]:
+def by_id(items: Sequence[Item]) -> dict[str, Item]:
     """Return items under their own ids."""
-    return [NamedItem(str(item.id), item) for item in items]
+    return {str(item.id): item for item in items}
 
 
-def sheet_of(read: HarnessAnswers, file: str) -> Sheet:
+def sheet_of(read: ReadAnswers, file: str) -> Sheet:
     """Return the first sample of each item in a log."""
-    # The first sample of an item stands last, so that it is the one that is kept.
-    records = sorted(read.records, key=lambda record: int(record.sample or 1), reverse=True)
-    answers = {record.id: record.answer for record in records}
-    rows = {record.id: record.row for record in records}
-    if more := len(records) - len(answers):
-        first = f"items have several samples: the first of each is scored, {more} are left out"
-        read.mapping.notes.append(first)
-    return Sheet(file, answers, rows, read.mapping)
+    first: dict[str, AnswerRecord] = {}
+    records = read.records()
+    for record in sorted(records, key=lambda record: int(record.sample or 1)):
+        first.setdefault(record.id, record)
+    if (more := len(records) - len(first)) and read.source:
+        read.source.notes.append(
+            f"items have several samples: the first of each is scored, {more} are left out"
+        )
+    answers = {name: record.answer for name, record in first.items()}
+    return Sheet(file, answers, {name: record.row for name, record in first.items()}, read.source)
 
 
 #: An answer of kind "integer"; people's spellings of a number have spaces and commas.

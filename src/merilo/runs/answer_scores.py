@@ -25,8 +25,8 @@ from merilo.models.sheets import (
     Matched,
     NoLabels,
     Sheet,
+    by_id,
     match,
-    named_items,
     no_labels,
     read_sheet_or_log,
     refuse_unreadable,
@@ -295,7 +295,7 @@ def match_answers(
         sheet = _sheet(answers)
         if replies:
             records = (AnswerRecord(sheet.rows[name], name, answer) for name, answer in sheet.answers.items())
-            read = read_replies(records, Path(sheet.file), declared, named_items(items))
+            read = read_replies(records, Path(sheet.file), declared, by_id(items))
             sheet = sheet_of(read, sheet.file)
     found = match(sheet, items, declared.answer)
     given = [(str(item), one) for item, one in found.given.items() if not isinstance(one, tuple)]

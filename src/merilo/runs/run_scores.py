@@ -20,10 +20,10 @@ from merilo.metrics.score import Score
 from merilo.metrics.scoring import RATED, Scores, clusters_for, has_gold
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
-from merilo.models.replies import Answers, Outcomes, ReadAnswer, answers_in, replies_of_run
+from merilo.models.replies import Outcomes, ReadAnswer, ReadAnswers, answers_in, replies_of_run
 from merilo.models.run_folder import DatasetRecord, RunFolder, read_run, refuse_other_items
 from merilo.models.run_log import cut_line, log_path
-from merilo.models.sheets import match, read_sheet
+from merilo.models.sheets import by_id, match, read_sheet
 from merilo.strict_json import Json
 from merilo.studies.study_folder import open_study
 from merilo.wording import listed, shown
@@ -101,7 +101,7 @@ class DatasetRun:
 
     declared: Dataset
     record: DatasetRecord
-    answers: Answers
+    answers: ReadAnswers
     scores: Scores | None = None
     reason: str = ""
     refused: int = 0
@@ -280,11 +280,12 @@ def scored_dataset(
     """
     record = folder.record.datasets[name]
     refuse_other_items(record, source.split.items, source.file)
-    by_id = {str(item.id): item for item in source.split}
-    items = [by_id[one] for one in record.hashes]
+    held = by_id(source.split.items)
+    asked = {name: held[name] for name in record.hashes}
+    items = [*asked.values()]
     answers = answers_in(
         replies_of_run(folder.path, source.declared),
-        {str(item.id): item for item in items},
+        asked,
         samples=record.samples,
         manner=folder.record.settings.manner,
     )
@@ -314,12 +315,12 @@ def sampled(
     if samples == 1:
         return items, {ids[one.item]: _given(declared, one) for one in answers}, None
     groups = clusters_for(items, declared.cluster, None) or [item.id for item in items]
-    by_id = {str(item.id): (item, group) for item, group in zip(items, groups, strict=True)}
+    grouped = {str(item.id): (item, group) for item, group in zip(items, groups, strict=True)}
     expanded: list[Item] = []
     given: dict[ItemId, Given] = {}
     clusters: dict[ItemId, Hashable] = {}
     for one in answers:
-        item, group = by_id[one.item]
+        item, group = grouped[one.item]
         name = f"{one.item}#{one.sample}"
         expanded.append(_copy(item, name, one.sample))
         given[name], clusters[name] = _given(declared, one), group

@@ -31,10 +31,10 @@ def test_the_inputs_of_every_kind_of_dataset_name_the_item(name: str, tmp_path: 
     from merilo.datasets.rendering import render
     from merilo.models.asking import ModelReply
     from merilo.models.harness_logs import LogRow, texts_of
-    from merilo.models.harness_logs.harness_answers import ItemFinder, NamedItem
+    from merilo.models.harness_logs.harness_answers import ItemFinder
 
     items = items_of(name)
-    finder = ItemFinder(dataset(name), [NamedItem(str(item.id), item) for item in items])
+    finder = ItemFinder(dataset(name), {str(item.id): item for item in items})
     reply = ModelReply(text="x")
     for place, item in enumerate(items):
         prompt = render(item, dataset(name))

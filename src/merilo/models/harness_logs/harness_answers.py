@@ -26,7 +26,7 @@ from merilo.items import Item, id_of
 from merilo.models.asking import FINISHES, ModelReply
 from merilo.models.harness_logs import REPLIES, UNANSWERED, LogMapping, LogRow, texts_of
 from merilo.models.harness_logs.log_formats import LETTERS, READ, Harness, harness_of, logs_in, open_log
-from merilo.models.replies import TOKENS, Replies, answers_in, schema
+from merilo.models.replies import TOKENS, ReadAnswers, Replies, answers_in, schema
 from merilo.strict_json import parse_json
 from merilo.wording import listed, shortened, shown
 
@@ -50,19 +50,6 @@ _QUOTED: Final = re.compile(r"«([^«»]+)»|\"([^\"]+)\"|`([^`]+)`|“([^“”
 
 
 @dataclass(frozen=True, slots=True)
-class NamedItem:
-    """An item and the id under which answers name it.
-
-    Attributes:
-        name: the id.
-        item: the item.
-    """
-
-    name: str
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
 class FoundItem:
     """The item of a row.
 
@@ -82,19 +69,19 @@ class ItemFinder:
 
     Args:
         declared: the dataset.
-        items: its items.
+        items: its items by the ids under which answers name them.
     """
 
-    def __init__(self, declared: Dataset, items: Sequence[NamedItem]) -> None:
-        self._place = {named.name: place for place, named in enumerate(items)}
-        for place, named in enumerate(items):
-            own = id_of(named.item.meta)
+    def __init__(self, declared: Dataset, items: Mapping[str, Item]) -> None:
+        self._place = {name: place for place, name in enumerate(items)}
+        for place, item in enumerate(items.values()):
+            own = id_of(item.meta)
             if isinstance(own, str | int) and not isinstance(own, bool):
                 self._place.setdefault(str(own), place)
         hidden = {*declared.hidden, *declared.media}
         self.declared = declared
         self.items = items
-        self._values = [_checked(named, hidden) for named in items]
+        self._values = [_checked(name, item, hidden) for name, item in items.items()]
         self._holders: dict[str, list[int]] = defaultdict(list)
         for place, values in enumerate(self._values):
             for key in {key for value in values for key in _keys(value)}:
@@ -124,7 +111,7 @@ class ItemFinder:
 
     @cached_property
     def _prompts(self) -> list[list[str]]:
-        return [known_prompts(named.item, self.declared) for named in self.items]
+        return [known_prompts(item, self.declared) for item in self.items.values()]
 
     @cached_property
     def _ends(self) -> dict[str, list[int]]:
@@ -143,8 +130,8 @@ class ItemFinder:
     def _contents(self) -> list[str]:
         """All of each item but its id: items that are equal in it can take each other's answers."""
         return [
-            repr((values, named.item.outputs, {**named.item.meta, "id": None}))
-            for values, named in zip(self._values, self.items, strict=True)
+            repr((values, item.outputs, {**item.meta, "id": None}))
+            for values, item in zip(self._values, self.items.values(), strict=True)
         ]
 
     def _is_held(self, place: int, shown: str) -> bool:
@@ -199,10 +186,10 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _checked(named: NamedItem, hidden: set[str]) -> tuple[str, ...]:
+def _checked(name: str, item: Item, hidden: set[str]) -> tuple[str, ...]:
     """Return the texts that a row must hold, without white space; none if only the id of the item is known."""
-    values = tuple(_visible(named.item, hidden))
-    return () if values == (named.name,) else tuple(map(squeezed, values))
+    values = tuple(_visible(item, hidden))
+    return () if values == (name,) else tuple(map(squeezed, values))
 
 
 def _visible(item: Item, hidden: set[str]) -> Iterator[str]:
@@ -312,9 +299,8 @@ def seen_order(row: LogRow, declared: Dataset, item: Item, *, own_prompt: bool) 
     return SeenOrder(names, (*_by_position(names, declared, item),), known=False, named=False)
 
 
-def _as_reply(row: LogRow, named: NamedItem, order: SeenOrder, declared: Dataset) -> dict[str, object]:
+def _as_reply(row: LogRow, name: str, labels: tuple[str, ...], order: SeenOrder) -> dict[str, object]:
     """Return a row as a row of `Replies`."""
-    labels = offered_labels(named.item, declared)
     own = tuple(order.names[place] for place in order.places) == order.names == labels
     label_of = dict(zip(order.places, labels, strict=False))
     choices = [
@@ -324,7 +310,7 @@ def _as_reply(row: LogRow, named: NamedItem, order: SeenOrder, declared: Dataset
     reply = row.reply
     return {
         **{name: getattr(reply, name) for name in ("text", "finish", "error", "model", *TOKENS)},
-        "item": named.name,
+        "item": name,
         "sample": row.sample,
         "row": row.row,
         "loglikelihoods": [*reply.loglikelihoods],
@@ -489,19 +475,6 @@ _TRIED: Final = 20
 _EXAMPLES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class HarnessAnswers:
-    """The answers of a log by item.
-
-    Attributes:
-        records: the answers, under the names of the items; a failed request has no record.
-        mapping: how they were found.
-    """
-
-    records: tuple[AnswerRecord, ...]
-    mapping: LogMapping
-
-
 class OtherItemsError(DataError):
     """No row of a log belongs to an item of the dataset."""
 
@@ -516,8 +489,8 @@ def is_harness_log(path: Path) -> bool:
 
 
 def read_answers(
-    path: Path, declared: Dataset, items: Sequence[NamedItem], *, replies: bool = False
-) -> HarnessAnswers | None:
+    path: Path, declared: Dataset, items: Mapping[str, Item], *, replies: bool = False
+) -> ReadAnswers | None:
     """Read a log or a table of replies, and match the answers to items; return nothing for a table of answers.
 
     Args:
@@ -548,8 +521,8 @@ def read_answers(
 
 
 def read_replies(
-    records: Iterable[AnswerRecord], file: Path, declared: Dataset, items: Sequence[NamedItem]
-) -> HarnessAnswers:
+    records: Iterable[AnswerRecord], file: Path, declared: Dataset, items: Mapping[str, Item]
+) -> ReadAnswers:
     """Find the answers in whole replies of a model; several records of an item are its samples.
 
     Args:
@@ -600,22 +573,20 @@ def _letters(record: AnswerRecord, file: Path) -> tuple[tuple[str, str], ...]:
     return tuple((letter, str(text)) for letter, text in named.items())
 
 
-def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> HarnessAnswers:
+def _matched(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> ReadAnswers:
     """Match rows to items, and read their answers."""
     replies = _replies(mapping, rows, file, finder)
-    found = answers_in(replies, {named.name: named.item for named in finder.items})
+    found = answers_in(replies, finder.items)
     mapping.outcomes, mapping.rules = Counter(found.outcomes.counts), Counter(found.rules)
     _refuse_unanswered(mapping, file, finder.declared)
-    in_file = sorted(found.answers, key=lambda one: (one.row, one.sample))
-    records = (AnswerRecord(one.row, one.item, one.answer, str(one.sample)) for one in in_file)
-    return HarnessAnswers(tuple(records), mapping)
+    return found
 
 
 def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: ItemFinder) -> Replies:
     """Match rows to items, and find which label each choice stands for."""
     import polars as pl  # noqa: PLC0415 - takes half a second
 
-    declared, items = finder.declared, finder.items
+    declared, items = finder.declared, [*finder.items.items()]
     found: list[dict[str, Any]] = []
     choices = LogChoices(declared, file)
     seen: dict[tuple[int, int], int] = {}
@@ -629,17 +600,17 @@ def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
             continue
         # Rows of items that are alike are the items' in their order.
         place = next((place for place in owner.alike if (place, row.sample) not in seen), owner.place)
-        named = items[place]
+        name, item = items[place]
         if (first := seen.get((place, row.sample))) is not None:
-            twice = f"item {shortened(named.name)!r} is answered twice, here and in row {first}"
+            twice = f"item {shortened(name)!r} is answered twice, here and in row {first}"
             raise InputError(twice, file=file, row=row.row)
         seen[place, row.sample] = row.row
         mapping.matched[owner.by] += 1
-        own = _compare_prompt(mapping, row, named, finder.prompts(place))
-        order = seen_order(row, declared, named.item, own_prompt=own)
+        own = _compare_prompt(mapping, row, name, finder.prompts(place))
+        order = seen_order(row, declared, item, own_prompt=own)
         if row.reply.finish not in UNANSWERED:
-            choices.add(row, named.item, order, len(found))
-        found.append(_as_reply(row, named, order, declared))
+            choices.add(row, item, order, len(found))
+        found.append(_as_reply(row, name, offered_labels(item, declared), order))
     choices.refuse_other_orders()
     agreeing = choices.known + choices.named
     if other := agreeing[False]:
@@ -660,7 +631,7 @@ def _replies(mapping: LogMapping, rows: Iterable[LogRow], file: Path, finder: It
     return Replies(declared, pl.DataFrame(found, schema=schema()), mapping)
 
 
-def only_log(folder: Path, declared: Dataset, items: Sequence[NamedItem]) -> Path:
+def only_log(folder: Path, declared: Dataset, items: Mapping[str, Item]) -> Path:
     """Return the log in a folder that has answers to items of a dataset.
 
     Raises:
@@ -670,7 +641,7 @@ def only_log(folder: Path, declared: Dataset, items: Sequence[NamedItem]) -> Pat
     return _only_log(folder, ItemFinder(declared, items))[0]
 
 
-def _compare_prompt(mapping: LogMapping, row: LogRow, named: NamedItem, known: Sequence[str]) -> bool:
+def _compare_prompt(mapping: LogMapping, row: LogRow, name: str, known: Sequence[str]) -> bool:
     """Return whether a row's prompt contains one of the item's prompts, and count a row with another one."""
     if not row.prompt or not known:
         return False
@@ -679,7 +650,7 @@ def _compare_prompt(mapping: LogMapping, row: LogRow, named: NamedItem, known: S
     if any(prompt in asked for prompt in known):
         return True
     mapping.other_prompts += 1
-    mapping.other_prompt = mapping.other_prompt or named.name
+    mapping.other_prompt = mapping.other_prompt or name
     return False
 
 
