@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from author_session import signed_in
 from command import Outcome, merilo
+from edited_plan import edit_plan
 from fastapi.testclient import TestClient
 from guide_study import DECLARATION
 from site_in_process import hidden, opened_site, to_first_task, visiting
@@ -113,13 +114,14 @@ def road(tmp_path_factory: pytest.TempPathFactory) -> ExpertRoad:
 def walked(root: Path) -> ExpertRoad:
     data, study = dataset(root / "dataset"), root / "study"
     done(
-        "study", "create", data, "--out", study, "--per-domain", 20, "--overlap", 3, "--items-per-page", 1,
-        "--pay-per-page", 0.1, "--expert-pay-per-page", 3, "--control-share", 0.2,
+        "study", "create", data, "--out", study, "--per-domain", 20, "--control-share", 0.2,
     )  # fmt: skip
-    figures = json.loads((study / "plan.json").read_text(encoding="utf-8"))["arms"]["experts"]
+    edit_plan(study, {"arms.*.overlap": 3, "arms.*.items_per_page": 1})
+    edit_plan(study, {"arms.people.pay.per_page": 0.1, "arms.experts.pay.per_page": 3.0})
+    figures = done("study", "validate", study, "--json", "-").json["plan"]["arms"]["experts"]
     assert figures["people"] == 6, "an expert of one domain answers no more than its 20 items"
     assert figures["answers"] == 120
-    done("study", "freeze", study, "--date", "2026-11-22")
+    done("study", "freeze", study, "--date", "2026-11-22", "--yes")
     tasks = study_tasks(open_study(study))
     number_of = {task.id: int(task.item) for task in tasks.tests}
     known = {task.id: task.known for task in tasks.controls}

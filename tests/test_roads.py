@@ -532,7 +532,7 @@ def test_pairs_of_rudetox_are_judged_in_three_projects_and_the_accepted_ones_are
 
 
 def test_experts_who_were_invited_are_published_beside_people(tmp_path: Path) -> None:
-    walked = walk(tmp_path, EXAMPLES / "rummlu.json", label, options=("--expert-pay-per-page", 3))
+    walked = walk(tmp_path, EXAMPLES / "rummlu.json", label)
     # The experts agree with the people except on the last two items, where people were right and all experts are wrong.
     items = [
         replace(one, answers=5 * (label(one.item, list("ABCD"))[1],))

@@ -17,9 +17,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_a_study_is_created_validated_and_frozen(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "study"
-    made = merilo(
-        "study", "create", data, "--dataset", "lcs", "--out", out, "--pay-per-page", 2, "--json", "-"
-    )
+    made = merilo("study", "create", data, "--dataset", "lcs", "--out", out, "--json", "-")
     assert made.status == 0, made.err
     assert made.json["items"] == {"asked": 60, "of": 60}
     assert made.json["controls"]["items"] == 4
@@ -27,7 +25,7 @@ def test_a_study_is_created_validated_and_frozen(data: Path, tmp_path: Path) -> 
     checked = merilo("study", "validate", out)
     assert checked.status == 0
     assert checked.out.splitlines()[-1] == f"{out}: valid"
-    frozen = merilo("study", "freeze", out, "--date", "2026-02-03", "--json", "-")
+    frozen = merilo("study", "freeze", out, "--date", "2026-02-03", "--yes", "--json", "-")
     assert frozen.status == 0
     assert frozen.json["date"] == "2026-02-03"
     assert json.loads((out / "frozen.json").read_text())["hash"] == frozen.json["hash"]

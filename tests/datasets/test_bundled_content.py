@@ -38,6 +38,26 @@ def fields_of(group: str) -> set[str]:
 
 NAMES = sorted(merilo.datasets.names())
 
+LETTERS = r"A.*B.*C.*D|A–D|от A до D"
+CODE_ONLY = r"только.*код|строки|тел[оа]|продолжение|недостающ|ничего, кроме кода|один лишь код"
+
+#: What a prompt of a dataset says, in one way or another, when it names the form of the answer.
+FORMS = {
+    **dict.fromkeys(["mathlogicqa", "rummlu", "mamuramu", "ruworldtree", "ruopenbookqa"], LETTERS),
+    **dict.fromkeys(["parus", "ruhatespeech", "ruhhh", "rutie", "rcb"], r"1.*2"),
+    **dict.fromkeys(["bps", "ruethics"], r"1.*0"),
+    **dict.fromkeys(["simplear", "rumultiar", "rumodar"], r"цел|цифр|числ"),
+    **dict.fromkeys(["ruhumaneval", "rucodeeval"], CODE_ONLY),
+    "lcs": r"0.*9",
+    "rwsd": r"Да.*Нет",
+    "rudetox": r"только|одн[уо]|лишь|без дополнительных",
+    "chegeka": r"корот|кратк|только|ничего, кроме|одной строке|лишь|нескольк",
+    "multiq": r"корот|кратк|только|словосочетание|теми же словами|имя, название|последнее её звено",
+    "use": r"через запятую|запят(?:ой|ые|ая|ыми)",
+    "use/text": r"строчн|нижнем регистре|маленькими буквами|без больших букв",
+}
+LABELLED_CHOICE = re.compile(r"[\[(]?\b[A-D12][\])]?[ .:=)—]*«?\{\w+\}")
+
 
 def prompts_of(name: str) -> dict[str, list[str]]:
     """The groups of a dataset's prompts; one group of its own name where it has no groups."""
@@ -67,12 +87,34 @@ def test_a_group_has_ten_prompts_that_differ_in_more_than_punctuation(name: str)
 
 
 @every("name", NAMES)
-def test_a_prompt_shows_each_field_once(name: str) -> None:
+def test_a_prompt_shows_each_field_once_names_the_form_of_the_answer_and_is_set_with_care(name: str) -> None:
     for group, texts in prompts_of(name).items():
+        form = FORMS.get(group) or FORMS[name]
         for prompt in texts:
             assert sorted(placeholders(prompt)) == sorted(fields_of(group)), prompt
+            rest = re.sub(r"\{\w+\}", "", prompt)
+            assert not set("{}") & set(re.sub(r"[\[({})\]]", "", rest) if name == "bps" else rest), prompt
+            assert re.search(form, LABELLED_CHOICE.sub("", prompt), flags=re.DOTALL), prompt
             assert prompt == prompt.strip(), "white space at the ends"
+            assert not any(sign in prompt for sign in ("  ", '"', " - ")), prompt
             assert prompt.count("«") == prompt.count("»"), prompt
+
+
+def test_a_prompt_supposes_nothing_that_an_item_of_its_group_lacks() -> None:
+    """Tasks 21 and 25 of USE show a whole text and ask for sentences; «neutral» in RCB is not «unrelated»."""
+    narrow = {
+        "use/multiple_choice_options_within_text": r"цифр|пунктуаци|правил|Предложение:",
+        "use/multiple_choice_independent_options": r"верные|правильн",
+        "use/text": r"Примеры",
+        "rcb": r"независим|не связан",
+        "rudetox": r"исправ|ошибк",
+        "rumodar": r"знаков препинания|цифр",
+        "rumultiar": r"цифр",
+        "chegeka": r"существительное|имени или понятия",
+    }
+    for group, words_of_one_kind in narrow.items():
+        for number, text in enumerate(prompts_of(group.partition("/")[0])[group], start=1):
+            assert not re.search(words_of_one_kind, text), f"{group} {number}"
 
 
 # The bundled items.

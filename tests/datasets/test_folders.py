@@ -15,7 +15,6 @@ from merilo.datasets.rendering import parts
 from merilo.datasets.validation import validate
 from merilo.errors import DataError, InputError
 from merilo.studies.creation import create_studies
-from merilo.studies.plan_types import StudyWishes
 
 
 @pytest.mark.parametrize("numbered", [False, True])
@@ -96,9 +95,7 @@ def test_a_folder_walks_the_whole_road(name: str, tmp_path: Path, monkeypatch: p
     field = {"AQUARIA": "task_type", "ruHHH-Video": "category", "ruMathVQA": "topic"}[name]
     before = (folder / META).read_bytes()
     assert f"merilo datasets new {name}" in merilo("datasets", "new", f"{name}/test.json").complaint
-    study = create_studies(
-        folder, tmp_path / "study", StudyWishes(field=(f"meta.categories.{field}",), size=15)
-    )[""]
+    study = create_studies(folder, tmp_path / "study", fields=(f"meta.categories.{field}",), size=15)[""]
     assert study.subset.section.fields == (f"categories.{field}",)
     assert merilo("study", "validate", "study").status == 0
     assert "no item has the field 'colour'" in merilo("datasets", "new", name, "--group", "colour").complaint

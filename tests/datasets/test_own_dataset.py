@@ -16,7 +16,6 @@ from merilo.models.asking import ModelReply
 from merilo.models.prompter import Prompter
 from merilo.settings import RunSettings
 from merilo.studies.creation import create_studies
-from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_tasks import study_tasks
 
 CYRILLIC = re.compile("[\u0400-\u04ff]")
@@ -86,7 +85,7 @@ def test_a_benchmark_of_this_shape_walks_the_whole_road(
 
 def test_people_choose_among_the_options_that_an_item_has(tmp_path: Path) -> None:
     declared(tmp_path, "arc")
-    created = create_studies(tmp_path / "arc.yaml", tmp_path / "study", StudyWishes())[""]
+    created = create_studies(tmp_path / "arc.yaml", tmp_path / "study")[""]
     tasks = study_tasks(created.folder).tests
     assert {(len(one.labels), len(one.options)) for one in tasks} == {(3, 3), (4, 4)}
     assert created.folder.plan.languages == ("en",)

@@ -115,7 +115,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
             place / "lcs.json",
         ),
         ("study", "create", place / "lcs.json", "--dataset", "lcs", "--out", place / "study"),
-        ("study", "freeze", place / "study", "--date", "2026-01-09"),
+        ("study", "freeze", place / "study", "--date", "2026-01-09", "--yes"),
         ("run", "--model", "random", "--datasets", "lcs", "--data", place, "--out", place / "run"),
     ):
         done = command(*words)

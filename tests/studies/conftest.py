@@ -7,7 +7,6 @@ import pytest
 from merilo.datasets.generators import generate_splits
 from merilo.items import write_splits
 from merilo.studies.creation import CreatedStudy, create_studies
-from merilo.studies.plan_types import StudyWishes
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def lcs_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def create(tmp_path: Path) -> Callable[..., CreatedStudy]:
     def made(path: Path, **wishes: object) -> CreatedStudy:
-        return create_studies(path, tmp_path / "study", StudyWishes(**wishes), force=True)[""]  # type: ignore[arg-type]
+        return create_studies(path, tmp_path / "study", **wishes, force=True)[""]  # type: ignore[arg-type]
 
     return made
 

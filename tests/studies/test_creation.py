@@ -2,10 +2,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import pytest
 from command import merilo
+from edited_plan import edit_plan
 from every import every
 
 from merilo.datasets import CATALOGUE
@@ -17,7 +17,6 @@ from merilo.items import Item, Split, read_split, write_splits
 from merilo.settings import Settings
 from merilo.studies.creation import CreatedStudy, create_studies
 from merilo.studies.plan_checks import freeze_study, validate_study
-from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_folder import changes_since_freeze, combined_hash, open_study, read_frozen
 from merilo.studies.study_source import comparable, read_source
 
@@ -47,7 +46,7 @@ def pairs(folder: Path, outputs: Sequence[str | None]) -> Path:
 def test_people_judge_pairs_of_rudetox_in_three_studies_and_a_sentence_once(tmp_path: Path) -> None:
     data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти.", "Уйди, пожалуйста."])
     shots = pairs(tmp_path / "known", ["Просим вас уйти отсюда.", "Сядьте, пожалуйста, в кресло."])
-    studies = create_studies(data, tmp_path / "studies", StudyWishes(controls=shots, name="judges"))
+    studies = create_studies(data, tmp_path / "studies", controls=shots, name="judges")
     asked = {project: [one.item.id for one in study.folder.items()] for project, study in studies.items()}
     assert asked == {"meaning": [1, 2, 3], "fluent": [1, 2], "inoffensive": [1, 2]}
     for project, study in studies.items():
@@ -62,7 +61,7 @@ def test_sentences_that_classifiers_rate_are_no_control_items(tmp_path: Path) ->
     data = pairs(tmp_path, ["Уйди, пожалуйста.", "Прошу тебя уйти."])
     known = pairs(tmp_path / "known", ["Просим вас уйти отсюда."])
     with pytest.raises(DataError, match="no answer is the known one"):
-        create_studies(data, tmp_path / "study", StudyWishes(controls=known))
+        create_studies(data, tmp_path / "study", controls=known)
 
 
 def test_pairs_without_a_rewritten_sentence_cannot_be_judged(tmp_path: Path) -> None:
@@ -80,7 +79,7 @@ def test_a_study_of_every_bundled_dataset_is_valid(
     folder = tmp_path_factory.mktemp(name)
     path = folder / f"{name}.json"
     write_splits(path, list(examples(CATALOGUE[name]).values()))
-    made = create_studies(path, folder / "study", StudyWishes(dataset=name))[""]
+    made = create_studies(path, folder / "study", dataset=name)[""]
     assert problems(folder / "study") == []
     study = open_study(folder / "study")
     assert study.plan == made.folder.plan
@@ -103,14 +102,14 @@ def test_a_study_of_every_bundled_dataset_is_valid(
 def test_a_folder_is_created_the_same_by_the_same_seed(lcs_file: Path, tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("study-a", "study-b")]
     for folder in folders:
-        create_studies(lcs_file, folder, StudyWishes(dataset="lcs", size=30, seed=3, name="x"))
+        create_studies(lcs_file, folder, dataset="lcs", size=30, seed=3, name="x")
     for path in sorted(folders[0].iterdir()):
         ours, theirs = path.read_text(), (folders[1] / path.name).read_text()
         assert ours.replace("study-a", "") == theirs.replace("study-b", "")
 
 
 def test_an_expert_dataset_has_two_arms_and_its_cards_description(school: Path, create) -> None:
-    made = create(school, language=("ru", "en"))
+    made = create(school, languages=("ru", "en"))
     assert made.source.audience_from == "the skill 'Expert domain knowledge' of raw_dataset_meta.json"
     people, experts = made.folder.plan.arms.values()
     assert (people.kind, experts.kind) == ("untrained", "expert")
@@ -190,38 +189,25 @@ def test_training_items_are_neither_controls_nor_examples(lcs_file: Path, tmp_pa
     assert "80\u00a0%" in made.folder.instruction("ru")
 
 
-@pytest.mark.thorough
-def test_a_plan_of_any_wishes_can_be_frozen(lcs_file: Path, create) -> None:
-    values: dict[str, tuple[object, ...]] = {
-        "control_share": (0.001, 0.02, 0.07, 0.13, 0.15, 0.22, 0.29, 0.3, 0.35, 0.4, 0.45, 0.5),
-        "overlap": (1, 2, 5, 40),
-        "size": (1, 7, 60),
-        "items_per_page": (1, 2, 3, 1000),
-        "items_per_person": (1, 13, 100_000),
-        "pay_per_page": (0.0, 0.001, 1e9),
-        "time_limit": (0.5, 1e9),
-        "expected": (0.01, 0.5, 0.99),
-        "audience": ("basic", "expert"),
-        "expert_overlap": (1, 7),
-        "seed": (10**12,),
-        "name": ("a: b #c", "null", "true", "1", "it's", "Имя «с кавычками»", "- x", "a/b"),
-        "restriction": (("a: b",), ("# no", "null"), ("- x", '"q"', "\tx")),
-        "currency": ("rub", "доллар"),
-    }
-    random = Random(21)
-    tried = [{name: value} for name in values for value in values[name]]
-    tried += [
-        {name: random.choice(values[name]) for name in random.sample(sorted(values), 6)} for _ in range(12)
-    ]
-    frozen = 0
-    for wishes in tried:
-        try:
-            made = create(lcs_file, dataset="lcs", **wishes)
-        except UsageError:  # refused before anything is written
-            continue
-        freeze_study(made.folder.path)  # raises if the plan has problems
-        frozen += 1
-    assert frozen > 50
+@every(
+    "wishes, decided",
+    [
+        ({"control_share": 0.001, "size": 1}, {"arms.people.overlap": 40}),
+        (
+            {"control_share": 0.07, "name": "a: b #c"},
+            {"arms.people.pay.per_page": 1e9, "assumptions.expected": 0.01},
+        ),
+        ({"control_share": 0.29, "name": "null", "seed": 10**12}, {"arms.people.items_per_page": 1000}),
+        ({"control_share": 0.5, "name": "it's «с кавычками»"}, {"arms.people.items_per_person": 100_000}),
+        ({"audience": "expert", "name": "- x"}, {"arms.*.overlap": 1, "assumptions.expected": 0.99}),
+    ],
+)
+def test_a_plan_of_any_decisions_can_be_frozen(
+    lcs_file: Path, create, wishes: dict[str, object], decided: dict[str, object]
+) -> None:
+    folder = create(lcs_file, dataset="lcs", **wishes).folder.path
+    edit_plan(folder, decided)
+    freeze_study(folder)  # raises if the plan has problems
 
 
 def test_a_study_that_will_have_no_metric_says_so_before_people_are_paid(
@@ -259,21 +245,12 @@ def test_the_plan_holds_the_share_of_control_items_that_is_asked(lcs_file: Path,
     "wishes, message",
     [
         ({"size": 100}, "size takes a number from 1 to 60"),
-        ({"size": 10, "all_items": True}, "all_items excludes size"),
-        ({"field": ("domain",)}, "no item has the field 'domain'"),
-        ({"control_share": 0.0}, "control_share must be more than 0"),
-        ({"control_share": float("nan")}, "control_share must be a finite number"),
-        ({"time_limit": 0.0}, "time_limit must be more than 0"),
-        ({"name": ""}, "name must not be empty"),
-        ({"restriction": (" ",)}, "restriction takes a text that is not empty"),
-        ({"restriction": ("Answer alone. |",)}, "restriction takes a text on both sides of |"),
-        (
-            {"restriction": ("Be quiet. | Hurry.",)},
-            "restriction takes a rule in one language, or in Russian and",
-        ),
-        ({"overlap": 0}, "overlap must be 1 or more"),
+        ({"size": 10, "per_domain": 3}, "give size or per_domain, not both"),
+        ({"fields": ("domain",)}, "no item has the field 'domain'"),
+        ({"control_share": 0.0}, "control_share takes a share above 0 and at most 0.5"),
+        ({"control_share": float("nan")}, "control_share takes a share above 0 and at most 0.5"),
+        ({"languages": ("de",)}, "language takes ru or en, not 'de'"),
         ({"per_domain": 3}, "per_domain needs the field of the domain"),
-        ({"split": "dev"}, "has no split 'dev'"),
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused(
@@ -338,21 +315,35 @@ def test_validate_finds_a_control_that_repeats_a_test_item_or_its_id(lcs_file: P
     assert any("answers are matched by id" in problem for problem in found)
 
 
-def test_a_restriction_without_a_translation_is_left_out_and_named(lcs_file: Path, create) -> None:
-    made = create(lcs_file, dataset="lcs", restriction=("Работайте в тишине.",))
-    assert "Работайте в тишине." in made.folder.instruction("ru")
-    assert "Работайте" not in made.folder.instruction("en")
-    (named,) = (text for text in validate_study(made.folder.path).warnings if "restriction" in text)
-    assert named.startswith("restrictions.3.en: restriction 4 has no text in this language")
-    assert named in freeze_study(made.folder.path)[1].warnings
+def test_a_decision_that_the_instruction_lacks_is_a_warning(lcs_file: Path, create) -> None:
+    folder = create(lcs_file, dataset="lcs").folder.path
+    rules = [{"ru": "Работайте в тишине.", "en": "Work in silence."}, {"ru": "Не спешите.", "en": None}]
+    edit_plan(folder, {"restrictions": rules, "arms.people.time_limit": 90})
+    both = "Работайте в тишине. Не спешите. 90 секунд."
+    edit(folder, "## Ограничения", f"## Ограничения\n{both}", "instruction.ru.md")
+    assert [text for text in validate_study(folder).warnings if "restriction" in text or "limit" in text] == [
+        "instruction.en.md does not contain restriction 1: 'Work in silence.'",
+        "restrictions.1.en: restriction 2 has no text in this language, so the instruction, the card and the methods in "
+        "it leave it out: 'Не спешите.'",
+        "instruction.en.md does not name the time limit of 90 seconds (arms.people.time_limit)",
+    ]
+    assert freeze_study(folder)[1].warnings == validate_study(folder).warnings
 
 
-def test_an_instruction_that_lost_a_restriction_is_a_warning(lcs_file: Path, create) -> None:
-    made = create(lcs_file, dataset="lcs", restriction=("Работайте в тишине. | Work in silence.",))
-    assert not any("restriction" in warning for warning in validate_study(made.folder.path).warnings)
-    edit(made.folder.path, "- Работайте в тишине.\n", "", "instruction.ru.md")
-    warnings = validate_study(made.folder.path).warnings
-    assert "instruction.ru.md does not contain restriction 4: 'Работайте в тишине.'" in warnings
+def test_a_study_without_a_verdict_is_frozen_only_if_its_author_agrees(lcs_file: Path, create) -> None:
+    folder = create(lcs_file, dataset="lcs").folder.path
+    edit_plan(folder, {"arms.people.people": 3, "arms.people.overlap": 3})
+    asked: list[str] = []
+    with pytest.raises(DataError, match="the plan was not frozen; to freeze it nevertheless, give yes"):
+        freeze_study(folder, agreed=lambda sentences: bool(asked.extend(sentences)))
+    assert asked == [
+        "people: with 3 people no model can be told from people (at least 10 are needed); with 60 items, equality can "
+        "be shown within ±0.47 only."
+    ]
+    assert read_frozen(folder) is None
+    freeze_study(folder, agreed=lambda _: True)
+    edit_plan(folder, {"arms.people.people": 30})
+    freeze_study(folder, force=True, agreed=lambda _: False)
 
 
 def test_a_frozen_plan_names_every_later_difference(lcs_file: Path, create) -> None:

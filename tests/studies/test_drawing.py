@@ -14,7 +14,6 @@ from merilo.errors import UsageError
 from merilo.items import Item, Split
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import KeptField, fields_of
-from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_folder import StudyFolder
 from merilo.studies.subset_choice import choose_subset, shares_csv, shares_svg, weights_csv
 
@@ -50,7 +49,7 @@ def large_dataset(n: int = 10_000, seed: int = 3) -> list[Item]:
 @pytest.fixture(scope="module")
 def drawn() -> object:
     items = large_dataset()
-    return choose_subset(Split("test", tuple(items)), dataset("rummlu"), StudyWishes(seed=5))
+    return choose_subset(Split("test", tuple(items)), dataset("rummlu"), seed=5)
 
 
 def test_a_thousand_of_ten_thousand_items_keep_every_field_within_one_percentage_point(drawn) -> None:
@@ -167,17 +166,17 @@ def test_an_unknown_field_names_the_nearest_one() -> None:
 
 def test_small_datasets_are_asked_whole_and_exams_are_never_cut() -> None:
     items = tuple(large_dataset(300))
-    chosen = choose_subset(Split("test", items), dataset("rummlu"), StudyWishes(seed=0))
+    chosen = choose_subset(Split("test", items), dataset("rummlu"))
     assert chosen.section.all
     assert [item.id for item in chosen.items] == [item.id for item in items]
     assert {weight.weight for weight in chosen.weights} == {1.0}
     with pytest.raises(UsageError, match="complete variants of the exam"):
-        choose_subset(Split("test", items), dataset("use"), StudyWishes(seed=0, size=100))
+        choose_subset(Split("test", items), dataset("use"), size=100)
 
 
 def test_the_guides_draw_for_experts_takes_as_many_items_of_each_domain() -> None:
     items = tuple(large_dataset(600))
-    chosen = choose_subset(Split("test", items), dataset("rummlu"), StudyWishes(seed=0, per_domain=2))
+    chosen = choose_subset(Split("test", items), dataset("rummlu"), per_domain=2)
     counts = Counter(item.meta["domain"] for item in chosen.items)
     assert set(counts.values()) <= {1, 2}
     assert chosen.section.method == "even"
@@ -206,7 +205,7 @@ def test_text_of_the_dataset_stays_text_in_the_files(tmp_path: Path) -> None:
         )
         for number in range(200)
     )
-    chosen = choose_subset(Split("test", items), dataset("bps"), StudyWishes(seed=0, size=50))
+    chosen = choose_subset(Split("test", items), dataset("bps"), size=50)
     ElementTree.fromstring(shares_svg(chosen.shares))
     assert "<script>" not in shares_svg(chosen.shares)
     rows = list(csv.DictReader(io.StringIO(shares_csv(chosen.shares))))

@@ -126,7 +126,7 @@ def road(tmp_path_factory: pytest.TempPathFactory) -> Road:
     study, hb = root / "study", root / "hb"
     created = merilo("study", "create", data, "--out", study, "--controls", controls, "--control-share", 0.2)
     assert created.status == 0, created.err
-    assert merilo("study", "freeze", study, "--date", "2026-01-12").status == 0
+    assert merilo("study", "freeze", study, "--date", "2026-01-12", "--yes").status == 0
     answer_on_the_site(study, people)
     assert merilo("study", "collect", study, "--out", root / "answers.csv").status == 0
     assert merilo("study", "import", study, root / "answers.csv").status == 0

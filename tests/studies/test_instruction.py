@@ -10,6 +10,7 @@ from merilo.datasets import CATALOGUE, dataset
 from merilo.datasets.ready_items import examples
 from merilo.items import write_splits
 from merilo.site.served_study import load_study
+from merilo.studies.consent import OwnWords
 from merilo.studies.creation import create_studies
 from merilo.studies.instruction import (
     SKIP_OWN,
@@ -26,10 +27,8 @@ from merilo.studies.plan_types import (
     Arm,
     ControlsPlan,
     DrawnSubset,
-    Restriction,
     SourceFile,
     Study,
-    StudyWishes,
     TrainingPlan,
 )
 from merilo.studies.study_folder import study_items
@@ -67,7 +66,7 @@ def created_instruction(folder: Path, name: str, language: str) -> str:
     declared = dataset(name)
     if not (folder / name).exists():
         write_splits(folder / f"{name}.json", list(examples(declared).values()))
-        create_studies(folder / f"{name}.json", folder / name, StudyWishes(dataset=name))
+        create_studies(folder / f"{name}.json", folder / name, dataset=name)
     return (folder / name / f"instruction.{language}.md").read_text("utf-8")
 
 
@@ -114,7 +113,7 @@ def test_at_most_eight_examples_are_unfolded(room: Path, name: str, language: st
 
 def test_the_projects_of_rudetox_ask_for_judgements_and_not_for_sentences(tmp_path: Path) -> None:
     write_splits(tmp_path / "rudetox.json", list(examples(dataset("rudetox")).values()))
-    studies = create_studies(tmp_path / "rudetox.json", tmp_path / "studies", StudyWishes())
+    studies = create_studies(tmp_path / "rudetox.json", tmp_path / "studies")
     assert [*studies] == ["meaning", "fluent", "inoffensive"]
     for project, study in studies.items():
         known = task_descriptions()[f"rudetox-{project}"]
@@ -232,7 +231,7 @@ def test_seconds_agree_with_their_number(seconds: float, said: str) -> None:
 def test_only_experts_read_of_their_own_items(tmp_path: Path) -> None:
     declared = dataset("rummlu")
     write_splits(tmp_path / "rummlu.json", list(examples(declared).values()))
-    made = create_studies(tmp_path / "rummlu.json", tmp_path / "s", StudyWishes(dataset="rummlu"))[""].folder
+    made = create_studies(tmp_path / "rummlu.json", tmp_path / "s", dataset="rummlu")[""].folder
     freeze_study(made.path)
     people, experts = (load_study(made, arm).instructions for arm in ("people", "experts"))
     assert "придуман" not in people["ru"]
@@ -244,7 +243,11 @@ def test_only_experts_read_of_their_own_items(tmp_path: Path) -> None:
 
 
 def test_a_restriction_appears_in_its_own_languages_only() -> None:
-    rules = tuple(map(Restriction.of, ("Не спешите. | Take your time.", "Молчите.", "Use no paper.")))
+    rules = (
+        OwnWords(ru="Не спешите.", en="Take your time."),
+        OwnWords(ru="Молчите."),
+        OwnWords(en="Use no paper."),
+    )
     russian, english = instruction("ru", restrictions=rules), instruction("en", restrictions=rules)
     for text, said, unsaid in (
         (russian, ("Не спешите.", "Молчите."), ("Take", "paper")),

@@ -1,4 +1,3 @@
-import random
 from dataclasses import replace
 from math import ceil
 
@@ -6,9 +5,10 @@ import pytest
 
 from merilo.datasets import dataset
 from merilo.items import Item
+from merilo.people.power import power
 from merilo.settings import PlannedAnalysis
 from merilo.studies.plan_checks import overlap_shortfalls
-from merilo.studies.plan_figures import chance_of, equivalence_margin, plan_figures
+from merilo.studies.plan_figures import chance_of, plan_figures
 from merilo.studies.plan_types import Arm, ControlsPlan, DrawnSubset, Pay, SourceFile, Study
 
 PLAN = Study(
@@ -68,7 +68,6 @@ def test_two_labels_need_a_higher_accuracy_on_controls() -> None:
     figures = plan_figures(PLAN, dataset("bps"), controls_there=50)
     assert figures.controls is not None
     assert figures.controls.per_person is None
-    assert figures.controls.threshold == pytest.approx(0.7)
     assert any("no number of control items excludes annotators who guess" in note for note in figures.notes)
 
 
@@ -91,19 +90,49 @@ def test_the_chance_of_a_guess() -> None:
     assert 0 < chance_of(dataset("multiq")) < 0.05
 
 
-def test_at_the_equivalence_margin_equality_is_shown_as_often_as_planned() -> None:
-    """Simulated studies of two equal sides: two one-sided tests at the margin reject both in four of five."""
-    items, discordant = 1000, 0.18
-    margin = equivalence_margin(discordant, items)
-    chance = random.Random(0)
-    shown = 0
-    for _ in range(800):
-        split = sum(chance.random() < discordant for _ in range(items))
-        better = sum(chance.random() < 0.5 for _ in range(split))
-        difference = (2 * better - split) / items
-        half = 1.645 * (split / items - difference**2) ** 0.5 / items**0.5
-        shown += abs(difference) + half < margin
-    assert shown / 800 == pytest.approx(0.8, abs=0.045)
+@pytest.mark.parametrize(
+    ("people", "size", "sentence", "can_tell"),
+    [
+        (
+            3,
+            40,
+            "with 3 people no model can be told from people (at least 10 are needed); with 40 items, equality",
+            False,
+        ),
+        (
+            12,
+            4,
+            "with 4 items and 12 people not even a model that guesses can be told from people; equality can",
+            False,
+        ),
+        (
+            100,
+            1000,
+            "with 1000 items and 100 people a model can be told from people from a difference of 0.05 on",
+            True,
+        ),
+    ],
+)
+def test_the_plan_says_whether_a_model_can_be_told_from_people(
+    people: int, size: int, sentence: str, *, can_tell: bool
+) -> None:
+    arms = {"people": replace(PLAN.arms["people"], overlap=min(people, 5), people=people)}
+    figures = plan_figures(
+        replace(PLAN, arms=arms, subset=DrawnSubset(size=size, of=10_000)), dataset("bps"), controls_there=50
+    )
+    assert figures.verdicts[0].startswith(f"people: {sentence}")
+    assert figures.without_verdict == (() if can_tell else figures.verdicts)
+
+
+def test_the_plan_and_power_use_one_computation() -> None:
+    precise = plan_figures(PLAN, dataset("bps"), controls_there=50).precision["people"]
+    found = power(items=1000, people=100)["precision"]
+    assert isinstance(found, dict)
+    assert found["half_width"] == pytest.approx(precise.half_width, abs=1e-6)
+    assert (found["detectable_difference"], found["equality_within"]) == (
+        precise.detectable,
+        precise.equality_within,
+    )
 
 
 def experts_plan(arm: Arm) -> Study:

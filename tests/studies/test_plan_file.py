@@ -5,13 +5,13 @@ from every import every
 
 from merilo.errors import InputError
 from merilo.settings import PlannedAnalysis
+from merilo.studies.consent import OwnWords
 from merilo.studies.plan_file import keys_at, plan_text, read_plan, read_plan_text
 from merilo.studies.plan_types import (
     Arm,
     ControlsPlan,
     DrawnSubset,
     Pay,
-    Restriction,
     SourceFile,
     Study,
     TrainingPlan,
@@ -28,8 +28,8 @@ PLAN = Study(
         "experts": Arm(kind="expert", overlap=3, people=4, skip_own=True),
     },
     restrictions=(
-        Restriction(ru="Не «гуглите»: никогда", en="no # search"),
-        Restriction(ru="только", en=None),
+        OwnWords(ru="Не «гуглите»: никогда", en="no # search"),
+        OwnWords(ru="только", en=None),
     ),
     subset=DrawnSubset(size=10, of=100, fields=("domain", "answer"), per_domain=2, method="even"),
     controls=ControlsPlan(share=0.1, every=10, min_accuracy=0.7),

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import merilo
+from edited_plan import edit_plan
 from study_people import NAMES, answered, visits
 
 from merilo.datasets import dataset
 from merilo.items import Item, Split
-from merilo.studies.plan_types import StudyWishes
 from merilo.studies.study_folder import open_study
 from merilo.studies.subset_choice import choose_subset
 
@@ -46,10 +46,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (data / "dataset.yaml").write_text(DECLARATION)
     made = merilo(
         "study", "create", data, "--dataset", data / "dataset.yaml", "--per-domain", 10, "--field", "domain",
-        "--out", room / "study", "--items-per-page", 1,
+        "--out", room / "study",
     )  # fmt: skip
     assert made.status == 0, made.err
-    assert merilo("study", "freeze", room / "study", "--date", "2026-01-12").status == 0
+    edit_plan(room / "study", {"arms.people.items_per_page": 1})
+    assert merilo("study", "freeze", room / "study", "--date", "2026-01-12", "--yes").status == 0
     assert merilo("study", "export", room / "study", "--platform", "table", "--out", room / "out").status == 0
     people = visits(open_study(room / "study"), people=12)
     (room / NAMES["table"]).write_text(answered("table", room / "out", people), "utf-8", newline="")
@@ -102,7 +103,7 @@ def test_strata_are_those_by_which_items_were_drawn_evenly() -> None:
         for n in range(400)
     ]  # fmt: skip
     chosen = choose_subset(
-        Split("test", tuple(items)), dataset("rummlu"), StudyWishes(per_domain=4, field=("domain", "level"))
+        Split("test", tuple(items)), dataset("rummlu"), per_domain=4, fields=("domain", "level")
     )
     weights = {(one.stratum, round(one.weight, 6)) for one in chosen.weights}
     assert weights == {

@@ -9,12 +9,13 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
 
 from tests.support.command import Outcome, merilo
+from tests.support.edited_plan import edit_plan
 from tests.support.study_people import answered, visits
 
 from merilo.studies.study_folder import open_study
@@ -133,10 +134,9 @@ def guide_study(root: Path) -> GuideStudy:
     """Take the dataset to `hb/`, command by command."""
     data, study = dataset(root / "dataset"), root / "study"
     created = _done(
-        "study", "create", data, "--out", study, "--size", ASKED, "--items-per-page", 10, "--pay-per-page", 0.5,
-        "--expert-pay-per-page", 5, "--expert-overlap", 4, "--time-limit", 60, "--training", root / "training.json",
-        "--restriction", "Не обсуждайте задания. | Do not discuss the tasks.", "--json", "-",
+        "study", "create", data, "--out", study, "--size", ASKED, "--training", root / "training.json", "--json", "-",
     ).json  # fmt: skip
+    _decide(study)
     _done("study", "validate", study)
     _done("study", "freeze", study, "--date", "2026-11-22")
     _done("study", "export", study, "--platform", "toloka", "--out", root / "toloka")
@@ -155,6 +155,30 @@ def guide_study(root: Path) -> GuideStudy:
     _done("study", "baseline", study, "--arm", "experts", "--out", study / "experts")
     _done("report", study, "--out", root / "hb", "--cards", data)
     return GuideStudy(root, created, merilo("report", "verify", root / "hb", "--json", "-"))
+
+
+def _decide(study: Path) -> None:
+    """Edit the plan and the instructions."""
+    rule = {"ru": "Не обсуждайте задания.", "en": "Do not discuss the tasks."}
+    rules = open_study(study).plan.restrictions
+    decided = {
+        "arms.*.items_per_page": 10,
+        "arms.*.time_limit": 60,
+        "arms.people.pay.per_page": 0.5,
+        "arms.experts.pay.per_page": 5.0,
+        "arms.experts.overlap": 4,
+        "restrictions": [*map(asdict, rules), rule],
+    }
+    edit_plan(study, decided)
+    for language, limit in (
+        ("ru", "На задание отводится 60 секунд."),
+        ("en", "You have 60 seconds for a task."),
+    ):
+        path = study / f"instruction.{language}.md"
+        text = path.read_text(encoding="utf-8")
+        last = f"- {rules[-1].text(language)}\n"
+        assert last in text
+        path.write_text(text.replace(last, f"{last}- {rule[language]}\n- {limit}\n"), encoding="utf-8")
 
 
 def _done(*words: object) -> Outcome:

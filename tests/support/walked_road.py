@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from command import Outcome, merilo
+from edited_plan import edit_plan
 from site_in_process import hidden, opened_site, to_first_task, visiting
 from study_people import NAMES, Visit, answered
 
@@ -127,8 +128,10 @@ def _answered_study(
     root: Path, data: Path, choices: Choices, where: str, options: Sequence[object]
 ) -> tuple[Path, list[dict[str, str]], dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
     study = root / "study"
-    done("study", "create", data, "--out", study, "--overlap", PEOPLE, "--pay-per-page", 0.5, *options)
-    done("study", "freeze", study, "--date", "2026-11-22")
+    done("study", "create", data, "--out", study, *options)
+    decided = {"arms.*.overlap": PEOPLE, "arms.*.pay.per_page": 3.0, "arms.people.pay.per_page": 0.5}
+    edit_plan(study, decided)
+    done("study", "freeze", study, "--date", "2026-11-22", "--yes")
     done("study", "export", study, "--platform", "table", "--out", root / "tasks")
     tasks = _table(root / "tasks" / "tasks.csv")
     shown = {
@@ -213,7 +216,7 @@ def answer_study(root: Path, study: Path, answer: Callable[[Entry], Sequence[str
         study: the study, which is frozen here.
         answer: an item, as the study's file holds it -> the answer of each person, and last that of somebody careless.
     """
-    done("study", "freeze", study, "--date", "2026-11-22")
+    done("study", "freeze", study, "--date", "2026-11-22", "--yes")
     tables = root / f"tables-{study.name}"
     done("study", "export", study, "--platform", "table", "--out", tables)
     tasks = _table(tables / "tasks.csv")

@@ -14,7 +14,6 @@ from merilo.baselines.expert_scores import GroupRule
 from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
-from merilo.items import named_field
 from merilo.people.gold import Gold, read_gold
 from merilo.people.gold_file import records
 from merilo.people.out_of_bag import OutOfBagDesign
@@ -103,7 +102,7 @@ def domains_of(
             found = responses.items.filter(pl.col(field).is_not_null()).select("item", field)
             return {int(item): str(domain) for item, domain in found.iter_rows()}
     columns = records(gold_file, encoding).columns[1:] if gold_file else []
-    column = f"meta.{name}" if f"meta.{name}" in columns else named_field(name, columns)
+    column = next((one for one in (name, f"meta.{name}") if one in columns), None)
     if gold_file is None or column is None:
         there = [*responses.fields, *columns]
         raise UsageError(f"there is no field '{name}' for the domain ({choices(name, there)})")

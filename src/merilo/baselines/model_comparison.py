@@ -27,7 +27,6 @@ from merilo.baselines.model_verdicts import (
     Outcome,
     verdicts,
 )
-from merilo.baselines.warnings import FEWEST_ANNOTATORS
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
 from merilo.metrics.classification import f1_macro, mcc
@@ -43,6 +42,7 @@ from merilo.statistics import FloatArray
 from merilo.statistics.crossed_difference import NO_ANNOTATORS, CrossedDifference, crossed_difference
 from merilo.statistics.intervals import Interval, cluster_codes, mean_interval
 from merilo.statistics.paired_tests import Difference, compare_scores
+from merilo.statistics.planning import FEWEST_ANNOTATORS
 from merilo.text import Text
 from merilo.wording import counted_noun, listed
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from merilo.baselines.warnings import FEWEST_ANNOTATORS
 from merilo.errors import DataError, UsageError, argument
 from merilo.statistics.crossed_difference import CrossedDifference
 from merilo.statistics.paired_tests import holm
-from merilo.statistics.planning import StudySize, size_for_difference, size_for_margin
+from merilo.statistics.planning import FEWEST_ANNOTATORS, StudySize, size_for_difference, size_for_margin
 
 Outcome: TypeAlias = Literal["above", "human_level", "not_worse", "below", "untold"]
 

@@ -13,7 +13,6 @@ import polars as pl
 from merilo.atomic_write import unguarded
 from merilo.baselines.item_clusters import field_tables
 from merilo.errors import DataError, InputError, UsageError, argument
-from merilo.items import named_field
 from merilo.people.gold import Gold
 from merilo.responses import INPUT_MARK
 from merilo.wording import listed
@@ -163,7 +162,7 @@ def _strata_of(fields: Sequence[str], items: pl.DataFrame, gold: Gold | None) ->
         named = [
             (one, column)
             for one in tables
-            for column in (name, f"{INPUT_MARK}{name}", f"meta.{name}", named_field(name, one.columns) or "")
+            for column in (name, f"{INPUT_MARK}{name}", f"meta.{name}")
             if column in one.columns and column != "item"
         ]
         if not named:
@@ -188,12 +187,7 @@ def _strata_of(fields: Sequence[str], items: pl.DataFrame, gold: Gold | None) ->
 
 
 def _column(name: str, table: pl.DataFrame, *, single: bool, source: str) -> str:
-    for column in (
-        name,
-        f"meta.{name}",
-        named_field(name, table.columns) or "",
-        *([STRATUM] if single else []),
-    ):
+    for column in (name, f"meta.{name}", *([STRATUM] if single else [])):
         if column in table.columns:
             return column
     known = [column for column in table.columns if column != "row"]

@@ -18,14 +18,12 @@ from merilo.people.recoding import near_spellings
 from merilo.people.spelling import Merged
 from merilo.responses import Responses, Unread
 from merilo.settings import Settings
+from merilo.statistics.planning import FEWEST_ANNOTATORS
 from merilo.text import Money, Text
 from merilo.wording import listed, shortened
 
 if TYPE_CHECKING:
     from merilo.baselines.consensus_scorer import ConsensusScorer
-
-#: With fewer annotators no model is told from people.
-FEWEST_ANNOTATORS: Final = 10
 
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3

@@ -191,9 +191,10 @@ class _Demo:
         _run(
             *("study", "create", *data, "--name", f"{name}-simulated", "--seed", self.seed),
             *("--control-share", _CONTROL_SHARE, "--training", training),
-            *("--items-per-page", 10, "--pay-per-page", 0.5, "--out", study),
+            *("--out", study),
         )
-        _run("study", "freeze", study, "--date", _FROZEN)
+        _decide(study)
+        _run("study", "freeze", study, "--date", _FROZEN, "--yes")
         show(
             "",
             Text(
@@ -232,6 +233,16 @@ class _Demo:
         _run("compare", *baselines, log, *runs, "--format", "html", "--out", self.out / "comparison.html")
         board = self.out / "leaderboard"
         _run("leaderboard", log, *runs, "--baselines", self.out, "--out", board)
+
+
+def _decide(study: Path) -> None:
+    """Edit the plan as an author would: the length of a page and its pay."""
+    plan = study / "study.yaml"
+    text = plan.read_text(encoding="utf-8")
+    for old, new in (("items_per_page: 20", "items_per_page: 10"), ("per_page: null", "per_page: 0.5")):
+        text = text.replace(old, new)
+        show(Text("{file}: {change}", file=plan, change=new))
+    plan.write_text(text, encoding="utf-8")
 
 
 def _run(*words: object, may_be_rejected: bool = False) -> int:

@@ -97,6 +97,17 @@ def _rows(content: dict[str, Any]) -> Iterator[tuple[Text, Text]]:
                         assurance=assumed["assurance"],
                     ),
                 )
+        if found["detectable_difference"] is not None:
+            yield (
+                Text("model"),
+                Text(
+                    "With {items} items: a difference of {detectable_difference:.3f} or more is detected{equality}",
+                    **found,
+                    equality=Text("; equality can be shown within ±{equality_within:.3f}", **found)
+                    if found["equality_within"] is not None
+                    else "",
+                ),
+            )
     if found := content.get("difference"):
         yield (
             Text("difference"),

@@ -37,6 +37,8 @@ from merilo.statistics.planning import (
     people_for_half_width,
     people_needed,
     precision,
+    smallest_difference,
+    smallest_margin,
     variances,
 )
 from merilo.strict_json import Json
@@ -373,6 +375,10 @@ def power(settings: PowerSettings | None = None, **chosen: object) -> dict[str, 
             "half_width": round(found.half_width, 6),
             "design_effect": round(found.design_effect, 6),
             **_precise(crowd, wanted, wanted.items),
+            "detectable_difference": smallest_difference(
+                crowd, wanted.items, level=wanted.level, power=wanted.power
+            ),
+            "equality_within": smallest_margin(crowd, wanted.items, level=wanted.level, power=wanted.power),
         }
     if wanted.half_width is not None:
         content["interval"] = {

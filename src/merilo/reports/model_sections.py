@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,5 +93,9 @@ def _echoes(crowd: StoredBaseline, model: Samples) -> ModelEchoes:
 
 def _fields(crowd: StoredBaseline, by: Sequence[str]) -> tuple[str, ...]:
     """Return those fields of the groups that the items have; others come from a table of gold answers."""
-    named = (name.removeprefix("meta.") for name in by)
-    return tuple(name for name in named if any(item.value(name) is not None for item in crowd.items))
+    known = {
+        name
+        for item in crowd.items
+        for name in (*item.meta, *(item.inputs if isinstance(item.inputs, Mapping) else ()))
+    }
+    return tuple(name for name in (one.removeprefix("meta.") for one in by) if name in known)

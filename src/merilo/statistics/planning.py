@@ -1,5 +1,6 @@
 """Study design: the numbers of items, annotators and control items that a required precision or comparison takes.
 
+`smallest_margin` and `smallest_difference` tell what a study of a given size can show of a model;
 `size_for_margin` and `size_for_difference` tell what would answer what a study could not. `merilo.people.power` has
 the half-widths that depend on how a study estimates its variances.
 """
@@ -30,6 +31,9 @@ from merilo.statistics.paired_tests import tango_statistic
 MOST_ITEMS: Final = 10_000_000
 MOST_PEOPLE: Final = 100_000
 MOST_CONTROLS: Final = 1000
+
+#: With fewer annotators no model is told from people.
+FEWEST_ANNOTATORS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,6 +538,52 @@ def _comparison_size(question: _Question, power: float, what: str, seen: str) ->
 def _items(question: _Question, plan: StudyPlan, power: float) -> int | None:
     enough: Callable[[int], bool] = lambda items: question.power(plan, items) >= power  # noqa: E731
     return fewest(enough, MOST_ITEMS, least=2)
+
+
+def smallest_margin(plan: StudyPlan, items: int, *, level: float = 0.95, power: float = 0.8) -> float | None:
+    """Find the smallest margin within which equality with a model is shown if there is no true difference.
+
+    It inverts `items_for_margin`; the errors of people and the model are assumed to be independent.
+
+    Returns:
+        The margin, rounded up to three digits; `None` if even a margin of 1 is not enough.
+
+    Example:
+        >>> smallest_margin(StudyPlan(0.9), 1000)
+        0.04
+    """
+    discordant = independent_discordance(plan.expected, 0.0)
+
+    def enough(thousandths: int) -> bool:
+        question = _Question(plan, discordant, thousandths / 1000, level, equivalence=True)
+        return question.power(plan, items) >= power
+
+    found = fewest(enough, 999)
+    return None if found is None else found / 1000
+
+
+def smallest_difference(
+    plan: StudyPlan, items: int, *, level: float = 0.95, power: float = 0.8
+) -> float | None:
+    """Find the smallest difference from a less accurate model that is detected.
+
+    It inverts `items_for_difference`; the errors of people and the model are assumed to be independent.
+
+    Returns:
+        The difference, rounded up to three digits; `None` if not even a model that is always wrong is told from people.
+
+    Example:
+        >>> smallest_difference(StudyPlan(0.9), 1000)
+        0.055
+    """
+
+    def enough(thousandths: int) -> bool:
+        difference = thousandths / 1000
+        discordant = independent_discordance(plan.expected, difference)
+        return _Question(plan, discordant, difference, level, equivalence=False).power(plan, items) >= power
+
+    found = fewest(enough, max(int(1000 * plan.expected), 1))
+    return None if found is None else found / 1000
 
 
 def _score_variance(discordant: float, true: float, at: float) -> float:

@@ -52,12 +52,10 @@ from merilo.studies.plan_types import (
     TRAINING_FILE,
     WEIGHTS_FILE,
     Arm,
-    Assumptions,
+    Audience,
     ControlsPlan,
-    Pay,
     SourceFile,
     Study,
-    StudyWishes,
     TrainingPlan,
 )
 from merilo.studies.study_folder import StudyFolder, StudyItem, item_lines, study_items
@@ -71,7 +69,6 @@ from merilo.studies.study_source import (
 )
 from merilo.studies.study_tasks import domain_of
 from merilo.studies.subset_choice import ChosenSubset, choose_subset, shares_csv, shares_svg, weights_csv
-from merilo.text import Language
 from merilo.wording import listed, shown
 
 #: The declaration of a custom dataset, copied into the study's folder.
@@ -148,17 +145,44 @@ class _Known:
     examples: ChosenExamples = field(default_factory=lambda: ChosenExamples((), ()))
     controls: ChosenControls | None = None
     training: tuple[Item, ...] = ()
+    warnings: list[str] = field(default_factory=list)
 
 
 def create_studies(
-    path: Path, out: Path, wishes: StudyWishes, *, force: bool = False
+    path: Path,
+    out: Path,
+    *,
+    dataset: str | None = None,
+    audience: Audience | None = None,
+    size: int | None = None,
+    per_domain: int | None = None,
+    fields: Sequence[str] = (),
+    seed: int = 0,
+    languages: Sequence[str] = (),
+    controls: Path | None = None,
+    control_share: float = ControlsPlan().share,
+    training: Path | None = None,
+    name: str | None = None,
+    force: bool = False,
 ) -> dict[str, CreatedStudy]:
     """Make the folder of a study, or for ruDetox a folder with a study for each of the three projects.
+
+    Everything else is decided in the study's `study.yaml`.
 
     Args:
         path: the dataset's file or folder.
         out: the folder to make.
-        wishes: the author's decisions.
+        dataset: a name of the catalogue, or the path of a declaration; by default, taken from the data.
+        audience: whom to ask; by default, taken from the dataset's knowledge skills.
+        size: how many items to draw (`choose_subset`).
+        per_domain: how many items to draw from each domain.
+        fields: the fields whose distribution the drawn items keep.
+        seed: the seed of every draw.
+        languages: the languages of the instruction and of the site, the first by default.
+        controls: a file of items with known answers; by default, the dataset's shots.
+        control_share: the share of control items, in (0, 0.5].
+        training: a file of items that annotators answer first.
+        name: the study's name; by default, the dataset's.
         force: replace an existing folder.
 
     Returns:
@@ -170,39 +194,55 @@ def create_studies(
         DataError: the dataset's content does not allow the study.
         OutputError: the folder exists, or cannot be written.
     """
-    source = read_source(path, name=wishes.dataset, split=wishes.split, audience=wishes.audience)
-    if source.declared.name != JUDGED:
-        with new_folder(out, force=force) as hidden:
-            return {"": _create(source, out, wishes, hidden)}
-    made = {}
+    if not 0 < control_share <= 0.5:
+        raise UsageError(f"{argument('control_share')} takes a share above 0 and at most 0.5")
+    if unknown := [one for one in languages if one not in INSTRUCTION_FILES]:
+        raise UsageError(f"{argument('language')} takes {' or '.join(INSTRUCTION_FILES)}, not '{unknown[0]}'")
+    source = read_source(path, name=dataset, audience=audience)
+
+    def made(source: StudySource, folder: Path, hidden: Path, name: str | None) -> CreatedStudy:
+        try:
+            subset = choose_subset(
+                source.split, source.declared, size=size, per_domain=per_domain, fields=fields, seed=seed
+            )
+        except DataError as error:
+            if error.place.file:
+                raise
+            raise DataError(error.marked, file=source.file, field=error.place.field) from error
+        known = _divide(source, subset, controls=controls, training=training, share=control_share, seed=seed)
+        domains = fields if per_domain is not None else ()
+        plan = _plan(
+            source,
+            subset,
+            known,
+            folder,
+            domains=domains,
+            seed=seed,
+            share=control_share,
+            name=name,
+            languages=languages,
+        )
+        return _written(source, subset, known, plan, out=folder, hidden=hidden)
+
     with new_folder(out, force=force) as hidden:
+        if source.declared.name != JUDGED:
+            return {"": made(source, out, hidden, name)}
+        studies = {}
         for project, judged in judging_sources(source).items():
             (hidden / project).mkdir()
-            named = replace(wishes, name=f"{wishes.name or JUDGED}-{project}")
-            made[project] = _create(judged, out / project, named, hidden / project)
-    return made
+            studies[project] = made(judged, out / project, hidden / project, f"{name or JUDGED}-{project}")
+        return studies
 
 
-def _create(source: StudySource, out: Path, wishes: StudyWishes, hidden: Path) -> CreatedStudy:
-    """Make a study; its files are written to `hidden`, which is moved to `out` later."""
-    try:
-        subset = choose_subset(source.split, source.declared, wishes)
-    except DataError as error:
-        if error.place.file:
-            raise
-        raise DataError(error.marked, file=source.file, field=error.place.field) from error
-    warnings: list[str] = []
-    known = _divide(source, subset, wishes, warnings)
-    plan = _plan(source, subset, known, wishes, out)
+def _written(
+    source: StudySource, subset: ChosenSubset, known: _Known, plan: Study, *, out: Path, hidden: Path
+) -> CreatedStudy:
+    """Write the files of a study to `hidden`, which is moved to `out` later."""
     controls = known.controls.items if known.controls else ()
     figures = plan_figures(
         plan, source.declared, controls_there=len(controls), training_there=len(known.training)
     )
-    if plan.controls and abs(plan.controls.share - wishes.control_share) > 0.005:
-        warnings.append(
-            f"one task in {plan.controls.every} is a control item, a share of {plan.controls.share:.3g}, which is the "
-            f"nearest to {argument('control_share', f'{wishes.control_share:g}')}"
-        )
+    warnings = known.warnings
     warnings += [
         f"domain '{name}' has only {there} of {subset.section.per_domain} items"
         for name, there in subset.short.items()
@@ -245,27 +285,36 @@ def _create(source: StudySource, out: Path, wishes: StudyWishes, hidden: Path) -
     )
 
 
-def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warnings: list[str]) -> _Known:
+def _divide(
+    source: StudySource,
+    subset: ChosenSubset,
+    *,
+    controls: Path | None,
+    training: Path | None,
+    share: float,
+    seed: int,
+) -> _Known:
     """Divide the solved items: training and controls of their own files first, then shots."""
     test, declared = source.split.items, source.declared
-    _refuse_known(declared, wishes)
+    _refuse_known(declared, controls, training)
     unknown = declared.answer.kind == "program" or bool(set(declared.metrics) & set(RATED))
+
+    known = _Known()
 
     def screened(items: Sequence[Item], where: str) -> tuple[Item, ...]:
         found = screen_known(items, test)
-        warnings.extend(f"{where}: {fault}" for fault in found.faults)
+        known.warnings.extend(f"{where}: {fault}" for fault in found.faults)
         return found.items
 
-    known = _Known()
     pool = screened(source.shots, "shots")
     taken: set[str] = set()
-    if wishes.training is not None:
-        known.training = screened(_solved(wishes.training, source), shown(wishes.training))
+    if training is not None:
+        known.training = screened(_solved(training, source), shown(training))
         if not known.training:
-            raise DataError("has no item that can be used for training", file=wishes.training)
+            raise DataError("has no item that can be used for training", file=training)
         taken.update(comparable(known.training))
-    wanted = wanted_controls(len(subset.items), wishes.control_share)
-    if wishes.controls is None:
+    wanted = wanted_controls(len(subset.items), share)
+    if controls is None:
         # Shots serve both, because an example cannot be a control item: examples leave as many shots as there should be
         # control items, or half of the shots if these are fewer.
         most = max(ceil(len(pool) / 2), len(pool) - wanted)
@@ -274,38 +323,43 @@ def _divide(source: StudySource, subset: ChosenSubset, wishes: StudyWishes, warn
         # A turn of one dialogue makes no sense inside another, and of rewritten sentences none is the known answer.
         solved = () if source.split.lengths or unknown else pool
     else:
-        solved = screened(_solved(wishes.controls, source), shown(wishes.controls))
+        solved = screened(_solved(controls, source), shown(controls))
         if not solved:
             raise DataError(
                 "has no item that can be a control item: it needs gold answers and questions that are not in the test",
-                file=wishes.controls,
+                file=controls,
             )
     ids = {str(item.id) for item in test}
     known.training = _apart(known.training, ids, "training")
     if rest := _free(solved, taken):
-        chosen = choose_controls(rest, subset.items, declared, wanted=wanted, seed=wishes.seed)
+        chosen = choose_controls(rest, subset.items, declared, wanted=wanted, seed=seed)
         known.controls = replace(chosen, items=_apart(chosen.items, ids, "control"))
         taken.update(comparable(known.controls.items))
-    if wishes.controls is not None:
+    if controls is not None:
         known.examples = _examples(source, subset, _free(pool, taken), len(pool))
-    warnings += _notes(known, declared)
+    if known.controls is not None and abs(1 / spacing(share) - share) > 0.005:
+        known.warnings.append(
+            f"one task in {spacing(share)} is a control item, a share of {1 / spacing(share):.3g}, which is the "
+            f"nearest to {argument('control_share', f'{share:g}')}"
+        )
+    known.warnings += _notes(known, declared)
     return known
 
 
-def _refuse_known(declared: Dataset, wishes: StudyWishes) -> None:
+def _refuse_known(declared: Dataset, controls: Path | None, training: Path | None) -> None:
     """Refuse items with known answers where answers are programs, or sentences that classifiers rate."""
-    for given in ("controls", "training") if declared.answer.kind == "program" else ():
-        if getattr(wishes, given) is not None:
+    for given, file in (("controls", controls), ("training", training)):
+        if declared.answer.kind == "program" and file is not None:
             raise UsageError(
                 f"answers to {declared.title} are programs, and each is checked by its tests in the sandbox: leave "
                 f"{argument(given)} out",
                 field=argument(given),
             )
-    if wishes.controls is not None and set(declared.metrics) & set(RATED):
+    if controls is not None and set(declared.metrics) & set(RATED):
         raise DataError(
             f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates sentences with "
             f"classifiers, so no answer is the known one; leave out {argument('controls')}",
-            file=wishes.controls,
+            file=controls,
         )
 
 
@@ -357,26 +411,22 @@ def _solved(path: Path, source: StudySource) -> tuple[Item, ...]:
     return known_judgements(found, source.project) if source.project else found
 
 
-def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: StudyWishes, out: Path) -> Study:
-    people = Arm(
-        kind="basic" if source.audience == "basic" else "untrained",
-        overlap=wishes.overlap,
-        items_per_page=wishes.items_per_page,
-        items_per_person=wishes.items_per_person,
-        pay=Pay(per_page=wishes.pay_per_page, currency=wishes.currency),
-        time_limit=wishes.time_limit,
-    )
-    arms = {"people": people}
+def _plan(
+    source: StudySource,
+    subset: ChosenSubset,
+    known: _Known,
+    out: Path,
+    *,
+    domains: Sequence[str],
+    seed: int,
+    share: float,
+    name: str | None,
+    languages: Sequence[str],
+) -> Study:
+    arms = {"people": Arm(kind="basic" if source.audience == "basic" else "untrained")}
     if source.audience == "expert":
-        arms["experts"] = replace(
-            people,
-            kind="expert",
-            overlap=wishes.expert_overlap or wishes.overlap,
-            items_per_person=max(wishes.items_per_person, EXPERT_ITEMS),
-            pay=Pay(per_page=wishes.expert_pay_per_page, currency=wishes.currency),
-            skip_own=True,
-            domain=_domain_field(source.declared, subset.items, wishes),
-        )
+        domain = _domain_field(source.declared, subset.items, domains)
+        arms["experts"] = Arm(kind="expert", items_per_person=EXPERT_ITEMS, skip_own=True, domain=domain)
     declared = source.declared
     # Each figure is computed for the groups of the dataset too, where the items have them.
     by = [
@@ -384,17 +434,16 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
         for name in grouping_fields(declared)
         if f"{{{name}}}" in (declared.extra or "") and any(value_of(item, name) for item in subset.items)
     ]
-    every = spacing(wishes.control_share)
-    languages: tuple[Language, ...] = wishes.language or (
-        ("en",) if in_english(declared, subset.items) else ("ru", "en")
-    )
+    every = spacing(share)
+    chosen = tuple(one for name in languages for one in INSTRUCTION_FILES if one == name)
+    chosen = chosen or (("en",) if in_english(declared, subset.items) else ("ru", "en"))
     return Study(
-        study=wishes.name or declared.name,
+        study=name or declared.name,
         dataset=declared.name
         if source.declaration_file is None and declared.name in CATALOGUE
         else DECLARATION_FILE,
-        languages=languages,
-        seed=wishes.seed,
+        languages=chosen,
+        seed=seed,
         # The plan is published, and an absolute path would name folders of the author's machine.
         source=SourceFile(
             file=shown(Path(os.path.relpath(source.file, out)).as_posix()),
@@ -402,26 +451,23 @@ def _plan(source: StudySource, subset: ChosenSubset, known: _Known, wishes: Stud
             split=source.split.name,
         ),
         arms=arms,
-        restrictions=(*default_restrictions(declared, languages), *wishes.rules),
+        restrictions=default_restrictions(declared, chosen),
         subset=subset.section,
         controls=ControlsPlan(share=round(1 / every, 6), every=every) if known.controls else None,
         training=TrainingPlan() if known.training else None,
-        instruction={one: INSTRUCTION_FILES[one] for one in languages},
-        assumptions=Assumptions(expected=wishes.expected),
+        instruction={one: INSTRUCTION_FILES[one] for one in chosen},
         baseline=PlannedAnalysis(metric=declared.metrics[0], by=tuple(by)),
         checklist=dict.fromkeys(AUTHOR_QUESTIONS, ""),
         publication=dict.fromkeys(PUBLISHED, ""),
     )
 
 
-def _domain_field(declared: Dataset, items: Sequence[Item], wishes: StudyWishes) -> str | None:
-    """Return the field of the experts' domains.
+def _domain_field(declared: Dataset, items: Sequence[Item], domains: Sequence[str]) -> str | None:
+    """Return the field of the experts' domains, which has two values or more and one in every item.
 
-    That of the draw, else the first by which the dataset groups its metrics.
-
-    It has at least two values, and every item has one.
+    It is that of the draw, else the first by which the dataset groups its metrics.
     """
-    names = [*(wishes.field if wishes.per_domain is not None else ()), *grouping_fields(declared)]
+    names = [*domains, *grouping_fields(declared)]
     for name in names[:1]:
         values = {domain_of(item, name) for item in items}
         if len(values) > 1 and "" not in values:

@@ -19,7 +19,8 @@ from merilo.datasets.rendering import group, option_fields, prompts, template
 from merilo.errors import InputError
 from merilo.items import Item
 from merilo.strict_json import Json, read_json
-from merilo.studies.plan_types import ControlsPlan, Restriction, Study, TrainingPlan
+from merilo.studies.consent import OwnWords
+from merilo.studies.plan_types import ControlsPlan, Study, TrainingPlan
 from merilo.studies.study_folder import StudyItem
 from merilo.studies.study_tasks import one_answer
 from merilo.text import LANGUAGES, Language, Text
@@ -42,7 +43,7 @@ _CARD: Final = {"ru": "raw_readme_ru.json", "en": "raw_readme_en.json"}
 
 def default_restrictions(
     declared: Dataset, languages: Sequence[Language] = LANGUAGES
-) -> tuple[Restriction, ...]:
+) -> tuple[OwnWords, ...]:
     """Return the rules of every study of a dataset in some languages, unless the author replaces them."""
     tools = Text("Do not use a calculator, a spreadsheet or a programming language such as Python.")
     if declared.answer.kind == "program":
@@ -54,7 +55,7 @@ def default_restrictions(
         "Do not use neural networks, chatbots or voice assistants, and do not copy the tasks into them."
     )
     return tuple(
-        Restriction(**{one: rule.in_language(one) for one in languages}) for rule in (search, tools, networks)
+        OwnWords(**{one: rule.in_language(one) for one in languages}) for rule in (search, tools, networks)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from math import ceil
@@ -14,7 +14,7 @@ from merilo.baselines.consensus_scorer import settings_for
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.own_items import read_split
 from merilo.datasets.rendering import render
-from merilo.errors import DataError, InputError, MeriloError, UsageError, for_command_line
+from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
 from merilo.files import sha256
 from merilo.items import Item, named_field
 from merilo.metrics.scoring import RATED, gold_label, has_gold, score
@@ -313,6 +313,10 @@ def _instruction(content: _Content) -> Iterator[Finding]:
                 )
             elif (said := " ".join(own.split())).casefold() not in text:
                 yield f"{name} does not contain restriction {number + 1}: '{said}'"
+        for arm, asked in content.plan.arms.items():
+            limit = asked.time_limit
+            if limit is not None and f"{limit:g}" not in text.replace(",", "."):
+                yield f"{name} does not name the time limit of {limit:g} seconds (arms.{arm}.time_limit)"
 
 
 def _consent(content: _Content) -> Iterator[Finding]:
@@ -445,16 +449,25 @@ def overlap_shortfalls(plan: Study, items: Sequence[Item]) -> Iterator[str]:
         )
 
 
-def freeze_study(path: Path, *, day: str | None = None, force: bool = False) -> tuple[FrozenPlan, StudyCheck]:
+def freeze_study(
+    path: Path,
+    *,
+    day: str | None = None,
+    force: bool = False,
+    agreed: Callable[[Sequence[str]], bool] = lambda _: True,
+) -> tuple[FrozenPlan, StudyCheck]:
     """Check a study, update its computed plan, and record the date and the hashes in `frozen.json`.
 
     Args:
         path: the study's folder, or its `study.yaml`.
         day: the date, `YYYY-MM-DD`. Default: today.
         force: replace an earlier record.
+        agreed: whether the author freezes a study by which no model can be told from people, given the sentences that
+            say so.
 
     Raises:
-        DataError: the study has problems; the message names the first one.
+        DataError: the study has problems; the message names the first one. Or the author does not agree to a study
+            without a verdict.
         OutputError: the plan is frozen already and `force` is not given.
         UsageError: the date is not a date.
         InputError: there is no study, or a file of it cannot be read.
@@ -464,6 +477,13 @@ def freeze_study(path: Path, *, day: str | None = None, force: bool = False) -> 
         first = check.problems[0]
         raise DataError(
             first_fault(check.problems), file=first.file, row=first.row, field=first.field or None
+        )
+    without = check.figures.without_verdict
+    if without and not agreed(without):
+        raise DataError(
+            f"{without[0].removesuffix('.')}: the plan was not frozen; to freeze it nevertheless, give "
+            f"{argument('yes')}",
+            file=path,
         )
     frozen = freeze_plan(check.study, day=day, force=force)
     folder = check.study.path

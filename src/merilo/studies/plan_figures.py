@@ -1,28 +1,23 @@
-"""The plan of a study in figures, before money is spent: answers, pages, people, hours, pay, interval, margin."""
+"""The plan of a study in figures, before money is spent: answers, pages, people, hours, pay, and what it can tell."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from math import ceil, inf, sqrt
+from math import ceil
 from typing import Final, cast
-
-import numpy as np
 
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, for_command_line, for_library
-from merilo.people.power import ESTIMATED, half_widths
-from merilo.settings import PowerSettings
-from merilo.statistics.crossed_difference import heavy_tails
-from merilo.statistics.intervals import quantile_of
-from merilo.statistics.paired_tests import detectable_difference
 from merilo.statistics.planning import (
+    FEWEST_ANNOTATORS,
     StudyPlan,
     controls,
-    independent_discordance,
     people_needed,
     precision,
-    variances,
+    smallest_difference,
+    smallest_margin,
 )
 from merilo.strict_json import Json
 from merilo.studies.known_answers import wanted_controls
@@ -33,8 +28,6 @@ from merilo.wording import counted_noun
 SHARES: Final = ("acc", "em")
 #: The accuracy of guessing where answers are numbers or texts; the power computation needs it above 0.
 _LEAST_CHANCE: Final = 0.02
-#: The share of studies whose half-width is at most the assured one.
-ASSURANCE: Final = PowerSettings().assurance
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,43 +71,31 @@ class ControlFigures:
         per_person: control answers an annotator needs so that annotators who guess are excluded and skilled
             ones are kept; `None` if no number is enough.
         distinct: different control items that an annotator with the average number of tasks sees.
-        threshold: an accuracy at which `per_person` exists, where it does not at the plan's; `None` otherwise.
-        at_threshold: `per_person` at that accuracy.
     """
 
     there: int
     by_share: int
     per_person: int | None
     distinct: int
-    threshold: float | None = None
-    at_threshold: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PrecisionFigures:
-    """The expected precision of an arm's estimate.
+    """The expected precision of an arm's estimate, as `merilo power` computes it.
 
     Attributes:
         expected: the assumed accuracy of the consensus.
         half_width: half the width of its confidence interval.
-        assured_half_width: the half-width that `ASSURANCE` of such studies do not exceed.
-        single_expected: the accuracy of a single annotator at the assumed accuracy of the consensus.
-        single_half_width: half the width of its confidence interval.
-        design_effect: the factor by which shared annotators increase the variance.
         detectable: the smallest difference from a model that is found with the plan's power; `None` if there is none.
         margin: the plan's margin for equivalence.
-        equivalence_margin: the smallest margin within which equality can be shown with the plan's power.
+        equality_within: the smallest margin within which equality can be shown with the plan's power.
     """
 
     expected: float
     half_width: float
-    assured_half_width: float
-    single_expected: float
-    single_half_width: float
-    design_effect: float
     detectable: float | None
     margin: float
-    equivalence_margin: float
+    equality_within: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +109,8 @@ class PlanFigures:
         controls: the control items; `None` without them.
         precision: name of the arm -> its precision; empty if the metric has no formula.
         metric: the main metric.
+        verdicts: what an arm can tell of a model, a sentence each.
+        without_verdict: those of `verdicts` by which no model can be told from people.
         notes: what the author should know, a sentence each.
     """
 
@@ -137,6 +120,8 @@ class PlanFigures:
     controls: ControlFigures | None
     precision: dict[str, PrecisionFigures]
     metric: str
+    verdicts: tuple[str, ...]
+    without_verdict: tuple[str, ...]
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Json]:
@@ -171,16 +156,32 @@ def plan_figures(
         notes.append(f"no interval is expected for {metric}: only {' and '.join(SHARES)} have a formula")
     for name, arm in plan.arms.items() if metric in SHARES else ():
         try:
-            precise[name] = _precision(plan, arm, arms[name].people, items, declared)
+            precise[name] = _precision(plan, arm, arms[name].people, items)
         except UsageError as error:
             notes.append(f"{name}: no interval is expected, because {for_library(error.marked)}")
+    told = [
+        (sentence, can_tell)
+        for name, arm in plan.arms.items()
+        if not arm.skip_own  # such people answer different items, so no model is compared with them
+        for can_tell, sentence in [_verdict(name, arms[name].people, items, precise.get(name), declared)]
+    ]
     notes += [
         f"{name}: the pay is not decided (arms.{name}.pay.per_page)"
         for name, figures in arms.items()
         if figures.pay is None
     ]
     notes += _pay_notes(plan, arms)
-    return PlanFigures(items, plan.subset.of, arms, checked, precise, metric, tuple(notes))
+    return PlanFigures(
+        items,
+        plan.subset.of,
+        arms,
+        checked,
+        precise,
+        metric,
+        verdicts=tuple(sentence for sentence, _ in told),
+        without_verdict=tuple(sentence for sentence, can_tell in told if not can_tell),
+        notes=tuple(notes),
+    )
 
 
 def arm_figures(arm: Arm, plan: Study, training: int = 0) -> ArmFigures:
@@ -241,22 +242,14 @@ def chance_of(declared: Dataset) -> float:
 def _controls(
     plan: Study, section: ControlsPlan, declared: Dataset, arms: Mapping[str, ArmFigures], there: int
 ) -> ControlFigures:
-    def needed(threshold: float) -> int | None:
-        skilled = plan.assumptions.skilled
-        try:
-            return controls(threshold=threshold, chance=chance_of(declared), skilled=skilled).controls
-        except (DataError, UsageError):
-            return None
-
-    per_person = needed(section.min_accuracy) if section.min_accuracy else None
-    at_threshold = threshold = None
-    if per_person is None:
-        # The accuracy that needs the fewest control items, in steps of 0.05.
-        steps = [(count, step / 20) for step in range(1, 20) if (count := needed(step / 20))]
-        at_threshold, threshold = min(steps, default=(None, None))
+    per_person = None
+    with suppress(DataError, UsageError):
+        per_person = controls(
+            threshold=section.min_accuracy, chance=chance_of(declared), skilled=plan.assumptions.skilled
+        ).controls
     distinct = ceil(max(arm.controls_per_person for arm in arms.values()))
     wanted = wanted_controls(plan.subset.size, section.share)
-    return ControlFigures(there, wanted, per_person, distinct, threshold, at_threshold)
+    return ControlFigures(there, wanted, per_person, distinct)
 
 
 def _control_notes(
@@ -265,10 +258,10 @@ def _control_notes(
     there = found.there
     seen = min(arm.controls_per_person for arm in arms.values())
     if found.per_person is None:
-        hint = f"; at {found.threshold:g}, {found.at_threshold} are enough" if found.threshold else ""
         yield (
             f"at the accuracy {section.min_accuracy:g} no number of control items excludes annotators who guess "
-            f"({chance_of(declared):.2g} right by chance) and keeps the skilled{hint} (controls.min_accuracy)"
+            f"({chance_of(declared):.2g} right by chance) and keeps the skilled: "
+            "choose an accuracy between the two (controls.min_accuracy)"
         )
     elif seen < found.per_person:
         yield (
@@ -288,68 +281,42 @@ def _control_notes(
         )
 
 
-def _precision(plan: Study, arm: Arm, people: int, items: int, declared: Dataset) -> PrecisionFigures:
+def _precision(plan: Study, arm: Arm, people: int, items: int) -> PrecisionFigures:
     assumed = plan.assumptions
     crowd = StudyPlan(assumed.expected, arm.overlap, max(people, arm.overlap, 2), assumed.spread)
-    estimate = precision(crowd, items, level=assumed.level)
-    discordant = independent_discordance(assumed.expected, 0.0)
-    _, shared, doubt = variances(crowd, items)
-    from_items = discordant / items
-    doubt = doubt * heavy_tails(max(people, 2)) + from_items**2 / max(items - 1, 1)
-    test = {
-        "level": assumed.level,
-        "power": assumed.power,
-        "annotator_variance": shared,
-        "freedom": max((from_items + shared) ** 2 / doubt, 1.0),
-    }
-    chance = {"chance": chance_of(declared), "level": assumed.level}
-    consensus, single = (half_widths(crowd, items, of, **chance) for of in ESTIMATED)
+    wanted = {"level": assumed.level, "power": assumed.power}
     return PrecisionFigures(
         expected=assumed.expected,
-        half_width=estimate.half_width,
-        assured_half_width=float(np.quantile(consensus, ASSURANCE)),
-        single_expected=crowd.person,
-        single_half_width=float(single.mean()),
-        design_effect=estimate.design_effect,
-        detectable=detectable_difference(discordant, items, **test),
+        half_width=precision(crowd, items, level=assumed.level).half_width,
+        detectable=smallest_difference(crowd, items, **wanted),
         margin=plan.baseline.margin,
-        equivalence_margin=equivalence_margin(discordant, items, **test),
+        equality_within=smallest_margin(crowd, items, **wanted),
     )
 
 
-def equivalence_margin(
-    discordant: float,
-    items: int,
-    *,
-    level: float = 0.95,
-    power: float = 0.8,
-    annotator_variance: float = 0.0,
-    freedom: float = inf,
-) -> float:
-    """Compute the smallest margin within which equality of two accuracies can be shown.
-
-    Two one-sided tests on paired items, each at the level 1 - `level`, both reject with probability `power`
-    if the accuracies are equal and the margin is at least  (t_level + t_{(1 + power) / 2}) √(m / I + v), with
-    the variance v because items share annotators.
-
-    Args:
-        discordant: m, the share of items on which only one side is right, in [0, 1].
-        items: I, the number of items.
-        level: the confidence level of the one-sided tests.
-        power: the probability of showing equality.
-        annotator_variance: v; 0 for fixed annotators.
-        freedom: the degrees of freedom of the quantiles; normal quantiles by default.
-
-    References:
-        J. Liu, H. Hsueh, E. Hsieh, J. Chen (2002), Tests for equivalence or non-inferiority for paired binary data.
-        Statistics in Medicine 21, 231-245.
-
-    Example:
-        >>> round(equivalence_margin(0.1, 1000), 4)
-        0.0293
-    """
-    quantiles = quantile_of(level, freedom) + quantile_of((1 + power) / 2, freedom)
-    return quantiles * sqrt(discordant / items + annotator_variance)
+def _verdict(
+    name: str, people: int, items: int, precise: PrecisionFigures | None, declared: Dataset
+) -> tuple[bool, str]:
+    """Say whether a model can be told from people, and within which margin equality can be shown."""
+    who, what = counted_noun(people, "person", "people"), counted_noun(items, "item", "items")
+    can_tell = people >= FEWEST_ANNOTATORS
+    if not can_tell:
+        said = f"with {who} no model can be told from people (at least {FEWEST_ANNOTATORS} are needed)"
+    elif precise is None:
+        said = f"with {who} a model can be told from people"
+    elif precise.detectable is None or precise.detectable > precise.expected - chance_of(declared):
+        can_tell = False
+        said = f"with {what} and {who} not even a model that guesses can be told from people"
+    else:
+        said = f"with {what} and {who} a model can be told from people from a difference of {precise.detectable:.2f} on"
+    if precise is not None:
+        said += "; " if f"with {what}" in said else f"; with {what}, "
+        if precise.equality_within is None:
+            said += "equality cannot be shown"
+        else:
+            only = " only" if precise.equality_within > precise.margin else ""
+            said += f"equality can be shown within ±{ceil(100 * precise.equality_within) / 100:.2f}{only}"
+    return can_tell, f"{name}: {said}."
 
 
 def _rounded(value: object, name: str = "") -> object:
@@ -402,10 +369,6 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
     def row(name: str, cell: Callable[[ArmFigures], str]) -> tuple[str, list[str]]:
         return name, [cell(arm) for arm in figures.arms.values()]
 
-    def precise(name: str, cell: Callable[[PrecisionFigures], str]) -> tuple[str, list[str]]:
-        known = (figures.precision.get(arm) for arm in figures.arms)
-        return name, ["—" if arm is None else cell(arm) for arm in known]
-
     rows = [
         ("audience", [str(plan.arms[name].kind) for name in figures.arms]),
         ("overlap", [str(plan.arms[name].overlap) for name in figures.arms]),
@@ -420,42 +383,21 @@ def plan_rows(plan: Study, figures: PlanFigures) -> list[tuple[str, list[str]]]:
         row("hourly pay", lambda arm: _money(arm.currency, arm.hourly_pay)),
     ]
     if figures.precision:
-        rows += [
-            precise(
-                f"expected interval of {figures.metric}",
-                lambda arm: f"{arm.expected:g} ± {arm.half_width:.3f}",
-            ),
-            precise(
-                f"its half-width in {ASSURANCE:.0%} of studies, at most",
-                lambda arm: f"{arm.assured_half_width:.3f}",
-            ),
-            precise(
-                "expected interval of a single annotator",
-                lambda arm: f"{arm.single_expected:.3f} ± {arm.single_half_width:.3f}",
-            ),
-            precise(
-                "detectable difference from a model",
-                lambda arm: f"{arm.detectable:.3f}" if arm.detectable else "—",
-            ),
-            precise("equality can be shown within", lambda arm: f"± {arm.equivalence_margin:.3f}"),
-        ]
+        known = (figures.precision.get(arm) for arm in figures.arms)
+        cells = ["—" if arm is None else f"{arm.expected:g} ± {arm.half_width:.3f}" for arm in known]
+        rows.append((f"expected interval of {figures.metric}", cells))
     return rows
 
 
 def plan_sentences(figures: PlanFigures) -> list[str]:
-    """Return sentences on the number of control items and on the margin."""
+    """Return sentences on the number of control items, and on what the study can tell of a model."""
     sentences = []
     if (checked := figures.controls) is not None:
         there = counted_noun(checked.there, "control item", "control items")
         share = f"The study has {there}; the plan asks for {checked.by_share}."
         needed = f" The power computation asks for {checked.per_person} control answers per annotator."
         sentences.append(share + ("" if checked.per_person is None else needed))
-    for name, arm in figures.precision.items():
-        can = "can" if arm.margin >= arm.equivalence_margin else "cannot"
-        sentences.append(
-            f"{name}: with the margin {arm.margin:g}, equality with a model {can} be expected to be shown; "
-            f"the smallest margin for it is {arm.equivalence_margin:.3f}."
-        )
+    sentences += figures.verdicts
     return sentences
 
 

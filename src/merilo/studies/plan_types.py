@@ -1,10 +1,7 @@
-"""The plan of a study: every key of `study.yaml`, and every wish of its author, with its type, default.
-
-Bounds and meaning.
+"""The plan of a study: every key of `study.yaml` with its type, default, bounds and meaning.
 
 Every class reads one section of the file, and every attribute is a key of that section. An unknown key is an error. The
-comments of the file, the options of `merilo study create` and the messages about impossible values follow
-from these classes.
+comments of the file and the messages about impossible values follow from these classes.
 """
 
 from __future__ import annotations
@@ -12,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, Strict
 
-from merilo.errors import UsageError, argument
 from merilo.settings import (
     Amount,
     AnalysisSettings,
-    CheckedSettings,
     Count,
     Flag,
     Help,
@@ -45,29 +39,11 @@ WEIGHTS_FILE: Final = "weights.csv"
 FROZEN_FILE: Final = "frozen.json"
 INSTRUCTION_FILES: Final[Mapping[Language, str]] = {"ru": "instruction.ru.md", "en": "instruction.en.md"}
 
-_ITEMS: Final = "Items"
-_PEOPLE: Final = "People"
-_KNOWN: Final = "Items with known answers"
-
 ArmKind: TypeAlias = Literal["basic", "expert", "untrained"]
 Audience: TypeAlias = Literal["basic", "expert"]
 
 #: A file in the study's folder itself: a plan must not make a command publish a file from elsewhere.
 FileName: TypeAlias = Annotated[str, Strict(), Field(pattern=r"^[^/\\.][^/\\]*$")]
-
-# Keys of the plan that are also options of `merilo study create`.
-StudyName: TypeAlias = Annotated[Text, Help("The study's name. Default: the dataset's name.", "Output")]
-Seed: TypeAlias = Annotated[Whole, Help("The seed of every draw.", _ITEMS)]
-Overlap: TypeAlias = Annotated[Count, Help("How many annotators answer an item.", _PEOPLE)]
-ItemsPerPage: TypeAlias = Annotated[Count, Help("Tasks on a page, control items included.", _PEOPLE)]
-ItemsPerPerson: TypeAlias = Annotated[Count, Help("Items per annotator, on average.", _PEOPLE)]
-PagePay: TypeAlias = Annotated[Amount | None, Help("Pay for a page.", _PEOPLE)]
-Currency: TypeAlias = Annotated[Text, Help("The currency's code.", _PEOPLE)]
-TimeLimit: TypeAlias = Annotated[Positive | None, Help("Seconds for a task.", _PEOPLE)]
-Expected: TypeAlias = Annotated[Probability, Help("The expected accuracy of the consensus.", _PEOPLE)]
-ControlShare: TypeAlias = Annotated[
-    float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.", _KNOWN)
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +59,8 @@ class SourceFile:
 class Pay:
     """The pay of an arm; a commission of the platform is a share of it, and `screening` that of a failed training."""
 
-    per_page: PagePay = None
-    currency: Currency = "USD"
+    per_page: Amount | None = None
+    currency: Text = "USD"
     commission: Share | None = None
     screening: Annotated[
         Amount | None, Help("Pay of somebody who does not pass the training; null: nothing.")
@@ -114,15 +90,15 @@ class Arm:
     """A group of annotators who answer all items of the study."""
 
     kind: Annotated[ArmKind, Help("basic: any adults; untrained: any adults on an expert test; expert.")]
-    overlap: Overlap = 5
-    items_per_page: ItemsPerPage = 20
+    overlap: Annotated[Count, Help("How many annotators answer an item.")] = 5
+    items_per_page: Annotated[Count, Help("Tasks on a page, control items included.")] = 20
     items_on_screen: Annotated[
         int,
         Strict(),
         Field(ge=1, le=20),
         Help("Tasks on a page of Merilo's own site; pay counts items_per_page."),
     ] = 1
-    items_per_person: ItemsPerPerson = 50
+    items_per_person: Annotated[Count, Help("Items per annotator, on average.")] = 50
     items_per_hour: Annotated[Positive, Help("Tasks in an hour; 30 unless you have measured it.")] = 30.0
     people: Annotated[Count | None, Help("Number of annotators; null: enough for items_per_person.")] = None
     pay: Annotated[
@@ -132,7 +108,7 @@ class Arm:
             "training; minimum_per_hour: warn if people earn less."
         ),
     ] = Pay()
-    time_limit: TimeLimit = None
+    time_limit: Annotated[Positive | None, Help("Seconds for a task.")] = None
     skip_own: Annotated[Flag, Help("Whether annotators skip items that they may have written.")] = False
     domain: Annotated[
         Text | None,
@@ -145,38 +121,6 @@ class Arm:
             "every person gets a code of their own."
         ),
     ] = None
-
-
-#: The defaults of an arm.
-_PEOPLE_ARM: Final = Arm(kind="basic")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restriction(OwnWords):
-    """A rule for annotators."""
-
-    @classmethod
-    def of(cls, text: str) -> Restriction:
-        """Read a rule in one language, or in both with `|` between them; Cyrillic letters tell the Russian text.
-
-        Raises:
-            UsageError: a text is empty, or two texts are in the same language.
-
-        Example:
-            >>> Restriction.of("Answer alone.")
-            Restriction(ru=None, en='Answer alone.')
-        """
-        texts = [part.strip() for part in text.split("|")]
-        if not all(texts):
-            missing = "a text on both sides of |" if any(texts) else "a text that is not empty"
-            raise UsageError(f"{argument('restriction')} takes {missing}")
-        languages = ["ru" if re.search(r"[\u0400-\u04ff]", part) else "en" for part in texts]
-        if len(set(languages)) < len(texts):
-            raise UsageError(
-                f"{argument('restriction')} takes a rule in one language, or in Russian and in "
-                "English with | between them"
-            )
-        return cls(**dict(zip(languages, texts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +151,9 @@ class ControlsPlan:
     """Items with known answers, placed among the items to check annotators."""
 
     file: FileName = CONTROLS_FILE
-    share: ControlShare = 0.05
+    share: Annotated[
+        float, Strict(), Field(gt=0, le=0.5, allow_inf_nan=False), Help("The share of control items.")
+    ] = 0.05
     every: Annotated[
         int,
         Strict(),
@@ -251,7 +197,7 @@ class AssistancePlan:
 class Assumptions:
     """The assumptions of the computed plan; see `merilo power`."""
 
-    expected: Expected = 0.9
+    expected: Annotated[Probability, Help("The expected accuracy of the consensus.")] = 0.9
     spread: Annotated[
         float, Strict(), Field(ge=0, le=0.5), Help("Standard deviation of accuracy between annotators.")
     ] = 0.1
@@ -268,14 +214,14 @@ class Study:
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    study: StudyName
+    study: Annotated[Text, Help("The study's name.")]
     dataset: Annotated[Text, Help("A name of 'merilo datasets list', or the file of a declaration.")]
     languages: Annotated[tuple[Language, ...], Help("The languages of the instruction.")] = ("ru", "en")
-    seed: Seed = 0
+    seed: Annotated[Whole, Help("The seed of every draw.")] = 0
     source: SourceFile
     arms: Annotated[Mapping[str, Arm], Help("Whom to ask.")]
     restrictions: Annotated[
-        tuple[Restriction, ...], Help("Rules for annotators; the instruction must contain them.")
+        tuple[OwnWords, ...], Help("Rules for annotators; the instruction must contain them.")
     ] = ()
     consent: Annotated[
         Consent,
@@ -346,91 +292,3 @@ class Study:
         """Return the settings of the baseline for the answers of one group of annotators."""
         decided = {one.name: getattr(self.baseline, one.name) for one in fields(AnalysisSettings)}
         return Settings(**decided, currency=arm.pay.currency)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyWishes(CheckedSettings):
-    """The decisions of the author when a study is created; the defaults are those of the guide."""
-
-    dataset: Annotated[
-        Text | None,
-        Help(
-            "A name of 'merilo datasets list', or the path of a declaration. Default: taken from the data.",
-            _ITEMS,
-        ),
-    ] = None
-    split: Annotated[str | None, Help("The split of the items. Default: test.", _ITEMS)] = None
-    size: Annotated[
-        int | None,
-        Help(
-            "How many items to draw. Default: all items if there are at most 3,000, otherwise 1,000.", _ITEMS
-        ),
-    ] = None
-    all_items: Annotated[Flag, Help("Use all items, whatever the size of the dataset.", _ITEMS)] = False
-    per_domain: Annotated[
-        Count | None,
-        Help(
-            "Draw this number of items from each domain (the first --field); the guide's draw for experts.",
-            _ITEMS,
-        ),
-    ] = None
-    field: Annotated[
-        tuple[str, ...],
-        Help(
-            "A field whose distribution the drawn items keep; may be given several times. Default: "
-            "every field that can be kept.",
-            _ITEMS,
-        ),
-    ] = ()
-    seed: Seed = 0
-    language: Annotated[
-        tuple[Language, ...],
-        Help(
-            "A language of the instruction and of the site's pages, the first by default; may be given several "
-            "times. Default: en for prompts in English, else ru and en.",
-            _PEOPLE,
-        ),
-    ] = ()
-    audience: Annotated[
-        Audience | None, Help("Whom to ask. Default: taken from the dataset's knowledge skills.", _PEOPLE)
-    ] = None
-    overlap: Overlap = _PEOPLE_ARM.overlap
-    expert_overlap: Annotated[
-        Count | None, Help("How many experts answer an item. Default: as --overlap.", _PEOPLE)
-    ] = None
-    items_per_page: ItemsPerPage = _PEOPLE_ARM.items_per_page
-    items_per_person: ItemsPerPerson = _PEOPLE_ARM.items_per_person
-    pay_per_page: PagePay = None
-    expert_pay_per_page: Annotated[Amount | None, Help("Pay for a page of an expert.", _PEOPLE)] = None
-    currency: Currency = _PEOPLE_ARM.pay.currency
-    time_limit: TimeLimit = None
-    restriction: Annotated[
-        tuple[str, ...],
-        Help(
-            "A further rule, in one language, or in Russian and English with | between them; may be "
-            "given several times.",
-            _PEOPLE,
-        ),
-    ] = ()
-    controls: Annotated[
-        Path | None, Help("A file of items with known answers. Default: the dataset's shots.", _KNOWN)
-    ] = None
-    control_share: ControlShare = ControlsPlan().share
-    training: Annotated[
-        Path | None, Help("A file of training items, which annotators answer first, with feedback.", _KNOWN)
-    ] = None
-    expected: Expected = Assumptions().expected
-    name: StudyName | None = None
-
-    def __post_init__(self) -> None:
-        super(StudyWishes, self).__post_init__()
-        _ = self.rules
-
-    @property
-    def rules(self) -> tuple[Restriction, ...]:
-        """The author's rules, read from `restriction`.
-
-        Raises:
-            UsageError: a text is empty, or two texts of a rule are in the same language.
-        """
-        return tuple(map(Restriction.of, self.restriction))

@@ -55,17 +55,14 @@ class StudySource:
     project: str = ""
 
 
-def read_source(
-    path: Path, *, name: str | None = None, split: str | None = None, audience: Audience | None = None
-) -> StudySource:
-    """Read a dataset's file or folder.
+def read_source(path: Path, *, name: str | None = None, audience: Audience | None = None) -> StudySource:
+    """Read a dataset's file or folder: the split "test", or the only split.
 
     Args:
         path: a file of items; a declaration that names its file; or the dataset's folder with `test.json`,
             `shots.json` and `raw_dataset_meta.json`.
         name: a name of the catalogue, or the path of a declaration; by default, the declaration in the folder, or the
             dataset of the catalogue that the metadata or the file's name says.
-        split: the split whose items people answer; "test" by default.
         audience: whom to ask; by default, taken from the knowledge skills of the metadata or of the declaration.
 
     Raises:
@@ -76,9 +73,9 @@ def read_source(
     folder = path if path.is_dir() else path.parent
     meta = _metadata(folder) if (folder / _META).is_file() else None
     declared, own = _declaration(path, folder, name, meta)
-    file = _items_file(path, declared, split or "test")
+    file = _items_file(path, declared, "test")
     splits = read_splits(file, declared)
-    wanted = split or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
+    wanted = "test" if "test" in splits or len(splits) != 1 else next(iter(splits))
     if wanted not in splits:
         raise UsageError(f"{shown(file)} has no split '{wanted}' (it has {', '.join(splits) or 'no splits'})")
     test = splits[wanted]

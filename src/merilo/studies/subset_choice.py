@@ -16,7 +16,7 @@ from merilo.items import Item, Split
 from merilo.people.question_sampling import sample_questions, value_of
 from merilo.studies.drawing import draw_balanced, post_stratify
 from merilo.studies.item_fields import DroppedField, KeptField, fields_of, grouping_fields
-from merilo.studies.plan_types import DrawnSubset, StudyWishes
+from merilo.studies.plan_types import DrawnSubset
 from merilo.studies.platform_tasks import study_templates
 from merilo.studies.study_folder import ItemWeight
 
@@ -82,32 +82,42 @@ class ChosenSubset:
         return max(self.shares, key=lambda share: abs(share.deviation), default=None)
 
 
-def choose_subset(split: Split, declared: Dataset, wishes: StudyWishes) -> ChosenSubset:
+def choose_subset(
+    split: Split,
+    declared: Dataset,
+    *,
+    size: int | None = None,
+    per_domain: int | None = None,
+    fields: Sequence[str] = (),
+    seed: int = 0,
+) -> ChosenSubset:
     """Choose all items of a dataset of up to 3,000, otherwise a representative sample.
 
     Args:
         split: the dataset's test.
         declared: its declaration.
-        wishes: the author's decisions on the size, the fields and the number of items of each domain.
+        size: the number of items; by default, all of up to `LARGEST_WHOLE`, otherwise `DEFAULT_SIZE`.
+        per_domain: draw this number of items from each domain instead; the domain is the first of `fields`.
+        fields: the fields whose distribution the items keep; by default, every field that can be kept.
+        seed: the random seed.
 
     Raises:
         UsageError: the options contradict each other, no item has a field, or the size is larger than the dataset.
         DataError: an item lacks a field that the draw needs, or its prompt names a field that it does not have.
     """
-    n, size, per_domain, fields = len(split.items), wishes.size, wishes.per_domain, wishes.field
-    if wishes.all_items and (size is not None or per_domain is not None):
-        raise UsageError(f"{argument('all_items')} excludes {argument('size')} and {argument('per_domain')}")
+    n = len(split.items)
     if size is not None and per_domain is not None:
         raise UsageError(f"give {argument('size')} or {argument('per_domain')}, not both")
-    if size is not None and not 1 <= size <= n:
-        raise UsageError(f"{argument('size')} takes a number from 1 to {n}, the items of the dataset")
-    wanted = size or (n if wishes.all_items or n <= LARGEST_WHOLE else DEFAULT_SIZE)
+    for name, count, most in (("size", size, n), ("per_domain", per_domain, n)):
+        if count is not None and not 1 <= count <= most:
+            raise UsageError(f"{argument(name)} takes a number from 1 to {most}, the items of the dataset")
+    wanted = size or (n if n <= LARGEST_WHOLE else DEFAULT_SIZE)
     draws = per_domain is not None or wanted < n
     if draws and (split.lengths or "grade_norm" in declared.metrics):
         what = "dialogues" if split.lengths else "complete variants of the exam"
         raise UsageError(
             f"items of {declared.title} cannot be drawn one by one, because {what} are scored as a whole: "
-            f"give {argument('all_items')}"
+            f"give {argument('size', str(n))}"
         )
     # Where nothing is drawn, fields are only shown, so that they may have more values.
     room = wanted if draws else 5 * min(max(n // 2, 2), _MOST_SHOWN)
@@ -124,18 +134,16 @@ def choose_subset(split: Split, declared: Dataset, wishes: StudyWishes) -> Chose
             raise UsageError(
                 f"{argument('per_domain')} needs the field of the domain: give {argument('field', 'NAME')}"
             )
-        sample = sample_questions(
-            split.items, per_domain, domain=names[0], fields=names[1:], seed=wishes.seed
-        )
+        sample = sample_questions(split.items, per_domain, domain=names[0], fields=names[1:], seed=seed)
         ids = {item.id for item in sample.items}
         places = [place for place, item in enumerate(split.items) if item.id in ids]
         short = dict(sample.short)
         design = [_as_field(name, [str(value_of(item, name)) for item in split]) for name in names]
     elif draws and kept:
-        places = draw_balanced(kept, wanted, seed=wishes.seed)
+        places = draw_balanced(kept, wanted, seed=seed)
     elif draws:
         same = KeptField("all", ("all",), (0,) * n)
-        places = draw_balanced([same], wanted, seed=wishes.seed)
+        places = draw_balanced([same], wanted, seed=seed)
     else:
         places = list(range(n))
     section = DrawnSubset(

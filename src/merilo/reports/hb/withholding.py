@@ -21,7 +21,6 @@ from merilo.baselines.groups import Group, field_values
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import record_of
 from merilo.errors import DataError, argument
-from merilo.items import named_field
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.gold import Gold
 from merilo.reports.hb.raw_study import RawStudy
@@ -106,9 +105,7 @@ def without_gold(raw: RawStudy) -> RawStudy:
             population = None
         chosen = (*settings.by, settings.cluster, raw.dataset.cluster if raw.dataset else None, "type")
         kept = {name for name in chosen if name is not None}
-        columns = () if gold.fields is None else gold.fields.columns
-        inner = {named_field(name, columns) for name in kept} - {None}
-        gold = gold.without_answers({*kept, *(f"meta.{name}" for name in kept), *filter(None, inner)})
+        gold = gold.without_answers({*kept, *(f"meta.{name}" for name in kept)})
     return replace(
         raw,
         responses=replace(raw.responses, table=table.with_columns(known)),
