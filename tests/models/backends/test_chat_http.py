@@ -187,7 +187,7 @@ FULL = "This model's maximum context length is 5 tokens. However, your messages 
     ("failure", "finish"),
     [
         (Fails(400, "no such field"), "failed"),
-        (Fails(422, "no such field"), "failed"),
+        (Fails(422, "<image> is not supported"), "failed"),
         (Fails(400, FULL, "context_length_exceeded"), "too_long"),
         (Fails(400, FULL), "too_long"),
         (Fails(400, "prompt is too long: 7 tokens > 5 maximum", "invalid_request_error"), "too_long"),
