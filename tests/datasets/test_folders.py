@@ -11,7 +11,7 @@ from multi_folders import META, NAMES, multi_folder
 
 from merilo.datasets import dataset
 from merilo.datasets.own_items import read_splits
-from merilo.datasets.rendering import parts
+from merilo.datasets.rendering import parts, render
 from merilo.datasets.validation import validate
 from merilo.errors import DataError, InputError
 from merilo.studies.creation import create_studies
@@ -31,12 +31,16 @@ def test_a_published_folder_is_valid_and_a_dataset(name: str, numbered: bool, tm
     assert declared.skills == tuple(meta["skills"])
     assert declared.human[0].value == meta["human_benchmark"]["Exact match"]
     assert (declared.answer.kind == "choice") == (meta["task_type"] == "letter")
-    for item in read_splits(folder / "test.json", declared)["test"]:
-        shown = (
-            [part.path for part in parts(item, declared) if not isinstance(part, str)] if not numbered else []
+    splits = read_splits(folder / "test.json", declared)
+    assert (len(splits["test"]), len(splits["shots"])) == (30, 3)
+    for item in splits["test"]:
+        prompt = render(item, declared)
+        shown = {part.field for part in parts(item, declared) if not isinstance(part, str)}
+        assert shown == {*declared.media} & {*item.inputs}
+        assert all(
+            str(value) in prompt for value in item.inputs.values() if not str(value).startswith("samples/")
         )
-        assert all((folder / path).is_file() for path in shown)
-        assert numbered or shown
+        assert not any(label in prompt for label in ("{", "D. \n", "D) \n"))
 
 
 def at(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -114,6 +118,19 @@ def test_a_folder_walks_the_whole_road(name: str, tmp_path: Path, monkeypatch: p
         assert result["metrics"]["em"]["value"] == 1.0
         assert [len(groups) for groups in result["by"].values()] == [3]
     assert (folder / META).read_bytes() == before
+
+
+def test_models_are_asked_several_folders_in_one_run(tmp_path: Path) -> None:
+    folders = [
+        multi_folder(name, tmp_path / name, numbered=True) for name in ("LabTabVQA", "ruHHH-Video", "AQUARIA")
+    ]
+    datasets = ",".join(map(str, folders))
+    ran = merilo(
+        "run", "--model", "most-frequent", "--shots", 1, "--datasets", datasets, "--out", tmp_path / "run"
+    )
+    assert ran.status == 0, ran.err
+    logs = [tmp_path / "run" / f"{folder.name.casefold()}.jsonl" for folder in folders]
+    assert [len(log.read_text("utf-8").splitlines()) for log in logs] == [30, 30, 30]
 
 
 def test_what_is_no_dataset_is_told_in_one_sentence(tmp_path: Path) -> None:

@@ -93,14 +93,32 @@ def template(item: Item, declared: Dataset) -> str:
     if isinstance(item.instruction, str):
         return item.instruction
     known = prompts(declared).get(group(item, declared), ())
-    if len(known) == 1:
-        return known[0]
-    if not 0 <= item.instruction < len(known):
+    if not 0 <= item.instruction < len(known) and len(known) != 1:
         wrong = (
             f"item {item.id} asks for prompt {item.instruction}, but there are {len(known)}, numbered from 0"
         )
         raise DataError(wrong, field="instruction")
-    return known[item.instruction]
+    text = known[0] if len(known) == 1 else known[item.instruction]
+    held = item.inputs if isinstance(item.inputs, Mapping) else {}
+    lacking = tuple(name for name in declared.hidden if name not in held)
+    return _without(text, lacking, declared.media) if lacking else text
+
+
+@cache
+def _without(text: str, lacking: tuple[str, ...], media: tuple[str, ...]) -> str:
+    r"""Leave the options and media that an item lacks out of a prompt.
+
+    Example:
+        >>> _without("<image_1>, <image_2>\nA. {option_a}\nB. {option_b}", ("image_2", "option_b"), ("image_2",))
+        '<image_1>\nA. {option_a}'
+    """
+    for name in lacking:
+        if name in media:
+            text = re.sub(rf",?\s*<{name}>", "", text)
+        elif re.fullmatch("option_[a-z]", name):
+            # Some published prompts have a backslash and an n in place of a line's end.
+            text = re.sub(rf"(?:(?:\\n|\s)+\w[.):]+)?\s*\{{{name}\}}", "", text)
+    return text
 
 
 def prompts(declared: Dataset) -> Mapping[str, tuple[str, ...]]:

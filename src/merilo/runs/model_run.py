@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -316,7 +317,8 @@ def _prepared(options: RunOptions, loop: RunInLoop) -> Iterator[_Prepared]:
         sources = item_sources(options.datasets, options.data)
     else:
         sources = [study_source(options.study, options.datasets)]
-    media = options.data or (sources[0].file.parent if sources else None)
+    folders = [str(one.file.parent.resolve()) for one in sources if one.declared.media]
+    media = options.data or (Path(os.path.commonpath(folders)) if folders else None)
     media = media.parent if media is not None and media.is_file() else media
     if isinstance(options.model, str):
         backend = open_model(
