@@ -25,6 +25,12 @@ def test_a_study_is_created_validated_and_frozen(data: Path, tmp_path: Path) -> 
     checked = merilo("study", "validate", out)
     assert checked.status == 0
     assert checked.out.splitlines()[-1] == f"{out}: valid"
+    refused = merilo("study", "freeze", out)
+    assert (refused.status, (out / "frozen.json").exists()) == (1, False)
+    assert refused.complaint == (
+        f"merilo: {out}: people: with 6 people no model can be told from people (at least 10 are needed); with 60 "
+        "items, equality can be shown within ±0.28 only: the plan was not frozen; to freeze it nevertheless, give --yes"
+    )
     frozen = merilo("study", "freeze", out, "--date", "2026-02-03", "--yes", "--json", "-")
     assert frozen.status == 0
     assert frozen.json["date"] == "2026-02-03"

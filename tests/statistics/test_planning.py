@@ -35,6 +35,8 @@ from merilo.statistics.planning import (
     people_for_half_width,
     pivotal,
     precision,
+    smallest_difference,
+    smallest_margin,
 )
 
 shares = st.floats(0.05, 0.95)
@@ -390,3 +392,18 @@ def test_impossible_plans_are_refused() -> None:
         items_for_difference(StudyPlan(0.9), 0.01, 0.05)
     with pytest.raises(DataError, match="needs more than"):
         items_for_difference(StudyPlan(0.9), 0.2, 1e-5)
+
+
+@pytest.mark.parametrize(("items", "people"), [(60, 10), (100, 20), (1000, 100)])
+def test_what_a_study_can_show_inverts_the_search_of_its_size(items: int, people: int) -> None:
+    plan = StudyPlan(0.9, 5, people)
+    margin, difference = smallest_margin(plan, items), smallest_difference(plan, items)
+    assert margin is not None
+    assert difference is not None
+    by_margin, by_difference = independent_discordance(0.9, 0), independent_discordance(0.9, difference)
+    assert items_for_margin(plan, by_margin, margin).items <= items
+    assert items_for_difference(plan, by_difference, difference).items <= items
+
+
+def test_a_study_of_two_items_can_show_no_difference() -> None:
+    assert smallest_difference(StudyPlan(0.9, 5, 10), 2) is None
