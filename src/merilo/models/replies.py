@@ -6,9 +6,12 @@ A run, a log of another harness and a table of replies become the same table, `R
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -18,7 +21,7 @@ from merilo.datasets.declaration import Answer, Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import argument
 from merilo.items import Item
-from merilo.models.answer_extraction import EXTRACTORS, OUTCOMES, ExtractedAnswer, ExtractionOutcome
+from merilo.models.answer_extraction import EXTRACTORS, OUTCOMES, ExtractedAnswer, ExtractionOutcome, form_of
 from merilo.models.asking import ModelReply, Request
 from merilo.models.harness_logs import UNANSWERED, LogMapping
 from merilo.models.run_log import log_path, read_log
@@ -389,7 +392,9 @@ def _answers(
     likelihoods, choices, errors, rows = (
         ordered[name].to_list() for name in ("loglikelihoods", "choices", "error", "row")
     )
-    shared: dict[tuple[str, str], ExtractedAnswer] = {}
+    shared: dict[Hashable, dict[tuple[str, str], ExtractedAnswer]] = {}
+    general: dict[tuple[str, str], ExtractedAnswer] = {}
+    options: list[str] | None = None
     known: dict[tuple[str, str], ExtractedAnswer] = {}
     last = -1
     columns = (ordered[name].to_list() for name in ("place", "sample", "text", "finish"))
@@ -397,25 +402,55 @@ def _answers(
         if place != last:
             # Samples of one item often repeat each other.
             known, last = {}, place
+            group, options = _shared_form(declared, held[place], manner)
+            general = shared.setdefault(group, {})
         key, alone = (text, finish), likelihoods[at] or choices[at] or finish in _REPORTED
-        found = None if alone else shared.get(key) or known.get(key)
+        found = None if alone else known.get(key)
+        if found is None:
+            own = alone or options is None or _may_name(text, options)
+            found = None if own else general.get(key)
         if found is None:
             values = tuple(-float("inf") if one is None else one for one in likelihoods[at] or ())
             reply = ModelReply(text=text, finish=finish, loglikelihoods=values, error=errors[at])
             seen = tuple(SeenChoice(**one) for one in choices[at] or ())
             found = reply_to(declared, held[place], sample, reply, manner, choices=seen)
-            if not alone:
-                # The harness reads a reply without regard to the item.
-                memory = shared if manner == "harness" or _means_the_same(declared, text) else known
-                memory[key] = found
+            if not own:
+                general[key] = found
+        if not alone:
+            known[key] = found
         answer = "" if found.answer is None else found.answer
         yield ReadAnswer(names[place], sample, answer, found.outcome, found.rule, rows[at] or 0)
 
 
-def _means_the_same(declared: Dataset, text: str) -> bool:
-    """Check whether a reply means the same for every item: a label that all offer, or a number, and nothing else."""
-    if declared.answer.kind == "choice" and {*declared.hidden} & {*option_fields(declared).values()}:
-        return False
-    if declared.answer.kind == "integer":
-        return text.strip().lstrip("-").isdigit()
-    return text.strip(" .*()\n") in declared.answer.labels
+def _shared_form(declared: Dataset, item: Item, manner: Manner) -> tuple[Hashable, list[str] | None]:
+    """Return what items have in common whose replies are read alike unless they name an option, and the options.
+
+    The options are texts as `_squeezed` returns them; `None` if a reply must be read for the item.
+    """
+    if declared.answer.kind == "program":
+        return None, None
+    if manner == "harness":  # which reads a reply without regard to the item
+        return None, []
+    form = form_of(declared, item)
+    texts = [_squeezed(text) for text in form.options.values()]
+    group = (form.kind, form.labels, (*form.options,), form.sentence, form.letters, form.choices)
+    return group, None if None in texts or "" in texts else [text for text in texts if text]
+
+
+def _may_name(text: object, options: Sequence[str]) -> bool:
+    """Check whether a reply may hold the text of an option."""
+    squeezed = _squeezed(text) if isinstance(text, str) else None
+    return squeezed is None or any(option in squeezed for option in options)
+
+
+@lru_cache(maxsize=4096)
+def _squeezed(text: str) -> str | None:
+    """Return the letters and digits of a text in one case; `None` if marks of LaTeX or Markdown may hide some."""
+    if _HIDING.search(text):
+        return None
+    return "".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).upper().casefold()))
+
+
+#: Marks that the reader removes with letters inside them.
+_HIDING: Final = re.compile(r"[\\`~]")
+_LETTERS: Final = re.compile(r"[^\W_]+")
