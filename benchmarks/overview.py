@@ -1,9 +1,10 @@
-"""Open dashboards beside annotators: the annotators' time with and without them, and the time of the figures.
+"""The author's page beside annotators: the annotators' time with and without it, and the time of the page.
 
-    python benchmarks/overview.py [--answers 100000] [--dashboards 20] [--people 20] [--seconds 20]
+    python benchmarks/overview.py [--answers 100000] [--pages 20] [--people 20] [--seconds 20]
 
 It makes a study whose database holds many answers, starts `merilo study serve` on it, and lets people answer for some seconds, first without
-dashboards and then with them. It prints the answers a second and the percentiles of a save with its next page, and the time of the figures.
+and then with open pages of the author, which reload every 2 seconds. It prints the answers a second, the percentiles of a save with its next
+page and of a reload, and the time of the status.
 """
 
 from __future__ import annotations
@@ -24,15 +25,12 @@ import httpx
 from sqlalchemy import insert, update
 
 from merilo.items import Item
-from merilo.site.collected_figures import collected_figures
 from merilo.site.database import database_url, open_database, snapshot, writing
 from merilo.site.schema import ANSWERED, PERSON, RESPONSE, TASK
 from merilo.site.served_study import load_study, register
-from merilo.site.serving import set_site_password
-from merilo.site.study_figures import read_counts
+from merilo.site.status import site_status
 from merilo.studies.study_folder import StudyFolder, freeze_plan, item_lines, open_study, study_items
 
-PASSWORD = "a password for the benchmark"
 OVERLAP = 5
 PLAN = """\
 study: benchmark
@@ -105,17 +103,14 @@ async def annotator(address: str, path: str, name: str, until: float, times: lis
             times.append(time.monotonic() - began)
 
 
-async def dashboard(address: str, live: str, cookies: httpx.Cookies, until: float, events: list[int]) -> None:
-    """Watch the live figures until the time is over."""
-    async with (
-        httpx.AsyncClient(base_url=address, timeout=60, cookies=cookies) as client,
-        client.stream("GET", live) as stream,
-    ):
-        async for line in stream.aiter_lines():
-            if line.startswith("event: figures"):
-                events.append(1)
-            if time.monotonic() > until:
-                return
+async def reloaded(address: str, page: str, cookies: httpx.Cookies, until: float, times: list[float]) -> None:
+    """Reload the author's page until the time is over."""
+    async with httpx.AsyncClient(base_url=address, timeout=60, cookies=cookies) as client:
+        while time.monotonic() < until:
+            began = time.monotonic()
+            (await client.get(page)).raise_for_status()
+            times.append(time.monotonic() - began)
+            await asyncio.sleep(2)
 
 
 def hidden(page: str, name: str) -> str:
@@ -131,49 +126,41 @@ def processor_seconds(process: int) -> float:
 
 
 async def measured(
-    address: str, path: str, process: int, *, people: int, dashboards: int, seconds: float, label: str
+    address: str, path: str, link: str, process: int, *, people: int, pages: int, seconds: float, label: str
 ) -> None:
-    """Let people answer beside dashboards, and print their times."""
-    live = path.replace("/s/", "/author/") + "live"
+    """Let people answer beside pages of the author, and print their times."""
     async with httpx.AsyncClient(base_url=address, timeout=60) as client:
-        token = hidden((await client.get("/author/")).text, "token")
-        await client.post("/author/sign-in", data={"token": token, "password": PASSWORD, "next": "/author/"})
+        await client.get(link)
         cookies = client.cookies
-    until, times, events, before = time.monotonic() + seconds, [], [], processor_seconds(process)
-    watching = [
-        asyncio.create_task(dashboard(address, live, cookies, until, events)) for _ in range(dashboards)
-    ]
+    until, times, before = time.monotonic() + seconds, [], processor_seconds(process)
+    reloads: list[float] = []
+    page = path.replace("/s/", "/author/")
+    watching = [asyncio.create_task(reloaded(address, page, cookies, until, reloads)) for _ in range(pages)]
     await asyncio.gather(*(annotator(address, path, f"{label} {n}", until, times) for n in range(people)))
-    for one in watching:
-        one.cancel()
-    await asyncio.gather(*watching, return_exceptions=True)
+    await asyncio.gather(*watching)
     used = processor_seconds(process) - before
-    cuts = statistics.quantiles(times or [0.0, 0.0], n=100)
+    cuts, loads = (statistics.quantiles(one or [0.0, 0.0], n=100) for one in (times, reloads))
     print(f"{label}: {len(times) / seconds:.0f} answers/s, median {1000 * cuts[49]:.0f} ms, p95 {1000 * cuts[94]:.0f} ms, "
-          f"p99 {1000 * cuts[98]:.0f} ms, {len(events)} events, {used:.1f} s of processor time")  # fmt: skip
+          f"{len(reloads)} reloads, median {1000 * loads[49]:.0f} ms, p95 {1000 * loads[94]:.0f} ms, {used:.1f} s of processor time")  # fmt: skip
 
 
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--answers", type=int, default=100_000)
-    parser.add_argument("--dashboards", type=int, default=20)
+    parser.add_argument("--pages", type=int, default=20)
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=20.0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as own:
         folder = study_with_answers(Path(own) / "study", asked.answers, 4000)
-        set_site_password(folder.path, PASSWORD)
         engine = open_database(database_url(folder.path, None))
         with writing(engine) as connection:
             study = register(connection, load_study(folder, "people"), 1)
         with snapshot(engine) as connection:
             began, cpu = time.perf_counter(), time.process_time()
-            read_counts(connection, study)
-            counted = time.perf_counter()
-            collected_figures(connection, study)
-            print(f"{asked.answers:,} answers: counts {1000 * (counted - began):.0f} ms, the rest {time.perf_counter() - counted:.2f} s "
-                  f"({time.process_time() - cpu:.2f} s of processor time)")  # fmt: skip
+            site_status(connection, study, 1_790_100_000_000)
+            print(f"{asked.answers:,} answers: status {time.perf_counter() - began:.2f} s ({time.process_time() - cpu:.2f} s of processor time)")  # fmt: skip
         engine.dispose()
         server = subprocess.Popen(
             [sys.executable, "-m", "merilo", "study", "serve", str(folder.path), "--port", "0"],
@@ -186,12 +173,13 @@ def main() -> None:
             if line.startswith("The site is running at "):
                 break
         address = said[-1].split()[5].rstrip(";")
+        link = "/author/" + next(line.split("/author/")[1].split()[0] for line in said if "/author/" in line)
         path = next(f"/s/{line.split('/s/')[1].split('/')[0]}/" for line in said if "/s/" in line)
         try:
-            for label, dashboards in (("without", 0), ("with", asked.dashboards)) * 2:
-                name = f"{label} dashboards, {len(said)}"
+            for label, pages in (("without", 0), ("with", asked.pages)) * 2:
+                name = f"{label} pages, {len(said)}"
                 said.append(name)
-                asyncio.run(measured(address, path, server.pid, people=asked.people, dashboards=dashboards, seconds=asked.seconds, label=name))  # fmt: skip
+                asyncio.run(measured(address, path, link, server.pid, people=asked.people, pages=pages, seconds=asked.seconds, label=name))  # fmt: skip
         finally:
             server.send_signal(2)
             server.wait(60)

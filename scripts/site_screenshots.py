@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
 import collected_answers
+from author_session import author_link
 from browser import opened_browser
 from PIL import Image
 from playwright.sync_api import Browser
@@ -33,7 +34,7 @@ from merilo.datasets.ready_items import examples
 from merilo.items import Item
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.schema import PERSON
-from merilo.site.serving import invite_to_site, set_site_password
+from merilo.site.serving import invite_to_site
 from merilo.studies.study_folder import StudyFolder
 
 IMAGES = ROOT / "docs" / "images"
@@ -136,20 +137,15 @@ def expert(browser: Browser, work: Path) -> None:
 
 def overview(browser: Browser, work: Path) -> None:
     made = study(work / "overview", "ruhhh", examples(dataset("ruhhh"))["test"].items)
-    set_site_password(made.path, "correct horse battery")
     with opened_site(made) as site, writing(site.engine) as connection:
         collected_answers.START = round(1000 * time()) - 630_000  # a rate needs ten minutes
         collected_answers.simulate(
             connection, site.by_number[1], {"Anna": 1.0, "Boris": 0.98, "Vera": 0.95}, most=9
         )
-    with running_site(made.path) as (address, paths, _):
+    with running_site(made.path) as (address, _, _):
         page = browser.new_context(locale="en-US", color_scheme="light", **DESKTOP).new_page()
-        page.goto(f"{address}/author/")
-        page.fill("#password", "correct horse battery")
-        page.click("button.main")
-        page.wait_for_selector("a[href*='/author/study']")
-        page.goto(f"{address}/author/{paths['people'].split('/')[2]}/")
-        page.wait_for_selector("#live-status:not(:empty)")
+        page.goto(address + author_link(made.path))
+        page.wait_for_selector("#progress")
         page.set_viewport_size({"width": 860, "height": 920})
         save(Visitor(page, address), "overview", whole=False)
 

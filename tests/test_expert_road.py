@@ -360,10 +360,11 @@ def test_a_sheet_has_the_domains_of_its_expert(road: ExpertRoad) -> None:
 
 def test_the_author_ticks_the_domains_of_experts(road: ExpertRoad) -> None:
     study = road.root / "study"
-    path = f"/author/{study_tasks(open_study(study)).ids.study('experts')}/invitations"
+    home = f"/author/{study_tasks(open_study(study)).ids.study('experts')}/"
+    path = f"{home}invitations"
     with opened_site(open_study(study)) as site, visiting(site) as client:
         signed_in(client, study)
-        page = client.get(path).text
+        page = client.get(f"{home}?invite=1").text
         assert '<input type="checkbox" name="domain" value="medicine">' in page
         form = {"token": hidden(page, "token"), "once": hidden(page, "once"), "names": "Зоя"}
         refused = client.post(path, data=form)
@@ -371,7 +372,7 @@ def test_the_author_ticks_the_domains_of_experts(road: ExpertRoad) -> None:
         assert 'role="alert"' in refused.text
         made = client.post(path, data={**form, "domain": ["medicine"]})
         assert made.status_code == 200
-        assert "Зоя <small>medicine</small>" in client.get(path).text
+        assert "Зоя <small>medicine</small>" in client.get(f"{home}?invite=1").text
 
 
 def test_the_plan_names_the_field_of_the_domains_and_is_checked(road: ExpertRoad, tmp_path: Path) -> None:

@@ -4,13 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from argon2 import PasswordHasher
 from browser import opened_browser
 from postgres_server import PostgresServer, postgres_server
 from sqlalchemy import Connection, Engine
 from study_people import bundled_study
 
-from merilo.site import author_session
 from merilo.site.database import DATABASE_VARIABLE, database_url, open_database, writing
 from merilo.studies.study_folder import StudyFolder, freeze_plan
 
@@ -71,12 +69,6 @@ def connection(engine: Engine) -> Iterator[Connection]:
     """A transaction that writes, on a new database."""
     with writing(engine) as opened:
         yield opened
-
-
-@pytest.fixture(autouse=True, scope="session")
-def quick_passwords() -> None:
-    """Compare passwords in a moment: how long argon2 takes is its own matter."""
-    author_session._hasher = lambda: PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.site.study_figures import answer_rate, progress_points
+from merilo.site.status import answer_rate, progress_points
 
 HOUR = 3_600_000
 NOW = 1_790_000_000_000

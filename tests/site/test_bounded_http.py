@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from merilo.site.app import make_app
 from merilo.site.bounded_http import LARGEST_REQUEST, BoundedHttp
+from merilo.site.serving import invite_to_site
 from merilo.site.visitor_limits import WaitingBodies
 from merilo.studies.study_folder import StudyFolder
 
@@ -161,7 +162,9 @@ def test_forms_are_refused_while_too_many_others_wait(frozen: Callable[..., Stud
 
 
 def test_unfinished_forms_of_one_address_do_not_block_others(frozen: Callable[..., StudyFolder]) -> None:
-    with served_site(frozen().path) as (address, _), ExitStack() as attack:
+    folder = frozen().path
+    ((_, link),) = invite_to_site(folder)
+    with served_site(folder) as (address, _), ExitStack() as attack:
         host, port = address.removeprefix("http://").split(":")
         head = "POST /enter HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\nContent-Length: 1000001\r\n\r\n"
         for _ in range(136):
@@ -169,9 +172,9 @@ def test_unfinished_forms_of_one_address_do_not_block_others(frozen: Callable[..
             with suppress(OSError):  # refused
                 opened.sendall(head.encode() + b"a" * 1_000_000)
         with httpx.Client(base_url=address, headers={"X-Forwarded-For": "203.0.113.10"}, timeout=30) as other:
-            form = {"token": hidden(other.get("/").text, "token"), "language": "en", "next": "/author/"}
+            form = {"token": hidden(other.get("/").text, "token"), "code": link.rsplit("/", 1)[1]}
             # While the server reads what was sent, and afterwards.
-            statuses = {other.post("/author/language", data=form).status_code for _ in range(300)}
+            statuses = {other.post("/enter", data=form).status_code for _ in range(300)}
         assert statuses == {303}
 
 

@@ -42,9 +42,8 @@ def test_every_field_that_the_site_reads_is_described() -> None:
     fields = set(re.findall(r'field\((?:form|kept), "(\w+)"\)', source))
     assert len(fields) > 8
     assert fields <= {name for fields in FORMS.values() for name in fields} | {"token"}
-    parameters = set(
-        re.findall(r'(?:(?:query_params|asked|parameters)\.get\(|_number\(request, )"(\w+)"', source)
-    )
+    got = re.findall(r'(?:query_params|asked|parameters)(?:\.get\(|\[)"(\w+)"', source)
+    parameters = {*got, *re.findall(r'"(\w+)" in (?:asked|request\.query_params)', source)}
     assert len(parameters) > 5
     assert parameters <= {name for names in PARAMETERS.values() for name in names}
 

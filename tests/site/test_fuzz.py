@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from attacked_site import AttackedSite, attacked_site
+from author_session import signed_in
 from described_requests import FORMS, describe
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import Case, openapi
@@ -17,19 +18,14 @@ from study_people import bundled_study
 
 from merilo.site.app import make_app
 from merilo.site.database import database_url, open_database
-from merilo.site.serving import set_site_password
 from merilo.studies.study_folder import StudyFolder, freeze_plan
 
 pytestmark = pytest.mark.thorough
 
-PASSWORD = "a long password"
 
 #: Requests of one operation in one role, and steps of the random walk.
 EXAMPLES = 12
 STEPS = 500
-
-#: The stream of events has no end; `test_the_stream_of_events...` asks for it.
-ENDLESS = "/author/{key}/live"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
     weights = "".join(f"{one.item.id},all,1\n" for one in study.items())
     (study.path / "weights.csv").write_text(f"id,stratum,weight\n{weights}", encoding="utf-8")
     freeze_plan(study, day="2026-01-12", force=True)
-    set_site_password(study.path, PASSWORD)
     return study
 
 
@@ -85,8 +80,6 @@ def with_known(description: dict[str, Any], known: dict[str, list[str]]) -> dict
 
     paths: dict[str, Any] = {}
     for path, operations in description["paths"].items():
-        if path == ENDLESS:
-            continue
         paths[path] = {}
         for method, operation in operations.items():
             one = {**operation, "parameters": []}
@@ -116,16 +109,15 @@ def check(site: AttackedSite, case: Case, cookies: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def roles(site: AttackedSite) -> dict[str, tuple[str, dict[str, str]]]:
+def roles(site: AttackedSite, folder: StudyFolder) -> dict[str, tuple[str, dict[str, str]]]:
     """Role -> the cookies of its browser and the fields of its form."""
     found = {"stranger": ("", {"token": "x", "task": "x"})}
     with httpx.Client(base_url=site.address, follow_redirects=True, timeout=30) as client:
         page = to_first_task(client, site.paths["people"], "fuzzed")
         found["person"] = written(client), {"token": hidden(page, "token"), "task": hidden(page, "task")}
     with httpx.Client(base_url=site.address, follow_redirects=True, timeout=30) as client:
+        signed_in(client, folder.path)
         token = hidden(client.get("/author/").text, "token")
-        entered = client.post("/author/sign-in", data={"token": token, "password": PASSWORD})
-        assert entered.status_code == 200
         assert "merilo_author" in written(client)
         found["author"] = written(client), {"token": token, "task": "x"}
     return found
@@ -195,19 +187,4 @@ def test_no_order_of_a_persons_steps_fails_the_server(site: AttackedSite) -> Non
             assert answer.status_code < 500, (place, answer.text[:300])
             for name in seen:
                 seen[name] += re.findall(rf'name="{name}" value="([^"]+)"', answer.text)
-    assert not site.complaints()
-
-
-def test_the_stream_of_events_begins_and_is_left_by_its_reader(
-    site: AttackedSite, roles: dict[str, tuple[str, dict[str, str]]]
-) -> None:
-    key = site.paths["people"].strip("/").split("/")[1]
-    with httpx.Client(base_url=site.address, timeout=20) as client:
-        for cookies in ("", roles["person"][0]):
-            assert client.get(f"/author/{key}/live", headers={"Cookie": cookies}).status_code == 401
-        assert client.get("/author/nothing/live", headers={"Cookie": roles["author"][0]}).status_code == 404
-        with client.stream("GET", f"/author/{key}/live", headers={"Cookie": roles["author"][0]}) as stream:
-            assert stream.status_code == 200
-            assert "content-security-policy" in stream.headers
-            assert next(stream.iter_raw())
     assert not site.complaints()

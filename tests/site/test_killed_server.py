@@ -43,7 +43,7 @@ def test_an_interrupt_stops_the_server_from_the_moment_that_it_says_it_runs(
 ) -> None:
     folder = frozen()
 
-    def interrupted(address: str, studies: list[ServedStudy]) -> None:
+    def interrupted(address: str, studies: list[ServedStudy], _: str) -> None:
         said.extend(one.folder.path for one in studies)
         addresses.append(address)
         # With Python's own handler an interrupt is lost if it comes while a module is imported.

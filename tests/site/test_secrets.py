@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from author_session import TABLES, author_link, signed_in
 from command import merilo
 from fastapi.testclient import TestClient
 from site_in_process import hidden, opened_site, to_first_task, visiting
@@ -29,11 +30,9 @@ from merilo.site.database import cookie_key, database_url, open_database, writin
 from merilo.site.item_form import field_of
 from merilo.site.schema import PERSON
 from merilo.site.served_study import ServedStudy
-from merilo.site.serving import back_up_site, collect_site, invite_to_site, set_site_password
+from merilo.site.serving import back_up_site, collect_site, invite_to_site
 from merilo.site.site_requests import VisitorCookies
 from merilo.studies.study_folder import StudyFolder, freeze_plan
-
-PASSWORD = "a long password"
 
 #: Bundled datasets, one for each kind of answer.
 KINDS = ("rudetox", "chegeka", "simplear", "use", "ruhumaneval", "bps", "rutie")
@@ -82,7 +81,6 @@ def secret_study(path: Path, name: str) -> tuple[StudyFolder, set[str]]:
     rows = "".join(f"{one.item.id},all,1\n" for one in study.items())
     (study.path / "weights.csv").write_text(f"id,stratum,weight\n{rows}", encoding="utf-8")
     freeze_plan(study, day="2026-01-12", force=True)
-    set_site_password(study.path, PASSWORD)
     return study, words
 
 
@@ -168,11 +166,10 @@ def test_no_answer_that_a_browser_receives_has_gold_or_marks_of_control_items(
         if name != "rutie":
             assert any(number >= study.rules.tests for number in numbers), "control items were among them"
         people = list(seen.received)
-        token = hidden(seen.get("/author/").text, "token")
-        assert seen.post("/author/sign-in", data={"token": token, "password": PASSWORD}).status_code == 200
-        for page in ("", "people", "log", "export", "invitations", "answers.csv", "comments.csv"):
+        signed_in(seen.client, study.folder.path)
+        for page in ("", "?invite=1", *TABLES):
             assert seen.get(f"/author/{study.key}/{page}").status_code == 200
-        href = re.search(r"/author/[^\"]+/people/p[0-9a-f]+", "".join(seen.received))
+        href = re.search(r"/author/[^\"]+/\?person=p[0-9a-f]+", "".join(seen.received))
         assert href is not None
         assert seen.get(href[0]).status_code == 200
         everything = "".join(seen.received)
@@ -326,7 +323,7 @@ def test_only_the_owner_reads_the_database_its_copies_and_the_answers(
     old = os.umask(0)
     try:
         (folder / "site.db").touch(0o666)
-        set_site_password(folder, PASSWORD)
+        author_link(folder)
         back_up_site(folder, tmp_path / "copy.db")
         assert merilo("study", "collect", folder, "--out", tmp_path / "answers.csv").status == 0
         engine = open_database(database_url(folder, None))

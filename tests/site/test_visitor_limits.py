@@ -1,4 +1,4 @@
-"""The limits on passwords, codes, new people and answers; what people do in a study is not hindered."""
+"""The limits on codes, new people and answers; what people do in a study is not hindered."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,6 @@ from site_in_process import from_elsewhere, hidden, opened_site, to_first_task, 
 from merilo.site.serving import invite_to_site
 from merilo.site.visitor_limits import (
     SteadyLimit,
-    TooManyRequestsError,
     VisitorLimits,
     address_of,
     is_here,
@@ -83,30 +82,6 @@ def test_only_loopback_addresses_are_this_computer() -> None:
     assert [is_here(one) for one in ("203.0.113.9", "10.0.0.1", "2001:db8::/64", "", "localhost")] == [
         False
     ] * 5
-
-
-def test_tries_to_sign_in_are_counted_before_the_password_is_checked() -> None:
-    clock = Clock()
-    limits = VisitorLimits(clock)
-    here, other = asked_from("127.0.0.1"), asked_from("203.0.113.9")
-    for _ in range(5):
-        limits.before_sign_in(here)
-    with pytest.raises(TooManyRequestsError) as refused:
-        limits.before_sign_in(here)
-    assert (refused.value.status, refused.value.seconds) == (429, 60)
-    limits.before_sign_in(other)
-    clock.seconds += 60
-    limits.before_sign_in(here)
-    limits.signed_in(here)
-    limits.before_sign_in(here)
-
-
-def test_guessing_from_many_addresses_is_limited_too() -> None:
-    limits = VisitorLimits(Clock())
-    for number in range(60):
-        limits.before_sign_in(asked_from(f"198.51.100.{number}"))
-    with pytest.raises(TooManyRequestsError):
-        limits.before_sign_in(asked_from("198.51.100.61"))
 
 
 def test_wrong_codes_from_one_address_are_refused_for_a_while_and_others_come_in(frozen: Frozen) -> None:

@@ -35,18 +35,15 @@ FORMS: Final[Mapping[str, Mapping[str, object]]] = {
     "/s/{key}/instruction": {},
     "/s/{key}/training": _ANSWER,
     "/s/{key}/task": _ANSWER,
-    "/author/sign-in": {"username": _TEXT, "password": {"type": "string", "maxLength": 1000}, "next": _TEXT},
-    "/author/sign-out": {},
-    "/author/language": {"language": _LANGUAGE, "next": _TEXT},
-    "/author/{key}/pause": {"next": _TEXT},
-    "/author/{key}/resume": {"next": _TEXT},
+    "/author/{key}/language": {"language": _LANGUAGE},
+    "/author/{key}/pause": {},
+    "/author/{key}/resume": {},
     "/author/{key}/estimate": {},
     "/author/{key}/invitations": _NAMES,
     "/author/{key}/invitations/revoke": {"invitation": _TEXT},
-    "/author/{key}/invitations/erase": {"invitation": _TEXT},
     "/author/{key}/people/{pseudonym}/exclude": {"reason": _TEXT},
     "/author/{key}/people/{pseudonym}/reinstate": {},
-    "/author/{key}/people/{pseudonym}/erase": {},
+    "/author/{key}/people/{pseudonym}/erase": {"sure": _TEXT},
 }
 
 #: Path of a page -> the parameters of its address.
@@ -56,10 +53,7 @@ PARAMETERS: Final[Mapping[str, Mapping[str, object]]] = {
         "assignmentId": {"type": "string", "examples": [PREVIEW]},
     },
     "/s/{key}/pause": {"note": _TEXT},
-    "/author/": {"next": _TEXT},
-    "/author/{key}/people": {"sort": _TEXT, "order": {"type": "string", "enum": ["asc", "desc"]}, "page": _TEXT},
-    "/author/{key}/invitations": {"page": _TEXT},
-    "/author/{key}/log": {"before": _TEXT},
+    "/author/{key}/": dict.fromkeys(("person", "invite", "sort", "all", "still"), _TEXT),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import event
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
+from merilo.site.author import author_secret
 from merilo.site.database import ServerClock, cookie_key, database_url, open_database, writing
 from merilo.site.served_study import load_study, register
 from merilo.studies.study_folder import StudyFolder
@@ -27,8 +28,8 @@ def opened_site(
     try:
         with writing(engine) as connection:
             studies = [register(connection, load_study(folder, arm), 1) for arm in folder.plan.arms]
-            key = cookie_key(connection)
-        yield AnnotationSite(engine, studies, clock or ServerClock(), key)
+            key, secret = cookie_key(connection), author_secret(connection)
+        yield AnnotationSite(engine, studies, clock or ServerClock(), key, author_secret=secret)
     finally:
         engine.dispose()
 

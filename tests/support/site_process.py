@@ -15,6 +15,7 @@ from ended_process import ended_process
 
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.app import make_app
+from merilo.site.author import author_secret
 from merilo.site.bounded_http import BoundedHttp
 from merilo.site.database import cookie_key, site_clock, writing
 from merilo.site.serving import opened_studies
@@ -56,7 +57,13 @@ def served_site(study: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """
     with opened_studies(study, None) as (engine, studies):
         with writing(engine) as connection:
-            site = AnnotationSite(engine, studies, site_clock(connection), cookie_key(connection))
+            site = AnnotationSite(
+                engine,
+                studies,
+                site_clock(connection),
+                cookie_key(connection),
+                author_secret=author_secret(connection),
+            )
         settings = uvicorn.Config(
             make_app(site), http=BoundedHttp, ws="none", log_level="error", timeout_graceful_shutdown=1
         )

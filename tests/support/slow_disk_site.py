@@ -29,7 +29,7 @@ def main(study: str, port: str, seconds: str, group: str, database: str = "") ->
         Path(study),
         port=int(port),
         database=database or None,
-        started=lambda _, arms: print(f"The site is running: {arms[0].path}", flush=True),
+        started=lambda _, arms, _author: print(f"The site is running: {arms[0].path}", flush=True),
     )
 
 

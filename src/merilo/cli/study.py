@@ -338,7 +338,7 @@ def status(
         say(
             Text(
                 "these are imported answers: 'merilo study collect' and 'merilo study import' add those on the "
-                "site, and the author's pages show them at once"
+                "site, and the author's page shows them"
             )
         )
     if found.estimate:

@@ -1,4 +1,4 @@
-"""`merilo study serve | preview | password | invite | exclude | reinstate | erase | collect | backup`.
+"""`merilo study serve | preview | invite | exclude | reinstate | erase | collect | backup`.
 
 Collect answers on Merilo's own site.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -79,8 +79,8 @@ def serve(
     if not here and not (address or "").startswith("https://"):
         say(
             Text(
-                "warning: on {host} answers and passwords travel without encryption; put a reverse proxy with HTTPS "
-                "in front of the site and give --address https://...",
+                "warning: on {host} answers and the author's link travel without encryption; put a reverse proxy "
+                "with HTTPS in front of the site and give --address https://...",
                 host=host,
             )
         )
@@ -92,7 +92,6 @@ def serve(
         address=address,
         database=database,
         started=partial(_show_addresses, address),
-        password_made=_show_password,
     )
     show(Text("the site has stopped; all answers that were acknowledged are in the database"))
     return 0
@@ -107,49 +106,6 @@ def preview(
 
     preview_study(study, port=port, started=_show_preview)
     show(Text("the preview has ended; its answers are deleted"))
-    return 0
-
-
-@app.command()
-def password(
-    study: StudyArgument,
-    *,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="The account's name, as the log tells it.")
-    ] = "author",
-    role: Annotated[
-        Literal["author", "observer"] | None,
-        typer.Option(
-            metavar="ROLE",
-            help="What the account may do: author (everything) or observer (look). Default: as before, or author.",
-        ),
-    ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the account.")] = False,
-    database: DatabaseOption = None,
-) -> int:
-    """Set a password for the author's pages; a new name makes a new account.
-
-    The password is asked twice, or read from standard input if that is no terminal.
-    """
-    from merilo.site.serving import remove_site_author, set_site_password  # noqa: PLC0415 - the help needs no database
-
-    if remove:
-        remove_site_author(study, name, database=database)
-        show(Text("the account {name} is removed", name=name))
-        return 0
-    if sys.stdin.isatty():
-        given = str(typer.prompt(str(Text("New password")), hide_input=True, confirmation_prompt=True))
-    else:
-        given = sys.stdin.readline().rstrip("\r\n")
-    if set_site_password(study, given, name=name, role=role, database=database):
-        show(Text("the account {name} is made", name=name))
-    else:
-        show(
-            Text(
-                "the password is set; all sessions of authors have ended, and everybody who takes part must open "
-                "their link again"
-            )
-        )
     return 0
 
 
@@ -340,17 +296,7 @@ def backup(
     return 0
 
 
-def _show_password(made: str) -> None:
-    show(
-        Text(
-            "the password of the author's pages is {password} (shown only now; set another one with "
-            "'merilo study password')",
-            password=made,
-        )
-    )
-
-
-def _show_preview(address: str, studies: list[ServedStudy]) -> None:
+def _show_preview(address: str, studies: list[ServedStudy], _author: str) -> None:
     show(
         *(Text("{name}: {page}", name=one.arm_name, page=f"{address}{one.path}") for one in studies),
         Text("The preview is running at {address}; Ctrl-C ends it.", address=address),
@@ -358,7 +304,7 @@ def _show_preview(address: str, studies: list[ServedStudy]) -> None:
     sys.stdout.flush()
 
 
-def _show_addresses(public: str | None, address: str, studies: list[ServedStudy]) -> None:
+def _show_addresses(public: str | None, address: str, studies: list[ServedStudy], author: str) -> None:
     base = (public or address).rstrip("/")
     several = len({one.folder.path for one in studies}) > 1
     for one in studies:
@@ -371,7 +317,7 @@ def _show_addresses(public: str | None, address: str, studies: list[ServedStudy]
             )
         )
     show(
-        Text("the author's pages: {page}", page=f"{base}/author/"),
+        Text("the author's page: {page} (whoever knows this link can do everything)", page=f"{base}{author}"),
         Text("The site is running at {address}; Ctrl-C stops it.", address=address),
     )
     sys.stdout.flush()

@@ -9,17 +9,21 @@ from collections import Counter
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 from pydantic_core import to_jsonable_python
 
+from merilo.baselines.consensus_scorer import declared, settings_for
+from merilo.baselines.steps import agreement_of, clean, screen, without_majority
+from merilo.baselines.study_input import gold_of
 from merilo.errors import DataError, UsageError, for_library
 from merilo.people.cost import Cost, cost
+from merilo.people.quality.controls import judged_annotators
 from merilo.people.reading import StudyResponses
 from merilo.people.spelling import NOT_SHOWN, may_be_mine
 from merilo.reports.baseline import BaselineResult
-from merilo.reports.study_baseline import study_baseline, study_responses
+from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
 from merilo.responses import Responses, page_of
 from merilo.strict_json import Json
 from merilo.studies.collected import read_imports
@@ -203,9 +207,12 @@ def status_of(
         estimate: also compute the main metric so far.
     """
     group, ids = folder.plan.arms[name], [str(one.item.id) for one in folder.items()]
-    made, problem = _baseline(folder, name, responses)
+    screened, problem = _screened(folder, name, responses)
+    made = None
+    if estimate and not problem:
+        made, problem = _baseline(folder, name, responses)
     tests = _tests(responses)
-    excluded = set() if made is None else set(made.annotators.filter("excluded")["annotator"])
+    excluded = set() if screened is None else set(screened.annotators.filter("excluded")["annotator"])
     counted = tests.filter(~pl.col("respondent").is_in(list(excluded)) & ~pl.col("skipped")).unique(
         ["item", "respondent"]
     )
@@ -230,17 +237,57 @@ def status_of(
         missing=missing,
         missing_by=dict(sorted(left.items())),
         surplus=sum(n > group.overlap for n in given),
-        annotators=_annotators(responses, tests, made),
+        annotators=_annotators(responses, tests, screened),
         repeated=tests.height - tests.select("item", "respondent").unique().height,
-        alpha=_finite(made.agreement.krippendorff_alpha) if made else None,
-        low_agreement=made.details.low_agreement_share if made else None,
+        alpha=screened.alpha if screened else None,
+        low_agreement=screened.low_agreement if screened else None,
         per_hour=None if not paid.hours else responses.table.height / paid.hours,
         hours_left=None if seconds is None else missing * seconds / 3600,
         cost=paid,
         planned_pay=planned_pay,
         problem=problem,
-        estimate=_estimate(made) if estimate and made else None,
+        estimate=_estimate(made) if made else None,
     )
+
+
+class _Screened(NamedTuple):
+    """The annotators as the baseline judges them, and the agreement of the answers that count.
+
+    Attributes:
+        annotators: one row for each annotator.
+        alpha: Krippendorff's alpha; `None` if it is not defined.
+        low_agreement: the share of answered items without a majority; `None` for programs.
+    """
+
+    annotators: pl.DataFrame
+    alpha: float | None
+    low_agreement: float | None
+
+
+def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[_Screened | None, str]:
+    """The first steps of the baseline, or why they cannot be made yet."""
+    try:
+        plan = frozen_plan(folder)
+        dataset = folder.declared()
+        settings = settings_for(dataset, plan.settings(plan.arms.get(arm, folder.plan.arms[arm])))
+        declaration = declared(dataset, settings)
+        if declaration.judged or dataset.answer.kind == "program":  # as texts, programs cannot be compared
+            annotators = judged_annotators(
+                responses,
+                min_control_accuracy=settings.min_control_accuracy,
+                min_controls=settings.min_controls,
+            )
+            return _Screened(annotators, None, None), ""
+        gold = gold_of(responses, dataset, gold_file(folder), None, None)
+        cleaned = clean(responses, gold, declaration, settings, dataset.cluster)
+        screened = screen(cleaned, settings, None)
+    except (DataError, UsageError) as error:
+        return None, for_library(error.marked)
+    alpha = agreement_of(screened.pool, settings, interval=False).krippendorff_alpha
+    _, undecided = without_majority(screened.pool, settings, cleaned.items.height)
+    return _Screened(
+        screened.annotators, alpha if isfinite(alpha) else None, undecided / cleaned.items.height
+    ), ""
 
 
 def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[BaselineResult | None, str]:
@@ -261,9 +308,10 @@ def _tests(responses: Responses) -> pl.DataFrame:
 
 
 def _annotators(
-    responses: Responses, tests: pl.DataFrame, made: BaselineResult | None
+    responses: Responses, tests: pl.DataFrame, screened: _Screened | None
 ) -> tuple[AnnotatorProgress, ...]:
-    known = {} if made is None else {row["annotator"]: row for row in made.annotators.iter_rows(named=True)}
+    judged = [] if screened is None else screened.annotators.iter_rows(named=True)
+    known = {row["annotator"]: row for row in judged}
     skipped = dict(tests.group_by("respondent").agg(pl.col("skipped").sum()).iter_rows())
     pages = (
         responses.table.filter(pl.col("answer").ne_missing(NOT_SHOWN))
@@ -310,7 +358,3 @@ def _estimate(made: BaselineResult) -> StudyEstimate | None:
         main.score.n,
         over_annotators=main.two_way is not None,
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None

@@ -19,7 +19,6 @@ from sqlalchemy import Connection, Engine
 
 from merilo.site.annotator_steps import Participant
 from merilo.site.database import ServerClock, Writer, snapshot
-from merilo.site.live_events import LiveFigures
 from merilo.site.people_access import NewPeople
 from merilo.site.served_study import ServedStudy
 from merilo.site.site_requests import (
@@ -92,6 +91,7 @@ class AnnotationSite:
         studies: the studies, registered in the database.
         clock: the server's time.
         cookie_key: the key of the cookies.
+        author_secret: the secret of the author's link; `None` if there is no author's page.
         newcomers: draws the pseudonyms and seeds of new people.
     """
 
@@ -102,6 +102,7 @@ class AnnotationSite:
         clock: ServerClock,
         cookie_key: str,
         *,
+        author_secret: str | None = None,
         newcomers: NewPeople | None = None,
     ) -> None:
         self.engine = engine
@@ -112,12 +113,7 @@ class AnnotationSite:
         self.by_key: Mapping[str, ServedStudy] = {study.key: study for study in studies}
         self.by_number: Mapping[int, ServedStudy] = {study.rules.study: study for study in studies}
         self.writer: Writer | None = None
-        self.live = LiveFigures(self)
-
-    def use_key(self, key: str) -> None:
-        """Sign cookies with a key, which changes with a new password."""
-        if key != self.cookies.key:
-            self.cookies = VisitorCookies(key)
+        self.author_secret = author_secret
 
     async def read(self, operation: Callable[[Connection], Result]) -> Result:
         """Run an operation that changes nothing; it does not wait for the writer.

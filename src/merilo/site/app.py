@@ -19,15 +19,9 @@ from starlette.requests import ClientDisconnect
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.annotator_pages import annotator_routes, consent_routes, entry_routes, reading_routes
 from merilo.site.assignment import Allocation
-from merilo.site.author_pages import (
-    author_invitation_routes,
-    author_people_routes,
-    author_study_routes,
-    author_table_routes,
-)
-from merilo.site.author_session import HOME, AuthorViews, SignInNeededError, author_entry_routes
+from merilo.site.author import AuthorViews, author_people_routes, author_routes, author_table_routes
 from merilo.site.bounded_http import SECURITY_HEADERS, SecurityHeaders
-from merilo.site.database import Writer, cookie_key, follow_database
+from merilo.site.database import Writer, follow_database
 from merilo.site.site_requests import RefusedRequestError
 from merilo.site.visitor_limits import WaitingBodies
 
@@ -50,7 +44,6 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
         try:
             yield
         finally:
-            site.live.stop()
             overdue.cancel()
             with suppress(asyncio.CancelledError):
                 await overdue
@@ -70,11 +63,9 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     app.include_router(consent_routes(site))
     app.include_router(reading_routes(site))
     views = AuthorViews(site)
-    app.include_router(author_entry_routes(views))
-    app.include_router(author_study_routes(views))
-    app.include_router(author_table_routes(views))
-    app.include_router(author_invitation_routes(views))
+    app.include_router(author_routes(views))
     app.include_router(author_people_routes(views))
+    app.include_router(author_table_routes(views))
 
     @app.get("/health", response_class=Response)
     async def health() -> Response:
@@ -85,19 +76,18 @@ def make_app(site: AnnotationSite, *, overdue_every: float = _OVERDUE_EVERY) -> 
     async def static(request: Request, name: str) -> Response:
         return static_file(request, name)
 
-    _answer_errors(app, site, views)
+    _answer_errors(app, site)
     app.add_middleware(WaitingBodies)
     app.add_middleware(SecurityHeaders)
     return app
 
 
-def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> None:
+def _answer_errors(app: FastAPI, site: AnnotationSite) -> None:
     """Answer requests that are refused, and requests that fail, with pages."""
 
     @app.exception_handler(RefusedRequestError)
     async def refused(request: Request, error: RefusedRequestError) -> Response:
-        of_author = request.url.path.startswith(HOME)
-        response = await views.refused(request, error) if of_author else site.refused(request, error)
+        response = site.refused(request, error)
         if error.status == 413:
             response.headers["Connection"] = "close"  # a part of the form may be unread
         return response
@@ -107,10 +97,6 @@ def _answer_errors(app: FastAPI, site: AnnotationSite, views: AuthorViews) -> No
         response = await refused(request, RefusedRequestError(error.status_code, "not_found"))
         response.headers.update(error.headers or {})  # which methods are allowed
         return response
-
-    @app.exception_handler(SignInNeededError)
-    async def sign_in_needed(request: Request, _: SignInNeededError) -> Response:
-        return await views.ask_to_sign_in(request)
 
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> Response:
@@ -134,7 +120,6 @@ async def _look_for_overdue(site: AnnotationSite, seconds: float) -> None:
 
     def look(connection: Connection) -> None:
         follow_database(site.clock, connection)
-        site.use_key(cookie_key(connection))
         return_overdue(site, connection)
 
     while True:

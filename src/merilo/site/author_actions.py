@@ -9,20 +9,18 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median_high
 from typing import Any, Final, NamedTuple
 
 import polars as pl
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, update
 
 from merilo.atomic_write import guarded
 from merilo.errors import UsageError
 from merilo.site.answer_export import moment
 from merilo.site.assignment import Allocation
-from merilo.site.audit_log import Actor, Deed, LoggedEvent, events, record
+from merilo.site.audit_log import Actor, Deed, record
 from merilo.site.people_access import new_invitation
 from merilo.site.schema import (
-    ANSWERED,
     BACKGROUND,
     ERASED,
     EVENT,
@@ -111,32 +109,20 @@ class AuthorActions:
         return made
 
     def revoke(self, hashed: str) -> bool:
-        """Revoke an invitation: its link opens nothing any more. Who came in with it stays in.
-
-        Returns:
-            Whether something changed.
-        """
-        here = and_(self._invitations, INVITATION.c.hash == hashed, ~INVITATION.c.revoked)
-        revoked = update(INVITATION).where(here).values(revoked=True)
-        found = self.connection.execute(revoked.returning(INVITATION.c.name, INVITATION.c.person)).first()
-        if found is None:
-            return False
-        self.record("revoked", found.person, **({"name": found.name} if found.name else {}))
-        return True
-
-    def erase_name(self, hashed: str) -> bool:
-        """Erase the name of an expert who never came in: their invitations, and the name in the log.
+        """Revoke an invitation that nobody has used: its link opens nothing, and the name is forgotten.
 
         Returns:
             Whether there was such an invitation.
         """
-        unused = and_(self._invitations, INVITATION.c.person.is_(None), INVITATION.c.name.is_not(None))
-        name = self.connection.scalar(select(INVITATION.c.name).where(unused, INVITATION.c.hash == hashed))
-        if name is None:
+        unused = and_(self._invitations, INVITATION.c.person.is_(None))
+        here = and_(unused, INVITATION.c.hash == hashed)
+        name = self.connection.scalar(select(INVITATION.c.name).where(here))
+        if name is not None:
+            here = and_(unused, INVITATION.c.name == name)
+            self._erase_from_log(name, None)
+        if not self.connection.execute(delete(INVITATION).where(here)).rowcount:
             return False
-        self.connection.execute(delete(INVITATION).where(unused, INVITATION.c.name == name))
-        self._erase_from_log(name, None)
-        self.record("name_erased")
+        self.record("revoked")
         return True
 
     def exclude(self, pseudonym: str, reason: str) -> Change | None:
@@ -276,68 +262,10 @@ class AuthorActions:
             self.connection.execute(hers.values(person=None, detail=""))
         if name is None:
             return
-        here = and_(EVENT.c.study == self.study.rules.study, EVENT.c.what.in_(["invited", "revoked"]))
+        here = and_(EVENT.c.study == self.study.rules.study, EVENT.c.what == "invited")
         rows = self.connection.execute(select(EVENT.c.id, EVENT.c.detail).where(here)).all()
-        with_name = [row.id for row in rows if row.detail and _name_in(row.detail) == name]
+        with_name = [row.id for row in rows if row.detail and json.loads(row.detail).get("name") == name]
         self.connection.execute(update(EVENT).where(EVENT.c.id.in_(with_name)).values(detail=""))
-
-
-def _name_in(detail: str) -> str:
-    try:
-        content = json.loads(detail)
-    except json.JSONDecodeError:
-        return detail
-    return str(content.get("name", "")) if isinstance(content, dict) else detail
-
-
-#: Invitations of one page.
-INVITATIONS_PAGE: Final = 100
-
-
-class PersonDetails(NamedTuple):
-    """What the site knows about a person.
-
-    Attributes:
-        person: the row of the table `person`.
-        tests: their answers to items of the test, the latest first.
-        remarks: the item, the time, the answer and the comment of their comments, the latest first.
-        log: what was done about them, the latest first.
-    """
-
-    person: Row[Any]
-    tests: Sequence[Row[Any]]
-    remarks: Sequence[tuple[str, int, str, str]]
-    log: Sequence[LoggedEvent]
-
-    @property
-    def seconds(self) -> float | None:
-        """The median time of an answer; `None` without answers."""
-        return median_high(row.seconds for row in self.tests) if self.tests else None
-
-
-def person_details(connection: Connection, study: ServedStudy, pseudonym: str) -> PersonDetails | None:
-    """Read what the site knows about a person; `None` if there is no such person."""
-    here = and_(
-        PERSON.c.study == study.rules.study, PERSON.c.pseudonym == pseudonym, PERSON.c.stage != ERASED
-    )
-    person = connection.execute(select(PERSON).where(here)).first()
-    if person is None:
-        return None
-    answered = and_(
-        RESPONSE.c.study == study.rules.study, RESPONSE.c.person == person.id, RESPONSE.c.state == ANSWERED
-    )
-    query = select(RESPONSE).where(answered).order_by(RESPONSE.c.answered.desc())
-    rows = connection.execute(query).all()
-    return PersonDetails(
-        person,
-        [row for row in rows if row.task < study.rules.tests],
-        [
-            (str(study.tasks[row.task].item), row.answered, row.answer or "", row.comment)
-            for row in rows
-            if row.comment
-        ],
-        events(connection, study.rules.study, person=person.id),
-    )
 
 
 def find_people(connection: Connection, study: ServedStudy, given: str) -> list[str]:
@@ -347,21 +275,15 @@ def find_people(connection: Connection, study: ServedStudy, given: str) -> list[
     return list(connection.scalars(select(PERSON.c.pseudonym).where(of_study, named)))
 
 
-def listed_invitations(
-    connection: Connection, study: ServedStudy, page: int
-) -> tuple[Sequence[Row[Any]], int]:
-    """Read a page of the invitations with the pseudonyms of who came in, the newest first; and the number of pages."""
-    of_study = INVITATION.c.study == study.rules.study
-    number = connection.scalar(select(func.count()).select_from(INVITATION).where(of_study)) or 0
+def open_invitations(connection: Connection, study: ServedStudy) -> Sequence[Row[Any]]:
+    """Read the invitations that nobody has used and that were not revoked, the newest first."""
+    waiting = and_(INVITATION.c.person.is_(None), ~INVITATION.c.revoked)
     query = (
-        select(INVITATION, PERSON.c.pseudonym)
-        .join(PERSON, PERSON.c.id == INVITATION.c.person, isouter=True)
-        .where(of_study)
+        select(INVITATION)
+        .where(INVITATION.c.study == study.rules.study, waiting)
         .order_by(INVITATION.c.created.desc(), INVITATION.c.name, INVITATION.c.hash)
-        .limit(INVITATIONS_PAGE)
-        .offset(INVITATIONS_PAGE * (page - 1))
     )
-    return connection.execute(query).all(), max(1, -(-number // INVITATIONS_PAGE))
+    return connection.execute(query).all()
 
 
 def comments_table(connection: Connection, study: ServedStudy) -> str:

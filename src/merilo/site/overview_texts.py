@@ -1,14 +1,12 @@
-"""The figures of a study in the author's words."""
+"""The status of a served study in the author's words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Final
 
-from merilo.site.collected_figures import PersonFigures, SpeedFlag
-from merilo.site.study_figures import StudyFigures
-from merilo.statistics.intervals import wilson
+from merilo.site.status import SiteStatus, progress_points
 from merilo.text import Language, Money, Text, formatted, joined
 
 #: What a person does now.
@@ -49,16 +47,7 @@ SOURCES: Final[Mapping[str, Text]] = {
     "platform": Text("platform"),
 }
 
-#: Why there is no agreement.
-_NO_AGREEMENT: Final[Mapping[str, Text]] = {
-    "": Text("not defined yet: no item has two answers, or all answers are equal"),
-    "no_answers": Text("not defined yet: there are no answers"),
-    "all_below": Text("not defined: everyone is below the threshold on control items"),
-    "programs": Text("not computed: the answers are programs"),
-}
-
 _NONE_YET: Final = Text("none yet")
-_UNKNOWN: Final = "–"
 
 #: The size of the chart's drawing.
 CHART: Final = (600, 160)
@@ -81,25 +70,24 @@ def duration(hours: float) -> Text:
     return Text("{n:.1f} days", n=days) if days < 4 else Text("{n:,} {n:day|days}", n=round(days))
 
 
-def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
+def overview_texts(found: SiteStatus, language: Language) -> dict[str, str]:
     """Return the texts of the overview.
 
     Args:
-        figures: the figures.
+        found: the status.
         language: the language of the page.
 
     Returns:
-        Name of an element of the page -> its text. `points` and `share` are numbers for the chart and the bar.
+        Name -> text. `points` and `share` are numbers for the chart and the bar.
     """
-    counts, found, left = figures.counts, figures.collected, figures.remaining
+    counts, status, plan, pay = found.counts, found.status, found.study.folder.plan, found.study.arm.pay
     done = counts.answered / counts.needed if counts.needed else 0.0
-    paid, kept, agreement = found.paid, found.collected, found.agreement
+    paid, kept = found.paid, status.cost if status else None
+    more, left_pay = found.left
     undecided = Text("the plan does not state the pay")
 
-    def money(amount: float | None, without: Text, share: float = 0.0) -> Text | Money:
-        return without if amount is None else Money(amount * (1 + share), figures.currency)
-
-    commission, came = figures.commission or 0.0, figures.participation
+    def money(amount: float | None, without: Text) -> Text | Money:
+        return without if amount is None else Money(amount, pay.currency)
 
     texts: dict[str, object] = {
         "answered": Text(
@@ -107,25 +95,27 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
         ),
         "complete": Text("{part:,} of {whole:,}", part=counts.complete, whole=counts.items),
         "in_hand": Text("{n:,}", n=counts.in_hand),
-        "rate": _rate(figures),
-        "end": _end(figures),
-        "end_range": _end_range(figures),
-        "final_cost": money(figures.final_pay, undecided, commission),
+        "rate": _rate(found),
+        "end": _end(found),
+        "end_range": _end_range(found),
+        "final_cost": money(found.final_pay, undecided),
         "planned_cost": ""
-        if figures.planned_pay is None
-        else Text("by the plan, {cost}", cost=money(figures.planned_pay, undecided, commission)),
-        "assumed": _assumed(figures),
-        "alpha": _NO_AGREEMENT[agreement.why]
-        if agreement.alpha is None
-        else Text("{value:.3f}", value=agreement.alpha),
+        if found.planned_pay is None
+        else Text("by the plan, {cost}", cost=money(found.planned_pay, undecided)),
+        "assumed": _assumed(found, more),
+        "alpha": _agreement(found),
         "low_agreement": _NONE_YET
-        if agreement.low_agreement is None
+        if status is None or status.low_agreement is None
         else Text(
             "{share:.1%} of the answered items; the plan allows {most:.0%}",
-            share=agreement.low_agreement,
-            most=agreement.most_low_agreement,
+            share=status.low_agreement,
+            most=plan.baseline.max_low_agreement,
         ),
-        "counted": Text("{part:,} of {whole:,}", part=agreement.counted, whole=agreement.answers),
+        "counted": Text(
+            "{part:,} of {whole:,}",
+            part=status.counted if status and not status.problem else 0,
+            whole=status.answers if status else 0,
+        ),
         "controls": Text(
             "{share:.1%} ({right:,} of {controls:,})",
             share=counts.controls_right / counts.controls,
@@ -134,26 +124,26 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
         )
         if counts.controls
         else _NONE_YET,
-        "earned": money(figures.earned, undecided),
+        "earned": money(found.earned, undecided),
         "hourly": money(paid.hourly if paid else None, _NONE_YET),
+        "low_pay": _low_pay(paid.hourly if paid else None, pay.minimum_per_hour, pay.currency),
         "spent": _NONE_YET if paid is None or paid.hours is None else duration(paid.hours),
         "median_seconds": _NONE_YET
         if kept is None or kept.median_seconds is None
         else Text("{seconds:,.1f} s", seconds=kept.median_seconds),
         "remaining_pay": Text(
             "{pay} for {n:,} {n:answer|answers} and the control items among them",
-            pay=money(left.pay, undecided),
-            n=left.answers,
+            pay=money(left_pay, undecided),
+            n=counts.missing,
         )
-        if left.pay is not None and left.answers
-        else money(left.pay, undecided),
-        "remaining_hours": _NONE_YET if left.hours is None else duration(left.hours),
-        "people": _people(figures),
-        "refusals": came.refusals,
-        "dropouts": came.dropouts,
-        "where_left": came.where_people_left,
-        "low_pay": _low_pay(paid.hourly if paid else None, figures),
-        "flagged": Text("{n:,}", n=figures.flagged),
+        if left_pay is not None and counts.missing
+        else money(left_pay, undecided),
+        "remaining_hours": _NONE_YET if found.hours_left is None else duration(found.hours_left),
+        "people": _people(found),
+        "refusals": found.came.refusals,
+        "dropouts": found.came.dropouts,
+        "where_left": found.came.where_people_left,
+        "hasty": Text("{n:,}", n=sum(one.hasty for one in found.people)),
         "chart_text": Text(
             "Answers to test items from the first answer until now: {n:,} {n:answer|answers}. The "
             "upper edge is {most:,}.",
@@ -162,19 +152,32 @@ def overview_texts(figures: StudyFigures, language: Language) -> dict[str, str]:
         ),
     }
     shown = {name: formatted(text, "", language) for name, text in texts.items()}
-    return {**shown, "share": f"{done:.4f}", "points": chart_points(figures)}
+    return {**shown, "share": f"{done:.4f}", "points": chart_points(found)}
 
 
-def _low_pay(hourly: float | None, figures: StudyFigures) -> Text | str:
+def _agreement(found: SiteStatus) -> Text:
+    """Krippendorff's alpha, or why there is none."""
+    status = found.status
+    if status is None or not status.answers:
+        return Text("not defined yet: there are no answers")
+    if status.alpha is not None:
+        return Text("{value:.3f}", value=status.alpha)
+    if found.study.declared.answer.kind == "program":
+        return Text("not computed: the answers are programs")
+    if status.problem:
+        return Text("not defined: everyone is below the threshold on control items")
+    return Text("not defined yet: no item has two answers, or all answers are equal")
+
+
+def _low_pay(hourly: float | None, least: float | None, currency: str) -> Text | str:
     """A warning if the measured pay of an hour is below the plan's minimum."""
-    least = figures.minimum_hourly
     if hourly is None or least is None or hourly >= least:
         return ""
-    return Text("below the minimum of the plan, {least}", least=Money(least, figures.currency))
+    return Text("below the minimum of the plan, {least}", least=Money(least, currency))
 
 
-def _rate(figures: StudyFigures) -> Text:
-    rate = figures.rate
+def _rate(found: SiteStatus) -> Text:
+    rate = found.rate
     if rate is None:
         return Text("not known yet: it takes 10 answers and 10 minutes")
     return Text(
@@ -189,157 +192,59 @@ def _past(minutes: float) -> Text:
     return Text("{n:,} min", n=round(minutes)) if minutes < 100 else duration(minutes / 60)
 
 
-def _end(figures: StudyFigures) -> Text:
-    if not figures.counts.missing:
+def _end(found: SiteStatus) -> Text:
+    if not found.counts.missing:
         return Text("all answers are there")
-    if figures.counts.paused:
+    if found.counts.paused:
         return Text("the study is paused")
-    if figures.rate is None:
+    if found.rate is None:
         return Text("cannot be told yet: the speed is not known")
-    if figures.end is None:
+    if found.end is None:
         return Text("cannot be told: the speed varies too much")
-    return Text("in {expected}", expected=duration(figures.end[0]))
+    return Text("in {expected}", expected=duration(found.end[0]))
 
 
-def _end_range(figures: StudyFigures) -> Text | str:
-    if figures.end is None:
+def _end_range(found: SiteStatus) -> Text | str:
+    if found.end is None:
         return ""
-    _, low, high = map(duration, figures.end)
+    _, low, high = map(duration, found.end)
     return Text("by the variation of the speed, between {low} and {high}", low=low, high=high)
 
 
-def _assumed(figures: StudyFigures) -> Text:
+def _assumed(found: SiteStatus, more: int) -> Text:
     """What the end and the final cost assume."""
     parts = []
-    if figures.end is not None and figures.rate is not None:
-        time = _past(figures.rate.minutes)
+    if found.end is not None and found.rate is not None:
+        time = _past(found.rate.minutes)
         parts.append(Text("The end assumes that answers go on coming as in the last {time}.", time=time))
-    if figures.final_pay is not None:
+    if found.final_pay is not None:
         parts.append(
             Text(
                 "The cost is the pay for all answers until now and, by the plan, for {n:,} more.",
-                n=figures.more,
+                n=more,
             )
         )
+        commission = found.study.arm.pay.commission
         parts.append(
             Text("The platform's commission is not in it.")
-            if figures.commission is None
-            else Text("The platform's commission of {share:%} is in it.", share=figures.commission)
+            if commission is None
+            else Text("The platform's commission of {share:%} is in it.", share=commission)
         )
     parts.append(Text("Nobody else is assumed to be stopped or excluded."))
     return joined(parts)
 
 
-def _people(figures: StudyFigures) -> Text:
-    stages = dict(figures.counts.stages)
+def _people(found: SiteStatus) -> Text:
+    stages = dict(found.counts.stages)
     parts = [Text(text.english, n=stages[stage]) for stage, text in _AT_STAGE.items() if stages.get(stage)]
     return joined(parts, ", ") if parts else Text("nobody yet")
 
 
-def chart_points(figures: StudyFigures) -> str:
+def chart_points(found: SiteStatus) -> str:
     """Return the points of the line of answers over time, in the coordinates of `CHART`; empty without answers."""
-    points = figures.points
+    points = progress_points(found.times, found.at if found.counts.missing else 0)
     if len(points) < 2:
         return ""
     width, height = CHART
-    longest, most = points[-1][0] or 1.0, max(figures.counts.needed, points[-1][1], 1)
+    longest, most = points[-1][0] or 1.0, max(found.counts.needed, points[-1][1], 1)
     return " ".join(f"{hours / longest * width:.1f},{height - n / most * height:.1f}" for hours, n in points)
-
-
-class PeopleColumn(NamedTuple):
-    """A column of the table of people.
-
-    Attributes:
-        heading: its heading.
-        value: the value by which people are sorted; `None` comes last.
-        shown: what a cell shows; `None` if the template writes it.
-        rising: whether small values come first when the column is chosen.
-    """
-
-    heading: Text
-    value: Callable[[PersonFigures], str | float | None]
-    shown: Callable[[PersonFigures], Text | str] | None
-    rising: bool = False
-
-
-def people_columns(currency: str) -> dict[str, PeopleColumn]:
-    """Return the columns of the table of people by their names in addresses."""
-    return {
-        "pseudonym": PeopleColumn(Text("Pseudonym"), lambda one: one.pseudonym, None, rising=True),
-        "source": PeopleColumn(
-            Text("Came by"),
-            lambda one: one.person.source,
-            lambda one: SOURCES.get(one.person.source, one.person.source),
-            rising=True,
-        ),
-        "stage": PeopleColumn(
-            Text("State"), lambda one: one.person.stage, lambda one: STAGES[one.person.stage], rising=True
-        ),
-        "answers": PeopleColumn(
-            Text("Answers"), lambda one: one.answers, lambda one: Text("{n:,}", n=one.answers)
-        ),
-        "controls": PeopleColumn(
-            Text("Control items"), lambda one: one.control_accuracy, _controls, rising=True
-        ),
-        "seconds": PeopleColumn(
-            Text("Median, s"),
-            lambda one: one.median_seconds,
-            lambda one: _known("{value:,.1f}", one.median_seconds),
-            rising=True,
-        ),
-        "agreement": PeopleColumn(
-            Text("Agreement with others"), lambda one: one.agreement, _agreement, rising=True
-        ),
-        "flag": PeopleColumn(
-            Text("Speed"),
-            lambda one: one.flag.times_faster if one.flag else None,
-            lambda one: flag_text(one.flag) if one.flag else "",
-        ),
-        "earned": PeopleColumn(
-            Text("Earned, {currency}", currency=currency),
-            lambda one: one.earned,
-            lambda one: _known("{value:,.2f}", one.earned),
-        ),
-        "seen": PeopleColumn(Text("Last seen"), lambda one: one.last_seen, None),
-    }
-
-
-def sorted_people(
-    people: Sequence[PersonFigures], value: Callable[[PersonFigures], str | float | None], *, descending: bool
-) -> list[PersonFigures]:
-    """Sort people by a value; those without one come last."""
-    known = [one for one in people if value(one) is not None]
-    rest = [one for one in people if value(one) is None]
-    return sorted(known, key=value, reverse=descending) + rest  # type: ignore[arg-type]  # values of one column
-
-
-def _controls(one: PersonFigures) -> Text | str:
-    right, controls = one.person.controls_right, one.person.controls
-    if not controls:
-        return _UNKNOWN
-    interval = wilson(right, controls)
-    return Text(
-        "{accuracy:.0%} ({low:.0%}–{high:.0%}); {right} of {controls}",
-        accuracy=right / controls,
-        low=interval.low,
-        high=interval.high,
-        right=right,
-        controls=controls,
-    )
-
-
-def _agreement(one: PersonFigures) -> Text | str:
-    if one.agreement is None:
-        return _UNKNOWN
-    return Text("{share:.0%} on {n:# item|# items}", share=one.agreement, n=one.compared)
-
-
-def _known(text: str, value: float | None) -> Text | str:
-    return _UNKNOWN if value is None else Text(text, value=value)
-
-
-def flag_text(flag: SpeedFlag) -> Text:
-    """Return what a flag of suspicious speed says."""
-    if flag.characters_per_second is not None:
-        return Text("{n:,.0f} characters a second: nobody reads so fast", n=flag.characters_per_second)
-    return Text("{times:,.1f} times faster than others", times=flag.times_faster)

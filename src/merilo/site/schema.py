@@ -163,7 +163,7 @@ INVITATION: Final = Table(
     Column("revoked", Boolean, nullable=False, server_default=text("false")),
 )
 
-#: What authors and the server did, and why.
+#: What the author and the server did, and why.
 EVENT: Final = Table(
     "event",
     METADATA,
@@ -178,25 +178,8 @@ EVENT: Final = Table(
     Index("ix_event_person", "person"),
 )
 
-#: Who may open the author's pages.
-AUTHOR: Final = Table(
-    "author",
-    METADATA,
-    Column("name", String(60), primary_key=True),
-    Column("role", String(12), nullable=False),
-    Column("hash", Text, nullable=False),  # of the password
-)
-
-#: Authors who are signed in: only the hashes of their cookies are kept.
-SESSION: Final = Table(
-    "session",
-    METADATA,
-    Column("hash", String(64), primary_key=True),
-    Column("author", ForeignKey("author.name"), nullable=False),
-    Column("began", BigInteger, nullable=False),
-)
-
-#: The server's own secrets and settings: the key of the cookies, the address.
+#: The server's own secrets and settings: the key of the cookies, the secret of the author's link, the
+#: address.
 SETTING: Final = Table(
     "setting",
     METADATA,

@@ -18,14 +18,14 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import uvicorn
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from merilo.errors import UsageError, argument
 from merilo.site.annotation_site import AnnotationSite
 from merilo.site.answer_export import CollectedAnswers, collect_answers
 from merilo.site.app import make_app
+from merilo.site.author import HOME, author_secret
 from merilo.site.author_actions import AuthorActions, Change, find_people
-from merilo.site.author_session import AUTHOR_NAME, Role, ensure_password, remove_author, set_password
 from merilo.site.bounded_http import BoundedHttp
 from merilo.site.database import (
     DATABASE_VARIABLE,
@@ -60,8 +60,7 @@ def serve_study(
     address: str | None = None,
     database: str | None = None,
     preview: bool = False,
-    started: Callable[[str, list[ServedStudy]], None] = lambda _address, _studies: None,
-    password_made: Callable[[str], None] = lambda _password: None,
+    started: Callable[[str, list[ServedStudy], str], None] = lambda _address, _studies, _author: None,
 ) -> None:
     """Serve all groups of annotators of frozen studies until the process is interrupted.
 
@@ -76,14 +75,13 @@ def serve_study(
             of IP, `localhost` and the computer's name.
         database: the database's address. Default: `site.db` in the folder of the only study.
         preview: whether the author looks at the study and nothing is kept; then it need not be frozen.
-        started: called with the site's address and the groups when the server accepts connections and an
-            interrupt stops it.
-        password_made: called before, with the password of the author's pages, if there was none and the
-            server made one.
+        started: called with the site's address, the groups and the secret path of the author's page when the
+            server accepts connections and an interrupt stops it.
 
     Raises:
         UsageError: the port is in use, the address is not one of this computer, the public address is none, a proxy is
-            neither an address nor a network, a study is given twice, or there are several studies and no database.
+            neither an address nor a network, a study is given twice, there are several studies and no database, or
+            the environment gives a secret of the author's link that could be guessed.
         DataError: a study was changed, or the database belongs to another version of it.
         InputError: a study is not frozen, or the database cannot be opened.
     """
@@ -92,10 +90,8 @@ def serve_study(
     with opened as (engine, studies), _listening(host, port) as listener:
         with writing(engine) as connection:
             clock, key = site_clock(connection), cookie_key(connection)
-            made = ensure_password(connection, clock.now())
-        if made is not None:
-            password_made(made)
-        site = AnnotationSite(engine, studies, clock, key)
+            secret = None if preview else author_secret(connection)
+        site = AnnotationSite(engine, studies, clock, key, author_secret=secret)
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # do not log malformed requests
 
         shown = f"[{host}]" if ":" in host else host
@@ -111,9 +107,7 @@ def serve_study(
             proxies = tuple(map(ip_network, trusted))
 
         class Server(uvicorn.Server):
-            """A server that says when it runs, and that ends the authors' live figures, which have no end.
-
-            When it stops.
+            """A server that says when it runs.
 
             An interrupt can be lost before its signal handlers are installed. If it arrives while a module is
             being imported, Python may raise KeyboardInterrupt in the callback of a weak reference, and
@@ -123,11 +117,7 @@ def serve_study(
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
                 if not self.should_exit:
-                    started(own_address, studies)
-
-            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-                site.live.stop()
-                await super().shutdown(sockets)
+                    started(own_address, studies, f"{HOME}{secret}" if secret else "")
 
         settings = uvicorn.Config(
             make_app(site),
@@ -154,14 +144,14 @@ def preview_study(
     study: Path,
     *,
     port: int = 0,
-    started: Callable[[str, list[ServedStudy]], None] = lambda _address, _studies: None,
+    started: Callable[[str, list[ServedStudy], str], None] = lambda _address, _studies, _author: None,
 ) -> None:
     """Let the author take part in a study, frozen or not, on a site whose database is deleted at the end.
 
     Args:
         study: the study's folder.
         port: the port; 0 takes a free one.
-        started: called with the site's address and the groups.
+        started: called with the site's address, the groups and an empty text: a preview has no author's page.
 
     Raises:
         UsageError: the port is in use.
@@ -171,59 +161,6 @@ def preview_study(
     with TemporaryDirectory(prefix="merilo-preview-") as folder:
         database = f"sqlite:///{folder}/preview.db"
         serve_study(study, port=port, database=database, preview=True, started=started)
-
-
-def set_site_password(
-    study: Path,
-    password: str,
-    *,
-    name: str = AUTHOR_NAME,
-    role: Role | None = None,
-    database: str | None = None,
-) -> bool:
-    """Make an account for the author's pages, or change its password: then all sessions and cookies become invalid.
-
-    Args:
-        study: the study's folder.
-        password: the password.
-        name: the account's name.
-        role: what it may do. Default: what it did before, or everything.
-        database: the database's address. Default: `site.db` in the study's folder.
-
-    Returns:
-        Whether the account is new.
-
-    Raises:
-        UsageError: the password or the name is too short or too long.
-    """
-    with _opened_database(study, database) as connection:
-        now = site_clock(connection).now()
-        return set_password(connection, password, now, name=name, role=role)
-
-
-def remove_site_author(study: Path, name: str, *, database: str | None = None) -> None:
-    """Remove an account of the author's pages; its sessions end.
-
-    Args:
-        study: the study's folder.
-        name: the account's name.
-        database: the database's address. Default: `site.db` in the study's folder.
-
-    Raises:
-        UsageError: there is no such account.
-    """
-    with _opened_database(study, database) as connection:
-        remove_author(connection, name, site_clock(connection).now())
-
-
-@contextmanager
-def _opened_database(study: Path, database: str | None) -> Iterator[Connection]:
-    engine = open_database(database_url(open_study(study).path, database))
-    try:
-        with writing(engine) as connection:
-            yield connection
-    finally:
-        engine.dispose()
 
 
 def invite_to_site(

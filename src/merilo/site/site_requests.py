@@ -22,15 +22,12 @@ from merilo.text import Language
 #: Seconds that a browser stays signed in.
 LIFETIME: Final = 60 * 60 * 24 * 60
 
-#: Seconds that an author stays signed in.
-AUTHOR_LIFETIME: Final = 60 * 60 * 12
-
 
 class VisitorCookies:
     """Signs and reads the site's cookies.
 
     `VISIT` names the browser, and every form carries a token made of it; `PERSON` names the person in one
-    study, without their number; `AUTHOR` is a session of an author, which is in the database.
+    study, without their number.
 
     Args:
         key: the key of the signatures.
@@ -38,10 +35,8 @@ class VisitorCookies:
 
     VISIT: Final = "merilo_visit"
     PERSON: Final = "merilo_person"
-    AUTHOR: Final = "merilo_author"
 
     def __init__(self, key: str) -> None:
-        self.key: Final = key
         self._visit = Signer(key, salt="visit", digest_method=sha256)
         self._person = TimestampSigner(key, salt="person", digest_method=sha256)
         self._secret = Signer(key, salt="secret", digest_method=sha256)
@@ -101,7 +96,7 @@ _MOST_FIELDS: Final = 1000
 
 #: Why a request is refused.
 Refusal: TypeAlias = Literal[
-    "not_given", "old_form", "too_big", "too_many", "not_found", "not_allowed", "failed", "not_saved"
+    "not_given", "old_form", "too_big", "too_many", "not_found", "failed", "not_saved"
 ]
 
 

@@ -1,8 +1,8 @@
-"""Limits on what strangers try: passwords, codes, new people from platforms, and answers faster than a person gives.
+"""Limits on what strangers try: codes, new people from platforms, and answers faster than a person gives.
 
 What people do in the course of a study is not limited: the limits count failures and new people for each
-address, and answers for each person. Requests from this computer itself are exempt, except for passwords, so
-a simulation or a benchmark on 127.0.0.1 is not hindered.
+address, and answers for each person. Requests from this computer itself are exempt, so a simulation or a
+benchmark on 127.0.0.1 is not hindered.
 
 Behind a reverse proxy, the address is the one in `X-Forwarded-For`, which the site believes only if the
 connection comes from an address that `--proxy` names.
@@ -82,10 +82,6 @@ class SteadyLimit(Generic[Who]):
         while len(self._empty) > self._largest:
             self._empty.popitem(last=False)
 
-    def forget(self, who: Who) -> None:
-        """Forget what was counted."""
-        self._empty.pop(who, None)
-
 
 @dataclass(eq=False)
 class TooManyRequestsError(RefusedRequestError):
@@ -107,33 +103,12 @@ class VisitorLimits:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        #: Failed sign-ins of the author from one address.
-        self.sign_in: SteadyLimit[str] = SteadyLimit(5, 60.0, clock=clock)
-        #: Failed sign-ins from all addresses: guessing with many addresses stays slow, and so does the work of argon2.
-        self.sign_in_everywhere: SteadyLimit[str] = SteadyLimit(60, 0.5, clock=clock)
         #: Wrong codes from one address. A code has 99 bits, so this limit is about load and not about guessing.
         self.codes: SteadyLimit[str] = SteadyLimit(60, 2.0, clock=clock)
         #: People made from ids of platforms from one address: made-up ids would hold items that others could answer.
         self.people: SteadyLimit[str] = SteadyLimit(200, 20.0, clock=clock)
         #: Answers of one person.
         self.answers: SteadyLimit[int] = SteadyLimit(100, 0.1, clock=clock)
-
-    def before_sign_in(self, request: Request) -> None:
-        """Count a try to sign in as a failure, before the password is checked.
-
-        Tries at the same time are then counted too.
-
-        Raises:
-            TooManyRequestsError: too many tries failed.
-        """
-        address = address_of(request)
-        _refuse(max(self.sign_in.wait(address), self.sign_in_everywhere.wait("")))
-        self.sign_in.count(address)
-        self.sign_in_everywhere.count("")
-
-    def signed_in(self, request: Request) -> None:
-        """Forget the failures of an address whose password was right."""
-        self.sign_in.forget(address_of(request))
 
     def before_code(self, request: Request) -> None:
         """Refuse codes from an address that sent too many wrong ones.

@@ -1,4 +1,4 @@
-"""The figures of the author's overview: by hand, against `merilo study status`, and of pools of every shape."""
+"""How a served study stands: by hand, against `merilo study status`, and of pools of every shape."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,17 +9,15 @@ from collected_answers import START, Given, put_answers, simulate
 from every import every
 from sqlalchemy import Connection, select, update
 
-from merilo.errors import DataError
 from merilo.reports.study_status import study_status
 from merilo.site.annotator_steps import ShownTask, next_task, person_of
 from merilo.site.author_actions import AuthorActions
-from merilo.site.collected_figures import collected_figures, estimate_so_far
 from merilo.site.database import database_url, open_database, snapshot, writing
-from merilo.site.overview_texts import people_columns, sorted_people
+from merilo.site.overview_texts import overview_texts
 from merilo.site.schema import PERSON, STUDY
 from merilo.site.served_study import ServedStudy, load_study, register
 from merilo.site.serving import collect_site
-from merilo.site.study_figures import StudyFigures, figures_at, read_counts
+from merilo.site.status import read_counts, site_status
 from merilo.studies.collected import import_files
 from merilo.studies.study_folder import StudyFolder
 
@@ -33,14 +31,7 @@ def registered(
     return register(connection, replace(study, rules=replace(study.rules, **rules)), 1)  # type: ignore[arg-type]
 
 
-def figures_of(connection: Connection, study: ServedStudy, now: int = START) -> StudyFigures:
-    collected = collected_figures(connection, study)
-    return figures_at(study, read_counts(connection, study), collected, now)
-
-
-def test_the_figures_of_a_small_study_are_those_computed_by_hand(
-    connection: Connection, frozen: Frozen
-) -> None:
+def test_the_status_of_a_small_study_is_that_computed_by_hand(connection: Connection, frozen: Frozen) -> None:
     study = registered(connection, frozen())
     control = study.rules.tests
     known = study.tasks[control].known or ""
@@ -53,32 +44,29 @@ def test_the_figures_of_a_small_study_are_those_computed_by_hand(
             Given("cid", 0, "0", 9.0),
         ],
     )  # fmt: skip
-    figures = figures_of(connection, study)
-    counts, agreement = figures.counts, figures.collected.agreement
+    found = site_status(connection, study, START)
+    counts, status = found.counts, found.status
+    assert status is not None
     needed = 3 * study.rules.tests
     assert (counts.needed, counts.answered, counts.complete, counts.in_hand) == (needed, 7, 1, 0)
     # Observed disagreement 2 (item 0), expected (7 * 7 - 4 * 4 - 3 * 3) / 6 = 4.
-    assert agreement.alpha == 0.5
-    assert (agreement.low_agreement, agreement.answers, agreement.counted) == (0.0, 7, 7)
-    ann, bob, cid = figures.collected.people
+    assert status.alpha == 0.5
+    assert (status.low_agreement, status.answers, status.counted, status.estimate) == (0.0, 7, 7, None)
+    ann, bob, cid = found.people
     assert [one.pseudonym for one in (ann, bob, cid)] == ["ann", "bob", "cid"]
-    # One of two others agrees on item 0; the other one on items 1 and 2.
-    assert ann.agreement == pytest.approx((0.5 + 1 + 1) / 3)
-    assert (cid.agreement, cid.compared) == (0.0, 1)
-    assert (ann.median_seconds, bob.median_seconds) == (5.0, 5.0)
-    assert (ann.answers, ann.control_accuracy, bob.control_accuracy) == (3, 1.0, None)
-    controls_of_ann = people_columns("USD")["controls"].shown(ann)
-    assert controls_of_ann.en == "100% (21%–100%); 1 of 1"
-    assert (ann.earned, bob.earned, cid.earned, figures.earned) == (0.2, 0.15, 0.05, 0.4)
-    assert figures.collected.paid is not None
-    assert figures.collected.paid.hours == pytest.approx(44 / 3600, abs=1e-6)
+    assert (ann.seconds, bob.seconds) == (5.0, 5.0)
+    assert (ann.answers, ann.controls, ann.controls_right, bob.controls) == (3, 1, 1, 0)
+    assert (ann.earned, bob.earned, cid.earned, found.earned) == (0.2, 0.15, 0.05, 0.4)
+    assert found.paid is not None
+    assert found.paid.hours == pytest.approx(44 / 3600, abs=1e-6)
     missing = needed - 7
     controls = -(-missing // 4)  # one task in 5 is a control item
-    assert (figures.remaining.answers, figures.remaining.controls) == (missing, controls)
-    assert figures.remaining.pay == pytest.approx(0.05 * (missing + controls))
-    assert figures.remaining.hours == pytest.approx(missing * 5.0 / 3600)
+    more, pay = found.left
+    assert more == missing + controls
+    assert pay == pytest.approx(0.05 * (missing + controls))
+    assert found.hours_left == pytest.approx(missing * 5.0 / 3600)
     whole = 0.05 * (needed + -(-needed // 4))
-    assert (figures.final_pay, figures.planned_pay) == pytest.approx((0.4 + figures.remaining.pay, whole))
+    assert (found.final_pay, found.planned_pay) == pytest.approx((0.4 + pay, whole))
 
 
 def test_people_are_finished_while_there_is_no_task_for_them(connection: Connection, frozen: Frozen) -> None:
@@ -117,14 +105,13 @@ def test_people_who_were_stopped_or_excluded_are_paid_for_what_they_did(
     study = registered(connection, frozen())
     given = [Given(who, task, "1", counts=who == "ann") for who in ("ann", "bob", "cid") for task in range(4)]
     put_answers(connection, study, given, {"bob": "stopped", "cid": "excluded"})
-    figures = figures_of(connection, study)
-    assert {one.pseudonym: one.earned for one in figures.collected.people} == dict.fromkeys(
-        ("ann", "bob", "cid"), 0.2
-    )
-    assert figures.earned == 0.6
-    assert figures.collected.collected is not None
-    assert figures.collected.collected.total == 0.2
-    assert (figures.counts.answered, figures.collected.agreement.answers) == (4, 4)
+    found = site_status(connection, study, START)
+    assert {one.pseudonym: one.earned for one in found.people} == dict.fromkeys(("ann", "bob", "cid"), 0.2)
+    assert found.earned == 0.6
+    assert found.status is not None
+    assert found.status.cost is not None
+    assert found.status.cost.total == 0.2
+    assert (found.counts.answered, found.status.answers) == (4, 4)
 
 
 SHAPES = [
@@ -145,66 +132,42 @@ SHAPES = [
     SHAPES,
     ids=["labels", "a guesser", "one person", "open", "numbers", "exam", "dialogue", "experts"],
 )
-def test_the_figures_equal_those_of_study_status_after_an_import(
+def test_the_status_equals_that_of_study_status_after_an_import(
     name: str, arm: str, people: dict[str, float], skips: float, rules: dict, frozen: Frozen, tmp_path: Path
 ) -> None:
-    folder = frozen(
-        name,
-        f"{name}-{arm}-{len(people)}-{len(rules)}",
-        experts=arm == "experts",
-        overlap=2,
-    )
+    folder = frozen(name, f"{name}-{arm}-{len(people)}-{len(rules)}", experts=arm == "experts", overlap=2)
     engine = open_database(database_url(folder.path, None))
     with writing(engine) as connection:
         study = register(connection, load_study(folder, arm), 1)
         simulate(connection, replace(study, rules=replace(study.rules, **rules)), people, skips=skips)
         connection.execute(update(PERSON).where(PERSON.c.external == "d").values(stage="excluded"))
     with snapshot(engine) as connection:
-        figures = figures_of(connection, study)
-    made = collect_site(folder.path, arm=arm)
-    estimate = estimate_so_far(engine, study)
+        found = site_status(connection, study, START, estimate=True)
+        hidden = site_status(connection, study, START)
     engine.dispose()
+    made = collect_site(folder.path, arm=arm)
     (tmp_path / "answers.csv").write_text(made.table, encoding="utf-8")
     import_files(folder, [tmp_path / "answers.csv"])
     status = study_status(folder, arm=arm, estimate=True)
-    found = figures.collected
-    assert found.agreement.alpha == status.alpha
-    assert found.agreement.low_agreement == status.low_agreement
-    assert found.agreement.answers == status.answers
-    assert bool(found.agreement.why) == bool(status.problem), status.problem
-    if not status.problem:
-        assert found.agreement.counted == status.counted
-    assert found.collected == status.cost
-    if not made.left_out["excluded"]:
-        assert figures.earned == (status.cost.total if status.cost else None)
+    assert found.status is not None
+    assert replace(found.status, files=status.files) == status
+    assert hidden.status == replace(found.status, estimate=None)
     known = {one.pseudonym: one for one in found.people}
     assert set(known) >= {one.annotator for one in status.annotators}
     for one in status.annotators:
         own = known[one.annotator]
-        assert (own.answers, own.skipped) == (one.answers, one.skipped)
-        if not status.problem:
-            assert own.median_seconds == one.median_seconds
-        if not skips and not status.problem:
-            assert (own.person.controls, own.control_accuracy) == (one.controls, one.control_accuracy)
-    assert estimate.estimate == status.estimate
-    assert replace(estimate, files=status.files) == status
+        assert own.answers == one.answers
+        if not skips:
+            assert own.controls == one.controls
 
 
-def test_before_any_answer_there_are_no_figures_and_no_estimate(frozen: Frozen) -> None:
-    folder = frozen()
-    engine = open_database(database_url(folder.path, None))
-    with writing(engine) as connection:
-        study = register(connection, load_study(folder, "people"), 1)
-        figures = figures_of(connection, study)
-    assert figures.collected.agreement.why == "no_answers"
-    assert (figures.collected.agreement.alpha, figures.rate, figures.end, figures.remaining.hours) == (
-        None,
-    ) * 4
-    assert (figures.earned, figures.collected.people, figures.points) == (0.0, (), ())
-    assert figures.remaining.pay is not None
-    with pytest.raises(DataError):
-        estimate_so_far(engine, study)
-    engine.dispose()
+def test_before_any_answer_there_is_nothing_to_tell(connection: Connection, frozen: Frozen) -> None:
+    study = registered(connection, frozen())
+    found = site_status(connection, study, START, estimate=True)
+    assert (found.status, found.paid, found.earned, found.people, found.rate) == (None, None, 0.0, [], None)
+    texts = overview_texts(found, "en")
+    assert texts["alpha"] == "not defined yet: there are no answers"
+    assert (texts["people"], texts["points"], texts["hourly"]) == ("nobody yet", "", "none yet")
 
 
 def test_if_everybody_is_below_the_threshold_the_agreement_says_so(
@@ -216,27 +179,30 @@ def test_if_everybody_is_below_the_threshold_the_agreement_says_so(
     put_answers(
         connection, study, [one for who in "ab" for one in (Given(who, 0, "1"), Given(who, control, wrong))]
     )
-    agreement = figures_of(connection, study).collected.agreement
-    assert (agreement.alpha, agreement.why, agreement.counted) == (None, "all_below", 0)
+    texts = overview_texts(site_status(connection, study, START), "en")
+    assert texts["alpha"] == "not defined: everyone is below the threshold on control items"
+    assert texts["counted"] == "0 of 2"
 
 
-def test_a_study_without_control_items_has_no_control_accuracy(
+def test_without_control_items_and_with_equal_answers_there_is_no_agreement(
     connection: Connection, frozen: Frozen
 ) -> None:
     study = registered(connection, frozen(controls=[]))
     put_answers(connection, study, [Given(who, task, "1") for who in "ab" for task in range(3)])
-    figures = figures_of(connection, study)
-    assert [one.control_accuracy for one in figures.collected.people] == [None, None]
-    assert figures.collected.agreement.alpha is None, "all answers are equal"
-    assert figures.collected.agreement.why == ""
+    found = site_status(connection, study, START)
+    assert [one.controls for one in found.people] == [0, 0]
+    texts = overview_texts(found, "en")
+    assert texts["alpha"] == "not defined yet: no item has two answers, or all answers are equal"
+    assert texts["controls"] == "none yet"
 
 
 def test_programs_are_counted_and_paid_but_not_compared(connection: Connection, frozen: Frozen) -> None:
     study = registered(connection, frozen("ruhumaneval"))
     put_answers(connection, study, [Given(who, 0, f"    return {who!r}") for who in "ab"])
-    figures = figures_of(connection, study)
-    assert (figures.collected.agreement.why, figures.collected.agreement.answers) == ("programs", 2)
-    assert (figures.earned, figures.collected.people[0].agreement) == (0.1, None)
+    found = site_status(connection, study, START)
+    assert found.status is not None
+    assert (found.status.answers, found.status.alpha, found.earned) == (2, None, 0.1)
+    assert overview_texts(found, "en")["alpha"] == "not computed: the answers are programs"
 
 
 def test_a_paused_study_has_no_expected_end(connection: Connection, frozen: Frozen) -> None:
@@ -246,17 +212,22 @@ def test_a_paused_study_has_no_expected_end(connection: Connection, frozen: Froz
     ]
     put_answers(connection, study, given)
     now = START + 3_200_000
-    assert figures_of(connection, study, now).end is not None
+    assert site_status(connection, study, now).end is not None
     connection.execute(update(STUDY).values(paused=True))
-    assert figures_of(connection, study, now).end is None
+    assert site_status(connection, study, now).end is None
 
 
-def test_people_without_a_value_come_last_in_both_directions(connection: Connection, frozen: Frozen) -> None:
-    study = registered(connection, frozen())
-    control = study.rules.tests
-    known = study.tasks[control].known or ""
-    put_answers(connection, study, [Given("a", 0, "1"), Given("b", control, known), Given("c", control, "x")])
-    people = figures_of(connection, study).collected.people
-    for descending, wanted in ((True, "bca"), (False, "cba")):
-        found = sorted_people(people, people_columns("USD")["controls"].value, descending=descending)
-        assert "".join(one.pseudonym for one in found) == wanted
+def test_who_answers_within_a_second_is_marked_if_there_are_others_to_compare(
+    connection: Connection, frozen: Frozen
+) -> None:
+    items = 10
+    study = registered(connection, frozen("simplear", overlap=6))
+    tasks = range(min(items, study.training.start))
+    assert len(tasks) == items
+    given = [Given(who, task, "7", 0.9 if who == "fast" else 6.0) for who in ("fast", "a", "b", "c") for task in tasks]  # fmt: skip
+    put_answers(connection, study, given)
+    assert not any(one.hasty for one in site_status(connection, study, START).people)
+    put_answers(connection, study, [Given("d", task, "7", 6.0) for task in tasks])
+    assert {one.pseudonym: one.hasty for one in site_status(connection, study, START).people} == {
+        "fast": True, "a": False, "b": False, "c": False, "d": False,
+    }  # fmt: skip

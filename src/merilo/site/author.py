@@ -1,0 +1,442 @@
+"""The author's page of a study, which one secret link opens: status, people, invitations, tables to download."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from itsdangerous import BadSignature, TimestampSigner
+from pydantic import AfterValidator
+from sqlalchemy import Connection, select
+
+from merilo.errors import UsageError
+from merilo.site.annotation_site import AnnotationSite
+from merilo.site.answer_export import collect_answers, collected_rows, read_answers
+from merilo.site.audit_log import log_table
+from merilo.site.author_actions import LONGEST_REASON, AuthorActions, comments_table, open_invitations
+from merilo.site.database import drop_remnants, hold_settings, keep_setting
+from merilo.site.overview_texts import CHART, SOURCES, STAGES, overview_texts
+from merilo.site.paid_people import paid_people
+from merilo.site.people_access import LONGEST_ID, domains_of, new_code
+from merilo.site.people_counts import count_people, people_table
+from merilo.site.schema import SETTING
+from merilo.site.served_study import ServedStudy
+from merilo.site.site_requests import RefusedRequestError, browser_language, field, form_of
+from merilo.site.status import SiteStatus, Statuses, Worker, site_status
+from merilo.text import Language, Text, formatted
+
+#: The environment variable that sets the secret of the author's link, in place of an earlier one.
+LINK_VARIABLE: Final = "MERILO_AUTHOR_SECRET"
+
+#: The path of the author's pages; the link has the secret after it.
+HOME: Final = "/author/"
+
+#: The cookie of a browser that opened the link, and the seconds that it lasts.
+COOKIE: Final = "merilo_author"
+COOKIE_LIFETIME: Final = 60 * 60 * 24 * 30
+
+#: The cookie with the language that the author chose.
+LANGUAGE_COOKIE: Final = "merilo_author_language"
+
+#: Seconds after which the page reloads itself.
+RELOAD: Final = 30
+
+#: Links that are made at once.
+MOST_LINKS: Final = 1000
+
+#: People and invitations that the page lists without being asked for all.
+LISTED: Final = 200
+
+Result = TypeVar("Result")
+
+
+def author_secret(connection: Connection) -> str:
+    """Return the secret of the author's link.
+
+    The environment variable sets it, in place of an earlier one; otherwise it is made at the first start.
+
+    Args:
+        connection: an open transaction that writes.
+
+    Raises:
+        UsageError: the environment variable has a secret that could be guessed, or that no link can have.
+    """
+    given = os.environ.get(LINK_VARIABLE)
+    if given and not re.fullmatch(r"[A-Za-z0-9_-]{20,200}", given):
+        raise UsageError(
+            f"{LINK_VARIABLE} must have 20 to 200 letters of the English alphabet, digits, '-' and '_'"
+        )
+    hold_settings(connection)
+    found = connection.scalar(select(SETTING.c.value).where(SETTING.c.name == "author secret"))
+    secret = given or found or secrets.token_urlsafe(32)
+    if secret != found:
+        keep_setting(connection, "author secret", secret)
+    return str(secret)
+
+
+def plain_text(text: str) -> str:
+    r"""Return a text without NUL characters, which PostgreSQL takes in no text, and with single spaces.
+
+    Example:
+        >>> plain_text("  Anna\0  P. ")
+        'Anna P.'
+    """
+    return " ".join(text.replace("\0", "").split())
+
+
+#: A person in the address of a page.
+Pseudonym: TypeAlias = Annotated[str, AfterValidator(plain_text)]
+
+#: Name of a column by which people are sorted -> the value, and whether small values come first; a person without
+#: a value comes last.
+_ORDERS: Final[Mapping[str, tuple[Callable[[Worker], Any], bool]]] = {
+    "answers": (lambda one: one.answers, False),
+    "controls": (lambda one: one.controls_right / one.controls if one.controls else None, True),
+    "seconds": (lambda one: one.seconds, True),
+    "state": (lambda one: one.stage, True),
+    "seen": (lambda one: one.last_seen, False),
+}
+
+
+class AuthorViews:
+    """The author's side of a server process.
+
+    Args:
+        site: the server process; without a secret it has no author's page.
+    """
+
+    def __init__(self, site: AnnotationSite) -> None:
+        self.site = site
+        self.statuses = Statuses(site)
+        secret = site.author_secret or secrets.token_urlsafe(32)
+        self._secret = secret.encode()
+        self._signer = TimestampSigner(secret, salt="author", digest_method=sha256)
+
+    def enter(self, request: Request, secret: str) -> Response:
+        """Give the cookie to a browser that knows the secret, and send it to an address without the secret.
+
+        A page sends it there, and not a redirect: a browser that follows a link of another site would not send the
+        cookie after a redirect.
+        """
+        if not hmac.compare_digest(self._secret, secret.encode("utf-8", "replace")):
+            raise RefusedRequestError(404, "not_found")
+        language = self.language(request)
+        response = self.site.rendered(request, "author_enter.html.j2", language, status=200, home=HOME)
+        response.set_cookie(
+            COOKIE, self._signer.sign("author").decode(), max_age=COOKIE_LIFETIME, path="/author",
+            secure=request.url.scheme == "https", httponly=True, samesite="strict",
+        )  # fmt: skip
+        return response
+
+    def allowed(self, request: Request) -> None:
+        """Answer a browser that has not opened the link as if there were no such page; a dependency of routes."""
+        try:
+            _, made = self._signer.unsign(request.cookies.get(COOKIE, ""), return_timestamp=True)
+        except BadSignature:
+            raise RefusedRequestError(404, "not_found") from None
+        if time.time() - made.timestamp() > COOKIE_LIFETIME:
+            raise RefusedRequestError(404, "not_found")
+
+    def language(self, request: Request) -> Language:
+        """Return the language that the author chose, or the browser's."""
+        chosen = request.cookies.get(LANGUAGE_COOKIE)
+        return chosen if chosen in {"en", "ru"} else browser_language(request)  # type: ignore[return-value]  # checked
+
+    async def act(self, study: ServedStudy, action: Callable[[AuthorActions], Result]) -> Result:
+        """Do something with a study in one transaction, in the author's name."""
+        now = self.site.clock.now()
+        done = await self.site.write(
+            lambda connection: action(AuthorActions(connection, study, now, "author"))
+        )
+        self.statuses.forget(study)
+        return done
+
+    async def page(
+        self,
+        request: Request,
+        study: ServedStudy,
+        *,
+        opened: Literal["", "invite", "person", "links", "estimate"] = "",
+        pseudonym: str = "",
+        fault: Text | None = None,
+        **content: Any,  # noqa: ANN401 - whatever the form shows
+    ) -> Response:
+        """Return the page of a study.
+
+        Args:
+            request: the request.
+            study: the study.
+            opened: the form or result that the page shows beside the status; then the page does not reload itself.
+            pseudonym: the person about whom a form is.
+            fault: what was wrong in the form.
+            content: what else the form or result shows.
+        """
+        found, language = await self.statuses.of(study), self.language(request)
+        invitations = await self.site.read(lambda connection: open_invitations(connection, study))
+        asked = {
+            name: request.query_params[name]
+            for name in ("sort", "all", "still")
+            if name in request.query_params
+        }
+        person = next((one for one in found.people if one.pseudonym == pseudonym), None)
+        if opened == "person" and person is None:
+            raise RefusedRequestError(404, "not_found")
+
+        def number(value: float | None, digits: int = 0) -> str:
+            return "–" if value is None else formatted(float(value), f",.{digits}f", language)
+
+        def address(**more: str) -> str:
+            query = urlencode({name: value for name, value in {**asked, **more}.items() if value})
+            return f"{HOME}{study.key}/{'?' if query else ''}{query}"
+
+        by = asked.get("sort", "") if asked.get("sort") in _ORDERS else "answers"
+        people = _sorted(found.people, by)
+        return self.site.rendered(
+            request,
+            "author.html.j2",
+            language,
+            status=422 if fault else 200,
+            study=study,
+            studies=list(self.site.by_key.values()),
+            base=f"{HOME}{study.key}",
+            found=found,
+            figures=overview_texts(found, language),
+            chart=CHART,
+            reload=None if opened or "still" in request.query_params else RELOAD,
+            opened=opened,
+            people=people if "all" in asked else people[:LISTED],
+            by=by,
+            person=person,
+            invitations=invitations if "all" in asked else invitations[:LISTED],
+            waiting=len(invitations),
+            fault=fault,
+            address=address,
+            number=number,
+            stages=STAGES,
+            sources=SOURCES,
+            domains_of=domains_of,
+            once=secrets.token_urlsafe(24),
+            most=MOST_LINKS,
+            longest=LONGEST_REASON,
+            **content,
+        )
+
+
+def _sorted(people: Sequence[Worker], by: str) -> list[Worker]:
+    """Sort people by a column; those without a value come last."""
+    value, rising = _ORDERS[by]
+    known = [one for one in people if value(one) is not None]
+    rest = [one for one in people if value(one) is None]
+    return sorted(known, key=value, reverse=not rising) + rest
+
+
+def author_routes(views: AuthorViews) -> APIRouter:
+    """Return the routes of the author's link, of the page and of what its forms about the study do."""
+    router = APIRouter(default_response_class=HTMLResponse)
+    inside = _inside(views)
+    site = views.site
+    one_at_a_time = asyncio.Lock()
+
+    @router.get(f"{HOME}{{secret}}")
+    async def enter(request: Request, secret: str) -> Response:
+        return views.enter(request, secret)
+
+    @inside.get(HOME)
+    async def home() -> Response:
+        return RedirectResponse(f"{HOME}{next(iter(site.by_key))}/", 303)
+
+    @inside.post(f"{HOME}{{key}}/language")
+    async def language(request: Request, key: str) -> Response:
+        study, form = site.study(key), await form_of(request, site.cookies)
+        response = RedirectResponse(f"{HOME}{study.key}/", 303)
+        chosen = "en" if field(form, "language") == "en" else "ru"
+        site.set_cookie(request, response, LANGUAGE_COOKIE, chosen, "/author")
+        return response
+
+    @inside.get(f"{HOME}{{key}}/")
+    async def page(request: Request, key: str) -> Response:
+        study, asked = site.study(key), request.query_params
+        if "person" in asked:
+            return await views.page(request, study, opened="person", pseudonym=asked["person"], typed="")
+        if "invite" in asked:
+            return await views.page(request, study, opened="invite", typed="", ticked=())
+        return await views.page(request, study)
+
+    @inside.post(f"{HOME}{{key}}/estimate")
+    async def estimate(request: Request, key: str) -> Response:
+        study, now = site.study(key), site.clock.now()
+        await form_of(request, site.cookies)
+        await views.act(study, lambda author: author.record("estimate_shown"))
+
+        def look(connection: Connection) -> SiteStatus:
+            return site_status(connection, study, now, estimate=True)
+
+        async with one_at_a_time:
+            found = await site.read(look)
+        return await views.page(request, study, opened="estimate", seen=found.status)
+
+    async def set_paused(request: Request, key: str, *, paused: bool) -> Response:
+        study = site.study(key)
+        await form_of(request, site.cookies)
+        await views.act(study, lambda author: author.set_paused(paused=paused))
+        return RedirectResponse(f"{HOME}{study.key}/", 303)
+
+    @inside.post(f"{HOME}{{key}}/pause")
+    async def pause(request: Request, key: str) -> Response:
+        return await set_paused(request, key, paused=True)
+
+    @inside.post(f"{HOME}{{key}}/resume")
+    async def resume(request: Request, key: str) -> Response:
+        return await set_paused(request, key, paused=False)
+
+    router.include_router(inside)
+    return router
+
+
+def author_people_routes(views: AuthorViews) -> APIRouter:
+    """Return the routes of what the author does with people and invitations."""
+    inside = _inside(views)
+    site = views.site
+
+    @inside.post(f"{HOME}{{key}}/people/{{pseudonym}}/exclude")
+    async def exclude(request: Request, key: str, pseudonym: Pseudonym) -> Response:
+        reason = field(await form_of(request, site.cookies), "reason")
+        try:
+            return await change(key, lambda author: author.exclude(pseudonym, reason))
+        except UsageError:
+            fault = Text("Give a reason of at most 1,000 characters.")
+            return await views.page(
+                request, site.study(key), opened="person", pseudonym=pseudonym, fault=fault, typed=reason
+            )
+
+    @inside.post(f"{HOME}{{key}}/people/{{pseudonym}}/reinstate")
+    async def reinstate(request: Request, key: str, pseudonym: Pseudonym) -> Response:
+        await form_of(request, site.cookies)
+        return await change(key, lambda author: author.reinstate(pseudonym))
+
+    @inside.post(f"{HOME}{{key}}/people/{{pseudonym}}/erase")
+    async def erase(request: Request, key: str, pseudonym: Pseudonym) -> Response:
+        form = await form_of(request, site.cookies)
+        if not field(form, "sure"):
+            fault = Text("Erasing cannot be undone: tick the box to confirm it.")
+            return await views.page(
+                request, site.study(key), opened="person", pseudonym=pseudonym, fault=fault, typed=""
+            )
+        response = await change(key, lambda author: author.erase(pseudonym))
+        await asyncio.to_thread(drop_remnants, site.engine)
+        return response
+
+    async def change(key: str, act: Callable[[AuthorActions], object]) -> Response:
+        study = site.study(key)
+        if await views.act(study, act) is None:
+            raise RefusedRequestError(404, "not_found")
+        return RedirectResponse(f"{HOME}{study.key}/#table", 303)
+
+    @inside.post(f"{HOME}{{key}}/invitations")
+    async def invite(request: Request, key: str) -> Response:
+        study, form = site.study(key), await form_of(request, site.cookies)
+        names, domains, fault = _invited(study, form)
+        if fault is not None:
+            return await views.page(
+                request, study, opened="invite", fault=fault, typed=field(form, "names"), ticked=domains
+            )
+        secret = site.cookies.secret_of(f"invitations {study.key} {field(form, 'once')}")
+        codes = [_code(secret, at) for at in range(len(names))]
+        made = await views.act(study, lambda author: author.invite(names, codes=codes, domains=domains))
+        links = [(name, f"{request.base_url}i/{code}") for name, code in made]
+        return await views.page(request, study, opened="links", links=links)
+
+    @inside.post(f"{HOME}{{key}}/invitations/revoke")
+    async def revoke(request: Request, key: str) -> Response:
+        study, form = site.study(key), await form_of(request, site.cookies)
+        hashed = plain_text(field(form, "invitation"))
+        await views.act(study, lambda author: author.revoke(hashed))
+        await asyncio.to_thread(drop_remnants, site.engine)
+        return RedirectResponse(f"{HOME}{study.key}/?invite=1#invite", 303)
+
+    return inside
+
+
+def author_table_routes(views: AuthorViews) -> APIRouter:
+    """Return the route of the tables to download."""
+    inside = _inside(views)
+    site = views.site
+
+    def answers_as_lines(connection: Connection, study: ServedStudy) -> str:
+        return collected_rows(connection, study, read_answers(connection, study)).write_ndjson()
+
+    def counts(connection: Connection, study: ServedStudy) -> str:
+        return people_table(study, count_people(connection, study, site.clock.now()))
+
+    tables: Mapping[str, Callable[[Connection, ServedStudy], str]] = {
+        "answers.csv": lambda connection, study: collect_answers(connection, study).table,
+        "answers.jsonl": answers_as_lines,
+        "people.csv": paid_people,
+        "counts.csv": counts,
+        "comments.csv": comments_table,
+        "log.csv": lambda connection, study: log_table(connection, study.rules.study),
+    }
+
+    @inside.get(f"{HOME}{{key}}/{{name}}", response_class=Response)
+    async def table(key: str, name: str) -> Response:
+        study, make = site.study(key), tables.get(name)
+        if make is None:
+            raise RefusedRequestError(404, "not_found")
+        await views.act(study, lambda author: author.record("downloaded", table=name))
+        made = await site.read(lambda connection: make(connection, study))
+        stem, suffix = name.split(".")
+        kind = "text/csv" if suffix == "csv" else "application/jsonl"
+        headers = {"Content-Disposition": f'attachment; filename="{stem}-{study.key}.{suffix}"'}
+        return Response(made.encode(), media_type=f"{kind}; charset=utf-8", headers=headers)
+
+    return inside
+
+
+def _invited(
+    study: ServedStudy, form: Mapping[str, Sequence[str]]
+) -> tuple[list[str | None], list[str], Text | None]:
+    """Read the form of invitations: names, `None` for a link without one; domains; and what is wrong in the form."""
+    fault = None if field(form, "once") else Text("Go back, reload the page and try again.")
+    if not study.by_invitation:
+        count = field(form, "count").strip()
+        number = int(count) if count.isascii() and count.isdigit() and len(count) < 10 else 0
+        if not 0 < number <= MOST_LINKS:
+            fault = Text("Give a number from 1 to 1,000.")
+        return [None] * min(number, MOST_LINKS), [], fault
+    domains = [name for name in study.domains if name in form.get("domain", ())]
+    if len(study.domains) > 1 and not domains:
+        fault = Text("Tick at least one domain.")
+    names = [*dict.fromkeys(name for line in field(form, "names").splitlines() if (name := plain_text(line)))]
+    if not 0 < len(names) <= MOST_LINKS or any(len(name) > LONGEST_ID for name in names):
+        fault = Text("Give 1 to 1,000 names of at most 200 characters.")
+    return [*names], domains, fault
+
+
+def _inside(views: AuthorViews) -> APIRouter:
+    """Return a router for what only a browser with the cookie gets."""
+    return APIRouter(default_response_class=HTMLResponse, dependencies=[Depends(views.allowed)])
+
+
+def _code(secret: bytes, at: int) -> str:
+    """The code of one link of a form.
+
+    It follows from the form, so that a form that is sent twice makes its links once.
+    """
+    left = int.from_bytes(hmac.digest(secret, str(at).encode(), "sha256"))
+
+    def choose(letters: str) -> str:
+        nonlocal left
+        left, rest = divmod(left, len(letters))
+        return letters[rest]
+
+    return new_code(choose)

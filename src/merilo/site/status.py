@@ -1,0 +1,496 @@
+"""How a served study stands: the same computation as `merilo study status`, and what only the site knows.
+
+The site knows the progress, the speed, who came and left, and what is still to be paid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Connection, and_, case, distinct, func, literal_column, select
+
+from merilo.errors import DataError
+from merilo.participation import Participation
+from merilo.people.cost import Cost, cost
+from merilo.people.spelling import may_be_mine
+from merilo.reports.study_status import StudyStatus, status_of
+from merilo.site.answer_export import (
+    answer_reward,
+    collected_rows,
+    read_answers,
+    responses_of,
+    table_rows,
+)
+from merilo.site.people_counts import count_people
+from merilo.site.schema import ERASED, OPEN, PERSON, RESPONSE, STUDY, TASK, TEST
+from merilo.site.served_study import ServedStudy
+from merilo.statistics.intervals import quantile_of
+from merilo.studies.plan_figures import arm_figures, paid_work
+
+if TYPE_CHECKING:
+    from merilo.site.annotation_site import AnnotationSite
+
+#: The recent time whose answers give the rate, in milliseconds.
+WINDOW: Final = 3_600_000
+#: The shortest time from the first answer on that gives a rate, in milliseconds.
+SHORTEST: Final = 600_000
+#: The window is divided into so many parts, from whose differences the uncertainty follows.
+PARTS: Final = 12
+#: Fewer recent answers give no rate.
+FEWEST: Final = 10
+#: If the bounds differ by more than this factor, there is no expected end.
+VAGUE: Final = 20.0
+
+#: A person's speed is marked after at least so many answers, if at least `ENOUGH_PEOPLE` people can be compared and
+#: the median time is below `HASTY_SECONDS` and at most a third (`HASTY_FACTOR`) of the median person's.
+#: 2 seconds for an item: J. Huang, P. Curran, J. Keeney, E. Poposki, R. DeShon (2012), Detecting and deterring
+#: insufficient effort responding to surveys. Journal of Business and Psychology 27, 99-114.
+ENOUGH_ANSWERS: Final = 10
+ENOUGH_PEOPLE: Final = 5
+HASTY_SECONDS: Final = 2.0
+HASTY_FACTOR: Final = 3.0
+
+#: A computation is repeated at the earliest after so many times its own duration.
+REST: Final = 20.0
+
+#: Seconds that a page waits for a new computation while there is an earlier one.
+PATIENCE: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRate:
+    """The rate of the recent answers.
+
+    Attributes:
+        answers: answers in the window.
+        minutes: the length of the window.
+        per_hour: answers in an hour.
+        low: the lower bound of the 95 % interval of `per_hour`.
+        high: the upper bound.
+    """
+
+    answers: int
+    minutes: float
+    per_hour: float
+    low: float
+    high: float
+
+    def hours_for(self, answers: int) -> tuple[float, float, float] | None:
+        """Return the hours until so many answers have come, and the bounds; `None` if the bounds tell nothing."""
+        if self.high > VAGUE * self.low:
+            return None
+        return answers / self.per_hour, answers / self.high, answers / self.low
+
+
+def answer_rate(times: NDArray[np.int64], now: int) -> AnswerRate | None:
+    """Compute the rate of the answers of the last hour; if they are fewer than 10, of all since the first answer.
+
+    The window is divided into 12 parts. The variance of the count n is phi n, where phi is the variance of
+    the parts' counts divided by their mean, and at least 1 as for a Poisson process. The interval is  rate *
+    exp(± t sqrt(phi / n)),  with Student's quantile t of 11 degrees of freedom. It holds if people go on as
+    in the window: it cannot know that the night comes.
+
+    Args:
+        times: shape (n,), when the answers came, in milliseconds since 1970, in any order.
+        now: the time, in milliseconds since 1970.
+
+    Returns:
+        The rate; `None` with fewer than 10 answers, or within 10 minutes after the first answer.
+    """
+    if not times.size:
+        return None
+    ago = now - times
+    since_first = int(ago.max())
+    if since_first < SHORTEST:
+        return None
+    for window in (min(WINDOW, since_first), since_first):
+        recent = ago[(ago >= 0) & (ago < window)]
+        n = int(recent.size)
+        if n >= FEWEST:
+            break
+    if n < FEWEST:
+        return None
+    counts = np.bincount(recent * PARTS // window, minlength=PARTS)[:PARTS]
+    phi = max(1.0, float(counts.var(ddof=1) / counts.mean()))
+    rate = n * 3_600_000 / window
+    factor = exp(quantile_of(0.975, PARTS - 1) * sqrt(phi / n))
+    return AnswerRate(n, window / 60_000, rate, rate / factor, rate * factor)
+
+
+def progress_points(times: NDArray[np.int64], now: int, points: int = 60) -> list[tuple[float, int]]:
+    """Return how the number of answers grew from the first answer until now.
+
+    Args:
+        times: shape (n,), when the answers came, in milliseconds since 1970.
+        now: the time, in milliseconds since 1970.
+        points: how many points to return at most.
+
+    Returns:
+        Hours since the first answer, and the answers until then; empty without answers.
+    """
+    if not times.size:
+        return []
+    first = int(times.min())
+    last = max(now, int(times.max()))
+    if last == first:
+        return [(0.0, int(times.size))]
+    moments = np.linspace(first, last, points)
+    counts = np.searchsorted(np.sort(times), moments, side="right")
+    return [
+        ((moment - first) / 3_600_000, int(n))
+        for moment, n in zip(moments.tolist(), counts.tolist(), strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCounts:
+    """The counts that are read at every look.
+
+    Attributes:
+        paused: whether the author paused the study.
+        items: items of the test.
+        needed: answers that the items need.
+        unassigned: answers for which nobody has the item.
+        held: answers for which somebody has the item, or will get it as a later turn of a dialogue.
+        complete: items with all answers.
+        in_hand: tasks that people have before them, control items among them.
+        latest: when the latest of these was sent, in milliseconds since 1970.
+        stages: stage -> people.
+        controls: answers to control items.
+        controls_right: right ones among them.
+    """
+
+    paused: bool
+    items: int
+    needed: int
+    unassigned: int
+    held: int
+    complete: int
+    in_hand: int
+    latest: int | None
+    stages: tuple[tuple[str, int], ...]
+    controls: int
+    controls_right: int
+
+    @property
+    def answered(self) -> int:
+        """The answers to items of the test that hold a place of their task."""
+        return self.needed - self.unassigned - self.held
+
+    @property
+    def missing(self) -> int:
+        """The answers that the items still need."""
+        return self.needed - self.answered
+
+
+def read_counts(connection: Connection, study: ServedStudy) -> SiteCounts:
+    """Read the counts.
+
+    Args:
+        connection: a transaction that reads one state.
+        study: the registered study.
+    """
+    number = study.rules.study
+    tests = and_(TASK.c.study == number, TASK.c.kind == TEST)
+    items, needed, unassigned, full = connection.execute(
+        select(
+            func.count(), func.coalesce(func.sum(TASK.c.needed), 0), func.coalesce(func.sum(TASK.c.open), 0),
+            func.coalesce(func.sum(case((TASK.c.open == 0, 1), else_=0)), 0),
+        ).where(tests)
+    ).one()  # fmt: skip
+    mine = and_(_open(study), RESPONSE.c.place > 0)
+    in_hand, held, latest = connection.execute(
+        select(
+            func.count(RESPONSE.c.given), func.coalesce(func.sum(case((RESPONSE.c.counts, 1), else_=0)), 0),
+            func.max(RESPONSE.c.given),
+        ).where(mine)
+    ).one()  # fmt: skip
+    waiting = connection.scalar(
+        select(func.count(distinct(RESPONSE.c.task)))
+        .select_from(RESPONSE)
+        .join(TASK, and_(TASK.c.study == RESPONSE.c.study, TASK.c.number == RESPONSE.c.task))
+        .where(mine, RESPONSE.c.counts, TASK.c.open == 0)
+    )
+    people = connection.execute(
+        select(
+            PERSON.c.stage, func.count().label("people"), func.sum(PERSON.c.controls).label("controls"),
+            func.sum(PERSON.c.controls_right).label("right"),
+        ).where(PERSON.c.study == number, PERSON.c.stage != ERASED).group_by(PERSON.c.stage).order_by(PERSON.c.stage)
+    ).all()  # fmt: skip
+    paused = connection.scalar(select(STUDY.c.paused).where(STUDY.c.id == number))
+    return SiteCounts(
+        paused=bool(paused),
+        items=items,
+        needed=int(needed),
+        unassigned=int(unassigned),
+        held=int(held),
+        complete=int(full) - int(waiting or 0),
+        in_hand=int(in_hand),
+        latest=latest,
+        stages=tuple((row.stage, int(row.people)) for row in people),
+        controls=sum(int(row.controls) for row in people),
+        controls_right=sum(int(row.right) for row in people),
+    )
+
+
+class Worker(NamedTuple):
+    """The work of one person.
+
+    Attributes:
+        pseudonym: the name under which the answers are exported.
+        source: how they came in: link, code, expert, or the platform's name.
+        external: their id or name there.
+        stage: what they do now.
+        reason: why they were stopped or excluded; `None` otherwise.
+        answers: answers to items of the test, without skipped ones.
+        controls: answers to control items.
+        controls_right: right ones among them.
+        seconds: the median time of an answer; `None` without answers.
+        hasty: whether they are suspiciously fast.
+        earned: the pay of all answers; `None` while the pay is not decided.
+        last_seen: when they last got or answered a task, or came in, in milliseconds since 1970.
+    """
+
+    pseudonym: str
+    source: str
+    external: str | None
+    stage: str
+    reason: str | None
+    answers: int
+    controls: int
+    controls_right: int
+    seconds: float | None
+    hasty: bool
+    earned: float | None
+    last_seen: int
+
+
+def read_people(connection: Connection, study: ServedStudy, answers: pl.DataFrame) -> list[Worker]:
+    """Read the people of a study, those with most answers first.
+
+    Args:
+        connection: a transaction that reads.
+        study: the registered study.
+        answers: its answers, from `read_answers`.
+    """
+    texts = answers["answer"].unique().to_list()
+    test = (pl.col("task") < study.rules.tests) & ~pl.col("answer").is_in([
+        text for text in texts if may_be_mine(text)
+    ])  # fmt: skip
+    work = {
+        row["person"]: row
+        for row in answers.group_by("person")
+        .agg(
+            tests=test.sum(), n=pl.len(), seconds=pl.col("seconds").median(), latest=pl.col("answered").max()
+        )
+        .iter_rows(named=True)
+    }
+    judged = [row["seconds"] for row in work.values() if row["n"] >= ENOUGH_ANSWERS]
+    fastest = (
+        min(HASTY_SECONDS, float(np.median(judged)) / HASTY_FACTOR) if len(judged) >= ENOUGH_PEOPLE else 0.0
+    )
+    latest = (
+        select(RESPONSE.c.person, func.max(RESPONSE.c.given).label("given"))
+        .where(_open(study))
+        .group_by(RESPONSE.c.person)
+    )
+    opened = {row.person: row.given for row in connection.execute(latest)}
+    reward, nothing = answer_reward(study), {"tests": 0, "n": 0, "seconds": None, "latest": None}
+    here = and_(PERSON.c.study == study.rules.study, PERSON.c.stage != ERASED)
+    people = []
+    for person in connection.execute(select(PERSON).where(here)):
+        own = work.get(person.id, nothing)
+        people.append(
+            Worker(
+                pseudonym=person.pseudonym,
+                source=person.source,
+                external=person.external if person.source != "link" else None,
+                stage=person.stage,
+                reason=person.reason if person.stage == "excluded" else None,
+                answers=own["tests"],
+                controls=person.controls,
+                controls_right=person.controls_right,
+                seconds=own["seconds"],
+                hasty=own["n"] >= ENOUGH_ANSWERS and own["seconds"] <= fastest,
+                earned=None if reward is None else round(own["n"] * reward, 6),
+                last_seen=max(person.created, own["latest"] or 0, opened.get(person.id) or 0),
+            )
+        )
+    return sorted(people, key=lambda one: (-one.answers, one.pseudonym))
+
+
+def _open(study: ServedStudy) -> ColumnElement[bool]:
+    """Select the tasks of a study that were given and not answered.
+
+    The sum keeps SQLite from searching all responses of the study: the index of open responses is much smaller.
+    """
+    return and_(RESPONSE.c.study + 0 == study.rules.study, RESPONSE.c.state == literal_column(f"'{OPEN}'"))
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStatus:
+    """How a study stands at one moment.
+
+    Attributes:
+        study: the study.
+        at: the moment, in milliseconds since 1970.
+        counts: the progress and the people's stages.
+        status: as `merilo study status` shows it after an import; `None` without answers.
+        paid: pay and time of all answers, also of people who were stopped or excluded; `None` without answers.
+        times: shape (n,), when the answers to items of the test came that hold a place of their task, in
+            milliseconds since 1970.
+        people: the people, those with most answers first.
+        came: how many people came, stayed and left.
+    """
+
+    study: ServedStudy
+    at: int
+    counts: SiteCounts
+    status: StudyStatus | None
+    paid: Cost | None
+    times: NDArray[np.int64]
+    people: Sequence[Worker]
+    came: Participation
+
+    @property
+    def rate(self) -> AnswerRate | None:
+        """The rate of the recent answers; `None` if there is none yet."""
+        return answer_rate(self.times, self.at)
+
+    @property
+    def end(self) -> tuple[float, float, float] | None:
+        """Hours until the study is complete at this rate, and their bounds; `None` if nothing can be said."""
+        goes_on = self.counts.missing and not self.counts.paused
+        return self.rate.hours_for(self.counts.missing) if self.rate and goes_on else None
+
+    @property
+    def left(self) -> tuple[int, float | None]:
+        """Answers that will still come, to control items too, by the plan, and their pay; `None` while undecided."""
+        missing = self.counts.missing
+        checks, _, pay = paid_work(self.study.arm, self.study.folder.plan, missing)
+        return missing + checks, pay
+
+    @property
+    def hours_left(self) -> float | None:
+        """Hours of the people's work for the missing answers, at the median time of an answer."""
+        seconds = self.status.cost.median_seconds if self.status and self.status.cost else None
+        return None if seconds is None else self.counts.missing * seconds / 3600
+
+    @property
+    def earned(self) -> float | None:
+        """The pay of all answers so far; `None` while the pay is not decided."""
+        if self.study.arm.pay.per_page is None:
+            return None
+        return 0.0 if self.paid is None else self.paid.total
+
+    @property
+    def final_pay(self) -> float | None:
+        """The pay in the end with the platform's commission; `None` while the pay is not decided."""
+        pay = self.left[1]
+        if self.earned is None or pay is None:
+            return None
+        return (self.earned + pay) * (1 + (self.study.arm.pay.commission or 0.0))
+
+    @property
+    def planned_pay(self) -> float | None:
+        """The pay by the plan with the platform's commission; `None` while the pay is not decided."""
+        pay = arm_figures(self.study.arm, self.study.folder.plan).pay
+        return None if pay is None else pay * (1 + (self.study.arm.pay.commission or 0.0))
+
+
+def site_status(
+    connection: Connection, study: ServedStudy, now: int, *, estimate: bool = False
+) -> SiteStatus:
+    """Compute how a served study stands.
+
+    Args:
+        connection: a transaction that reads one state.
+        study: the registered study.
+        now: the time, in milliseconds since 1970.
+        estimate: also compute the main metric so far.
+    """
+    table = read_answers(connection, study)
+    counted = collected_rows(connection, study, table)
+    status = None
+    if counted.height:
+        try:
+            responses = responses_of(study, counted, with_inputs=True)
+            status = status_of(study.folder, study.arm_name, responses, estimate=estimate)
+        except DataError:  # every answer is blank
+            status = None
+    holding = table.filter(pl.col("counts") & (pl.col("task") < study.rules.tests))
+    return SiteStatus(
+        study=study,
+        at=now,
+        counts=read_counts(connection, study),
+        status=status,
+        paid=_paid(study, table),
+        times=holding["answered"].to_numpy(),
+        people=read_people(connection, study, table),
+        came=count_people(connection, study, now),
+    )
+
+
+def _paid(study: ServedStudy, table: pl.DataFrame) -> Cost | None:
+    """Pay and time of all answers; `None` if there are none, or all of them are blank."""
+    try:
+        return (
+            cost(responses_of(study, table_rows(study, table)), study.arm.pay.currency)
+            if table.height
+            else None
+        )
+    except DataError:
+        return None
+
+
+@dataclass(eq=False)
+class _Kept:
+    """The latest status of a study, and the computation of the next one."""
+
+    found: SiteStatus | None = None
+    due: float = 0.0
+    task: asyncio.Task[None] | None = None
+
+
+class Statuses:
+    """The latest status of each study of a server process, computed at most a twentieth of the time.
+
+    Args:
+        site: the site.
+    """
+
+    def __init__(self, site: AnnotationSite) -> None:
+        self._site = site
+        self._kept: dict[str, _Kept] = {}
+
+    def forget(self, study: ServedStudy) -> None:
+        """Compute the status again at the next request: the author changed something."""
+        self._kept.pop(study.key, None)
+
+    async def of(self, study: ServedStudy) -> SiteStatus:
+        """Return the status; an earlier one if a new one is not due or takes too long.
+
+        Raises:
+            RefusedRequestError: the database cannot be read.
+        """
+        kept = self._kept.setdefault(study.key, _Kept())
+        if kept.task is None or (kept.task.done() and time.monotonic() >= kept.due):
+            kept.task = asyncio.create_task(self._compute(study, kept))
+        await asyncio.wait({kept.task}, timeout=None if kept.found is None else PATIENCE)
+        if kept.task.done():
+            kept.task.result()
+        assert kept.found is not None  # noqa: S101 - the computation has ended
+        return kept.found
+
+    async def _compute(self, study: ServedStudy, kept: _Kept) -> None:
+        began, now = time.monotonic(), self._site.clock.now()
+        kept.found = await self._site.read(lambda connection: site_status(connection, study, now))
+        kept.due = time.monotonic() + REST * (time.monotonic() - began)
