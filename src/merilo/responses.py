@@ -77,21 +77,6 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Recoded:
-    """A replacement of answers that the user asked for.
-
-    Attributes:
-        written: the original answer.
-        kept: the replacement; `None` if the answer is left out.
-        answers: how many answers were replaced, not counting known answers of control items.
-    """
-
-    written: str
-    kept: str | None
-    answers: int
-
-
-@dataclass(frozen=True, slots=True)
 class Responses:
     """Responses with the items that they answer.
 
@@ -105,9 +90,6 @@ class Responses:
         renamed: answers that were rewritten on reading, as written -> as kept.
         unread: times and rewards that could not be read.
         lost_pages: `page_reward` and `page_seconds` of every paid page without a response in `table`.
-        absent: kinds of data that the platform usually exports but these files lack: `time`, `reward`, `page`,
-            `control`.
-        recoded: the answers that `recoding.recode` replaced.
         scored: whether the answers were scored elsewhere: each is `passed` or `failed`.
         participation: how many people came and stayed, if the study counted them.
         reading: how the files were read; `None` if the responses do not come from files or tables.
@@ -123,8 +105,6 @@ class Responses:
     renamed: dict[str, str] | None = None
     unread: tuple[Unread, ...] = ()
     lost_pages: pl.DataFrame | None = None
-    absent: tuple[str, ...] = ()
-    recoded: tuple[Recoded, ...] = ()
     scored: bool = False
     participation: Participation | None = None
     reading: Reading | None = None

@@ -13,7 +13,6 @@ from exports import row, toloka, written
 from gold_files import entry, golds, pool, split, table
 
 from merilo.datasets import dataset, names
-from merilo.datasets.declaration import Answer
 from merilo.datasets.solvers import solver
 from merilo.errors import DataError, InputError, MeriloError
 from merilo.items import read_split
@@ -36,7 +35,6 @@ def test_a_split_file_gives_its_items_unchanged(tmp_path: Path, form: str) -> No
     assert gold.answers["id"].to_list() == ["9", "7"]
     assert gold.without_gold == (3,)
     assert gold.column == "outputs"
-    assert gold.warnings == ()
     first = gold.items[2]
     assert (first.id, first.instruction, first.inputs, first.outputs) == (
         7,
@@ -110,7 +108,6 @@ def test_a_pool_of_every_dataset_gets_its_items_from_the_split_file(name: str) -
         texts["question"] = [str(item.meta["question"]) for item in items]
     gold = read_gold(path, pool(**texts), answer="answer", form=dataset(name).answer)
     assert gold.without_gold == ()
-    assert gold.warnings == ()
     assert [gold.items[number] for number in range(1, len(items) + 1)] == items
 
 
@@ -154,25 +151,31 @@ def test_a_column_called_gold_wins_over_one_called_like_the_answers(tmp_path: Pa
         gold = read_gold(path, pool(question=["q1", "q2"]), answer="OUTPUT:label")
         assert golds(gold) == ["A", "B"]
         assert gold.column == name
-        assert f"taken from the column '{name}', not from 'label'" in gold.warnings[0].en
 
 
 def test_the_column_is_named_as_the_file_has_it(tmp_path: Path) -> None:
     path = table(tmp_path / "g.tsv", "INPUT:question\tOUTPUT:label\nq1\tA\n")
     gold = read_gold(path, pool(question=["q1"]), answer="OUTPUT:label")
-    assert (golds(gold), gold.column, gold.warnings) == (["A"], "OUTPUT:label", ())
+    assert (golds(gold), gold.column) == (["A"], "OUTPUT:label")
+
+
+def test_two_columns_that_certainly_hold_gold_answers_are_refused(tmp_path: Path) -> None:
+    path = table(tmp_path / "g.csv", "question,gold,correct\nq1,A,B\n")
+    with pytest.raises(InputError, match="gold, correct may all hold the gold answers"):
+        read_gold(path, pool(question=["q1"]))
+    assert golds(read_gold(path, pool(question=["q1"]), column="correct")) == ["B"]
 
 
 def test_an_empty_column_is_passed_over_without_a_word(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "question,gold,answer\nq1,,A\n")
     gold = read_gold(path, pool(question=["q1"]))
-    assert (gold.column, gold.warnings) == ("answer", ())
+    assert gold.column == "answer"
 
 
 def test_a_named_column_needs_no_warning(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "question,gold,label\nq1,B,A\n")
     gold = read_gold(path, pool(question=["q1"]), answer="label", column="label")
-    assert (golds(gold), gold.column, gold.warnings) == (["A"], "label", ())
+    assert (golds(gold), gold.column) == (["A"], "label")
 
 
 def test_an_input_of_the_split_is_no_right_answer(tmp_path: Path) -> None:
@@ -188,15 +191,6 @@ def test_an_input_of_the_split_is_no_right_answer(tmp_path: Path) -> None:
 def test_gold_answers_are_kept_as_they_are_written(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", 'question,gold\nq1,1.0\nq2,"1,0"\n')
     assert golds(read_gold(path, pool(question=["q1", "q2"]))) == ["1.0", "1,0"]
-
-
-@pytest.mark.parametrize("word", ["nan", "NaN", "None", "null"])
-def test_a_word_for_an_empty_cell_is_told(tmp_path: Path, word: str) -> None:
-    path = table(tmp_path / "g.csv", f"question,gold\nq1,A\nq2,{word}\n")
-    items = pool(question=["q1", "q2"])
-    assert f"row 3: the gold answer is '{word}'" in read_gold(path, items).warnings[0].en
-    form = Answer(kind="choice", labels=("A", word))
-    assert read_gold(path, items, form=form).warnings == ()
 
 
 def test_nan_of_a_parquet_file_is_an_empty_cell(tmp_path: Path) -> None:
@@ -249,7 +243,6 @@ def test_items_join_on_an_id_that_both_sides_have(tmp_path: Path, field: str) ->
     gold = read_gold(path, pool(**{field: ["6", "5"], "question": ["q", "q"]}))
     assert golds(gold) == ["B", "A"]
     assert [item.id for item in gold.items.values()] == [6, 5]
-    assert gold.warnings == ()
 
 
 def test_a_number_that_is_no_id_of_the_dataset_does_not_join(tmp_path: Path) -> None:
@@ -266,7 +259,6 @@ def test_a_text_that_was_edited_joins_by_its_id(tmp_path: Path) -> None:
     questions = [f"q{n}" for n in range(19)] + ["q19, edited"]
     gold = read_gold(path, pool(id=[str(n) for n in range(20)], question=questions))
     assert gold.answers.height == 20
-    assert gold.warnings == ()
 
 
 def test_an_id_is_enough(tmp_path: Path) -> None:
@@ -289,14 +281,14 @@ def test_a_pool_may_show_fewer_fields_than_the_file(tmp_path: Path) -> None:
         tmp_path / "t.json", [entry(n, "AB"[n], question=f"q{n}", context=f"c{n}") for n in range(2)]
     )
     gold = read_gold(path, pool(question=["q1", "q0"]))
-    assert (golds(gold), gold.warnings) == (["B", "A"], ())
+    assert golds(gold) == ["B", "A"]
     assert gold.items[1].inputs == {"question": "q1", "context": "c1"}
 
 
 def test_a_file_may_have_fewer_fields_than_the_pool(tmp_path: Path) -> None:
     path = table(tmp_path / "g.csv", "question,gold\nq1,A\nq2,B\n")
     gold = read_gold(path, pool(picture=["x", "y"], question=["q2", "q1"]))
-    assert (golds(gold), gold.warnings) == (["B", "A"], ())
+    assert golds(gold) == ["B", "A"]
 
 
 def test_letter_case_of_names_makes_no_difference(tmp_path: Path) -> None:
@@ -337,7 +329,7 @@ def test_a_field_of_meta_that_the_pool_shows_tells_rows_apart(tmp_path: Path) ->
     rows = [entry(n, "01"[n], {"question": name}, text="t") for n, name in enumerate(("good", "ethical"))]
     path = split(tmp_path / "t.json", rows)
     gold = read_gold(path, pool(text=["t", "t"], question=["ethical", "good"]))
-    assert (golds(gold), gold.warnings) == (["1", "0"], ())
+    assert golds(gold) == ["1", "0"]
 
 
 def test_a_question_that_a_dialogue_repeats_is_known_by_its_turn(tmp_path: Path) -> None:
@@ -352,7 +344,7 @@ def test_a_question_that_a_dialogue_repeats_is_known_by_its_turn(tmp_path: Path)
         for n, (text, right) in enumerate(zip(asked, "122", strict=True))
     ]
     gold = read_gold(split(tmp_path / "t.json", turns), pool(turn=["1", "2", "3"], question=asked))
-    assert (golds(gold), gold.warnings) == (["1", "2", "2"], ())
+    assert golds(gold) == ["1", "2", "2"]
     assert [item.id for item in gold.items.values()] == ["0/0", "0/1", "0/2"]
 
 
@@ -368,8 +360,6 @@ def test_one_answer_twice_is_told_with_what_differs(tmp_path: Path) -> None:
     rows = [entry(n, "A", {"domain": f"d{n}"}, question="q") for n in range(3)]
     gold = read_gold(split(tmp_path / "t.json", rows), pool(question=["q"]))
     assert (golds(gold), gold.items[1].id) == (["A"], 0)
-    assert "row 2: repeats an item with the same answer (2 such rows)" in gold.warnings[0].en
-    assert "differ in meta.domain" in gold.warnings[0].en
 
 
 # By other names
@@ -378,7 +368,7 @@ def test_one_answer_twice_is_told_with_what_differs(tmp_path: Path) -> None:
 def test_the_one_field_of_a_pool_is_the_one_text_of_the_file(tmp_path: Path) -> None:
     path = split(tmp_path / "t.json", [{"inputs": "( )", "outputs": "1", "meta": {"id": 4}}])
     gold = read_gold(path, pool(parentheses=["( )"]))
-    assert (golds(gold), gold.warnings) == (["1"], ())
+    assert golds(gold) == ["1"]
 
 
 def test_columns_of_other_names_are_refused_with_both_headers(tmp_path: Path) -> None:
@@ -500,13 +490,6 @@ def test_items_that_a_solver_cannot_answer_have_no_gold() -> None:
     assert gold.unsolved == (2, 3, 4, 5)
     assert gold.without_gold == ()
     assert sorted(gold.items) == [1, 6]
-    (warning,) = gold.warnings
-    assert "cannot answer 4 of 6 items, which are not scored" in warning.en
-    assert (
-        "item 2: the value of '1 / 2' is not an integer; item 3: the expression divides by zero" in warning.en
-    )
-    assert "(items 2, 3, 4, 5; item 2:" in warning.en
-    assert warning.ru.endswith("в оценку они не входят (номера: 2, 3, 4, 5)")
 
 
 def test_a_solver_that_answers_nothing_is_of_another_dataset() -> None:
@@ -525,7 +508,6 @@ def test_a_baseline_leaves_out_what_the_solver_cannot_answer(tmp_path: Path) -> 
     path = written(tmp_path / "pool.tsv", toloka(rows))
     outcome = merilo("baseline", path, "--dataset", "rumultiar", "--json", "-")
     assert outcome.status == 0
-    assert "cannot answer 1 of 2 items" in outcome.err
     found = outcome.json
     (metric,) = found["metrics"].values()
     assert (metric["n"], metric["value"]) == (1, 1.0)
@@ -540,4 +522,3 @@ def test_the_column_of_the_right_answers_stands_in_the_json(tmp_path: Path) -> N
     outcome = merilo("baseline", path, "--gold", gold, "--json", "-")
     assert outcome.json["gold"]["column"] == "gold"
     assert outcome.json["metrics"]["acc"]["value"] == 1.0
-    assert "taken from the column 'gold', not from 'answer'" in outcome.err

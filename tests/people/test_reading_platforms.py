@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from command import merilo
-from exports import small_pool, toloka, written
+from exports import written
 from platform_files import (
     MTURK,
     OLD_TOLOKA,
@@ -48,23 +48,16 @@ def test_an_older_toloka_export_has_neither_times_nor_rewards_nor_controls(tmp_p
     assert read.fields == ["premise", "hypothesis"]
     assert read.table.height == 30
     assert read.table["respondent"].n_unique() == 3
-    assert read.absent == ("time", "reward", "page", "control")
 
 
-def test_what_an_export_lacks_is_said_once_and_left_out_of_the_report(tmp_path: Path) -> None:
+def test_what_an_export_lacks_is_left_out_of_the_report(tmp_path: Path) -> None:
     outcome = merilo("baseline", old_file(tmp_path / "old.csv"), "--json", "-")
     assert outcome.status == 0
-    assert outcome.err.count("no times and no rewards") == 1
     assert outcome.err.count("no control items") == 1
     assert outcome.json["cost"]["total"] is None
     shown = merilo("baseline", tmp_path / "old.csv", "--details").out
     assert "cost" not in shown
     assert "median time" not in shown
-
-
-def test_a_whole_toloka_export_lacks_nothing(tmp_path: Path) -> None:
-    read = read_all([written(tmp_path / "p.tsv", toloka(small_pool()))])
-    assert read.absent == ()
 
 
 def test_an_older_export_in_another_encoding(tmp_path: Path) -> None:

@@ -32,14 +32,6 @@ from merilo.wording import listed, shortened, shown
 
 app = typer.Typer(add_completion=False)
 
-#: Data that a platform usually exports, in words.
-_ABSENT: Final = {
-    "time": Text("times", context="data"),
-    "reward": Text("rewards", context="data"),
-    "page": Text("pages", context="data"),
-    "control": Text("control items", context="data"),
-}
-
 #: How many distinct answers, and how many annotators of one item, are listed.
 MOST_ANSWERS: Final = 12
 
@@ -185,7 +177,6 @@ def _summary(one: Inspection) -> dict[str, Json]:
             "annotators": one.controls.people,
         },
         "repeats": {"equal": one.equal_repeats, "different": one.different_repeats},
-        "absent": list(one.absent),
         "timed": one.timed,
         "paid": one.paid,
         "near_spellings": [
@@ -242,7 +233,7 @@ def _rows(files: Sequence[Path], found: Found) -> Iterator[tuple[Text, object]]:
     if found.gold:
         yield (
             Text("gold answers", context="row"),
-            Text("of {n} of {items:# item|# items}", n=found.gold[0], items=found.gold[1]),
+            Text("for {n} of {items:# item|# items}", n=found.gold[0], items=found.gold[1]),
         )
     if found.fault:
         yield Text("gold answers", context="row"), found.fault
@@ -279,5 +270,3 @@ def _counts(one: Inspection) -> Iterator[tuple[Text, object]]:
         Text("times, rewards"),
         Text("{n:# response|# responses} with a duration, {paid} with a reward", n=one.timed, paid=one.paid),
     )
-    if one.absent:
-        yield Text("no column of"), joined([_ABSENT[what] for what in one.absent], ", ")

@@ -11,17 +11,14 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from merilo.datasets.declaration import Answer, Dataset
-from merilo.errors import DataError, InputError, argument
+from merilo.errors import DataError, InputError
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, id_of
 from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
-from merilo.text import Text
 from merilo.wording import listed, shortened, shown
 
-#: Words that other programs write into an empty cell.
-_EMPTY_WORDS: Final = ("nan", "none", "null", "n/a", "<na>")
 #: Columns of a table that are read as whole numbers, as in `meta` of the exam's split.
 _WHOLE: Final = ("score", "variant")
 _WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
@@ -44,7 +41,6 @@ class Gold:
         source: the name of the file, or a description of the solver.
         without_gold: the numbers of the pool's items without a gold answer, except those in `unsolved`.
         unused: the numbers of the file's rows that match no item of the pool.
-        warnings: warnings for the user.
         fields: the other fields of the file for these items, including `meta.*`: `item` and text columns;
             `None` without a file.
         items: mapping from item number in the pool to the scorer's item, for each item with a gold answer.
@@ -58,7 +54,6 @@ class Gold:
     source: str
     without_gold: tuple[int, ...] = ()
     unused: tuple[int, ...] = ()
-    warnings: tuple[Text, ...] = ()
     fields: pl.DataFrame | None = None
     items: Mapping[int, Item] = field(default_factory=dict)
     column: str | None = None
@@ -92,16 +87,7 @@ class Gold:
             for number, item in self.items.items()
         }
         hidden = self.answers.with_columns(pl.lit(None, pl.String).alias("gold"))
-        return replace(self, answers=hidden, warnings=(), fields=kept, items=items, withheld=True)
-
-    def named(self, source: str) -> Gold:
-        """Return a copy with another name of the source, in warnings too."""
-        named: dict[str, Any] = {"file": source}
-        renamed = (
-            Text(one.english, **{**one.values, **named}) if "file" in one.values else one
-            for one in self.warnings
-        )
-        return replace(self, source=source, warnings=tuple(renamed))
+        return replace(self, answers=hidden, fields=kept, items=items, withheld=True)
 
 
 def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name: str) -> Gold:
@@ -137,18 +123,7 @@ def solved_gold(items: pl.DataFrame, solve: Callable[[Sequence[str]], str], name
         orient="row",
     )
     source = f"the solver of {name}"
-    # The solver's reasons are English.
-    first = "; ".join(f"item {number}: {reason}" for number, reason in list(reasons.items())[:3])
-    warning = Text(
-        "the solver of {name} cannot answer {n} of {total} items, which are not scored (items {numbers}; {first})",
-        name=name,
-        n=len(reasons),
-        total=items.height,
-        numbers=list(reasons),
-        first=first,
-    )
-    warnings = (warning,) if reasons else ()
-    return Gold(answers, source, warnings=warnings, items=found, unsolved=tuple(reasons))
+    return Gold(answers, source, items=found, unsolved=tuple(reasons))
 
 
 def read_gold(
@@ -203,18 +178,6 @@ def read_gold(
     )
     joined = _Join(file, rows, items, {gold, *passed}, scored_by).run()
     pairs = joined.items.filter(pl.col(_GOLD).is_not_null())
-    warnings = [*joined.warnings, *_empty_words(pairs, form.labels if form else (), file)]
-    if passed:
-        passed_over = [Text("'{column}'", column=file.header(name)) for name in passed]
-        taken = Text(
-            "{file}: gold answers were taken from the column '{column}', not from {others} (choose "
-            "another with {option})",
-            file=shown(file.path),
-            column=file.header(gold),
-            others=passed_over,
-            option=argument("gold_column"),
-        )
-        warnings.insert(0, taken)
     others = [name for name in file.columns if name not in {gold, *joined.columns}]
     number = pl.col(_ITEM).alias("item")
     return Gold(
@@ -222,7 +185,6 @@ def read_gold(
         source=shown(file.path),
         without_gold=tuple(joined.items.filter(pl.col(_GOLD).is_null())[_ITEM]),
         unused=joined.unused,
-        warnings=tuple(warnings),
         fields=pairs.select(number, *(name for name in others if name != "item")),
         items=_scorer_items(file, pairs, items, gold, others, kind=kind),
         column=file.header(gold),
@@ -307,21 +269,6 @@ def _lists(file: GoldFile, kind: str | None, separator: str | None) -> dict[int,
     return found
 
 
-def _empty_words(found: pl.DataFrame, labels: Sequence[str], file: GoldFile) -> list[Text]:
-    """Warn about gold answers such as "nan", which some programs write into empty cells."""
-    words = {*_EMPTY_WORDS} - {label.casefold() for label in labels}
-    strange = found.filter(pl.col(_GOLD).str.to_lowercase().is_in(words))
-    if not strange.height:
-        return []
-    return [
-        Text(
-            "{file}, row {row}: the gold answer is '{text}', which some programs write into an empty cell "
-            "({n:# such row|# such rows})",
-            file=shown(file.path), row=strange["row"][0], text=strange[_GOLD][0], n=strange.height,
-        )
-    ]  # fmt: skip
-
-
 class _Key(NamedTuple):
     """A join key of items and rows.
 
@@ -356,13 +303,11 @@ class _Joined(NamedTuple):
             these are null if no row matches.
         columns: the file's columns matched to the pool's input fields.
         unused: the numbers of the rows that match no item.
-        warnings: which rows repeat an item.
     """
 
     items: pl.DataFrame
     columns: tuple[str, ...]
     unused: tuple[int, ...]
-    warnings: list[Text]
 
 
 class _Join:
@@ -406,7 +351,7 @@ class _Join:
             if not items.join(rows, on=_KEY, how="semi").height:
                 continue
             try:
-                repeated = self._repeated(rows, items, key)
+                self._refuse_ambiguous(rows, items, key)
             except DataError as error:
                 ambiguous = ambiguous or error
                 continue
@@ -415,7 +360,7 @@ class _Join:
                 first, on=_KEY, how="left", maintain_order="left"
             )
             unused = rows.join(items, on=_KEY, how="anti", maintain_order="left")["row"]
-            return _Joined(joined, key.columns, tuple(unused), [repeated] if repeated else [])
+            return _Joined(joined, key.columns, tuple(unused))
         raise ambiguous or self._nothing_matches()
 
     def _keys(self) -> Iterator[_Key]:
@@ -468,12 +413,8 @@ class _Join:
                 field=self.file.header(self.id),
             )
 
-    def _repeated(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> Text | None:
-        """Raise an error if a key matches one row to several items, or different rows to one item.
-
-        Returns:
-            A warning if rows repeat an item with the same gold answer.
-        """
+    def _refuse_ambiguous(self, rows: pl.DataFrame, items: pl.DataFrame, key: _Key) -> None:
+        """Raise an error if a key matches one row to several items, or different rows to one item."""
         path = self.file.path
         asked = rows.join(items, on=_KEY, how="semi", maintain_order="left")
         shared = items.join(asked, on=_KEY, how="semi", maintain_order="left")
@@ -490,8 +431,6 @@ class _Join:
                 row=asked.filter(pl.col(_KEY) == two[_KEY][0])["row"][0],
             )
         doubled = asked.filter(pl.col(_KEY).is_duplicated())
-        if not doubled.height:
-            return None
         known = {*key.columns, *self.answers, self.file.id_column}
         others = [name for name in self.file.columns if name not in known]
         unseen = [name for name in others if name in self.file.inputs]
@@ -514,30 +453,14 @@ class _Join:
                     f"has the same {listed(key.fields)} as row {first} and {what}", file=path, row=second
                 )
         counts = doubled.group_by(_KEY).agg(pl.col(others).n_unique())
-        values = {
-            "file": shown(path),
-            "row": doubled["row"].sort()[1],
-            "n": doubled.height - counts.height,
-        }
         different = [name for name in others if (counts[name] > 1).any()]
         if unknown := [name for name in different if name in self.scored_by]:
             raise DataError(
                 f"has the same {listed(key.fields)} as other rows and another {listed(unknown)}, on which the metric "
                 f"depends: add a column '{unknown[0].removeprefix('meta.')}' to the answers",
                 file=path,
-                row=values["row"],
+                row=doubled["row"].sort()[1],
             )
-        if different:
-            return Text(
-                "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows}); "
-                "the first is taken, and "
-                "they differ in {fields}",
-                **values,
-                fields=different,
-            )
-        return Text(
-            "{file}, row {row}: repeats an item with the same answer ({n:# such row|# such rows})", **values
-        )
 
     def _nothing_matches(self) -> DataError | InputError:
         """Build the error that no row matches, with the columns and first values of both sides."""

@@ -276,7 +276,17 @@ def gold_column(
     if found:
         best = (filled or found)[0]
         whole = {"outputs"} if best.startswith("outputs.") else set()
-        return best, tuple(name for name in filled if name != best and name not in whole)
+        others = tuple(name for name in filled if name != best and name not in whole)
+        sure = {name.casefold() for name in certain}
+        rivals = [name for name in others if {name.casefold(), best.casefold()} <= sure]
+        if rivals and not file.table[rivals[0]].equals(file.table[best], check_names=False):
+            raise InputError(
+                f"the columns {listed([best, *rivals])} may all hold the gold answers: choose one with "
+                f"{argument('gold_column')}",
+                file=file.path,
+                row=1,
+            )
+        return best, others
     if file.criteria:
         raise InputError(
             f"has a gold answer for each of {listed(file.criteria)}; choose one of them with {argument('gold_column')}",

@@ -314,7 +314,6 @@ class Inspection:
         controls: the control items.
         equal_repeats: pairs of annotator and item (without control items) with several equal answers.
         different_repeats: such pairs with different answers.
-        absent: the data that the platform usually exports and for which these files have no column.
         near: answers that look like misspellings.
         timed: how many responses have a duration.
         paid: how many responses have a reward.
@@ -329,7 +328,6 @@ class Inspection:
     controls: ControlCounts
     equal_repeats: int
     different_repeats: int
-    absent: tuple[str, ...]
     near: tuple[NearSpelling, ...]
     timed: int
     paid: int
@@ -362,7 +360,6 @@ def inspect(responses: Responses, labels: Sequence[str] = ()) -> Inspection:
         ),
         equal_repeats=repeated.filter(pl.col("answer") == 1).height,
         different_repeats=repeated.filter(pl.col("answer") > 1).height,
-        absent=responses.absent,
         near=near_spellings(answers, labels),
         timed=table["page_seconds"].count(),
         paid=table["page_reward"].count(),

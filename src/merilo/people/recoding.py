@@ -6,7 +6,7 @@ Only answers that the user names are replaced. `near_spellings` lists answers th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
@@ -14,7 +14,7 @@ import polars as pl
 from merilo.errors import DataError, UsageError, argument
 from merilo.people.typing_errors import SHORTEST_TEXT, within_one_edit
 from merilo.people.votes import MOST_CLOSED_LABELS
-from merilo.responses import Recoded, Responses
+from merilo.responses import Responses
 from merilo.settings import Repeats
 from merilo.wording import listed, shortened
 
@@ -30,7 +30,7 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
         mapping: answer -> replacement; `None` leaves the answer out, counted as `recoded_to_nothing`.
 
     Returns:
-        The responses; `recoded` has the number of answers that each replacement changed, `renamed` the replacements.
+        The responses; `renamed` has the replacements.
 
     Raises:
         UsageError: an answer does not occur.
@@ -46,9 +46,7 @@ def recode(responses: Responses, mapping: Mapping[str, str | None]) -> Responses
     responses = responses.without(pl.col("answer").is_in(gone), LEFT_OUT)
     if not responses.table.height:
         raise UsageError("no answers are left: all of them are recoded to an empty text", field="recode")
-    responses = responses.with_spelling({text: kept for text, kept in mapping.items() if kept is not None})
-    recoded = (Recoded(written, kept, int(counts.get(written, 0))) for written, kept in mapping.items())
-    return replace(responses, recoded=tuple(recoded))
+    return responses.with_spelling({text: kept for text, kept in mapping.items() if kept is not None})
 
 
 def _never_given(text: str, counts: Mapping[str, int], responses: Responses) -> str:

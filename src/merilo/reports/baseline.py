@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -364,7 +364,7 @@ def baseline(
         division = division.renamed(names) if division else None
         elsewhere = elsewhere.renamed(names) if elsewhere else None
         read, skilled = pseudonyms.anonymise(read, skilled, origin.key)
-        found = found.named(Path(found.source).name) if found else None
+        found = replace(found, source=Path(found.source).name) if found else None
     if models and not found:
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"

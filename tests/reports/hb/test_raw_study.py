@@ -84,7 +84,6 @@ def test_all_that_reading_found_is_kept(tmp_path: Path) -> None:
         currency="USD",
         renamed={"Y": "y"},
         lost_pages=pl.DataFrame({"page_reward": [0.5, None], "page_seconds": [10.0, 2.5]}),
-        absent=("reward",),
     )
     write_files(tmp_path, RawStudy(given, Settings(min_votes=2, by=("domain",))).to_files())
     found = read_raw(tmp_path)

@@ -281,7 +281,6 @@ def _responses(
         scored=first.scored,
         reading=reading,
         arms=_arms(data) if "arm" in data.columns else None,
-        absent=tuple(what for what in first.absent if all(what in export.absent for export in exports)),
     )
 
 

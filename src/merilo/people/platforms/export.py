@@ -39,7 +39,6 @@ class Export:
         currency: the currency of the rewards, if the platform has one.
         renamed: answers that the reader rewrote.
         unread: times and rewards that could not be read.
-        absent: the data that the platform usually exports and for which this file has no column; see `Responses`.
         scored: whether the answers were scored elsewhere; see `Responses`.
     """
 
@@ -52,7 +51,6 @@ class Export:
     currency: str | None = None
     renamed: dict[str, str] = field(default_factory=dict)
     unread: tuple[Unread, ...] = ()
-    absent: tuple[str, ...] = ()
     scored: bool = False
 
 

@@ -59,7 +59,6 @@ class TableForm:
         golden: the prefix of known answers of control items; `None` if they are input fields (`CONTROL_FIELDS`).
         currency: the currency of the rewards.
         money_sign: what precedes the number of a reward.
-        usual: data that the platform usually exports -> the prefixes of its columns.
         laid_open: rewrites the answers of a table to one column per question.
         turns: splits the rows of whole dialogues; returns the rows and the answers that it rewrote.
     """
@@ -72,7 +71,6 @@ class TableForm:
     golden: str | None = "GOLDEN:"
     currency: str | None = None
     money_sign: str = ""
-    usual: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     laid_open: Callable[[Table], pl.DataFrame] | None = None
     turns: Callable[[Table, Sequence[str], str], tuple[pl.DataFrame, dict[str, str]]] | None = None
 
@@ -127,18 +125,12 @@ class TableForm:
             is_control=is_control,
             dropped=pl.coalesce(reasons),
         )
-        absent = (
-            what
-            for what, prefixes in self.usual.items()
-            if not any(name.startswith(prefixes) for name in data.columns)
-        )
         return replace(
             found,
             answer_fields=answers,
             project=listed(sorted(project), 50),
             currency=self.currency,
             renamed=renamed,
-            absent=tuple(absent),
         )
 
     def _fields(self, data: pl.DataFrame) -> list[str]:
@@ -333,12 +325,6 @@ TABLE_FORMS: Final[Mapping[str, TableForm]] = {
             }
         },
         currency="USD",
-        usual={
-            "time": ("ASSIGNMENT:started", "ASSIGNMENT:submitted"),
-            "reward": ("ASSIGNMENT:reward",),
-            "page": ("ASSIGNMENT:assignment_id",),
-            "control": ("GOLDEN:",),
-        },
     ),
     "abc": TableForm(
         inputs="INPUT:",

@@ -45,10 +45,9 @@ from merilo.people import pseudonyms
 from merilo.people.gold import Gold
 from merilo.people.other_datasets import OtherAnswers
 from merilo.records import Object, Record
-from merilo.responses import SCHEMA, SIGNALS, Recoded, Responses, Unread
+from merilo.responses import SCHEMA, SIGNALS, Responses, Unread
 from merilo.settings import Settings
 from merilo.strict_json import Json, indented, json_lines
-from merilo.text import Given, Language
 
 #: The subfolder of a baseline's folder, and of `hb/`, that holds these files.
 RAW: Final = "raw"
@@ -83,7 +82,6 @@ class _GoldReading(Record):
     unused: tuple[int, ...]
     unsolved: tuple[int, ...]
     withheld: bool
-    warnings: tuple[dict[Language, str], ...]
     fields: tuple[str, ...] | None
 
 
@@ -133,9 +131,7 @@ class _Reading(Record):
     answer_field: str | None
     platform: str | None
     renamed: dict[str, str] | None
-    absent: tuple[str, ...]
     unread: tuple[Unread, ...]
-    recoded: tuple[Recoded, ...]
     reading: Reading | None = None
     lost_pages: tuple[tuple[float | None, float | None], ...] | None
     participation: Participation | None = None
@@ -205,7 +201,7 @@ class RawStudy:
             skills=skills,
             arms=self.arms.renamed(names) if self.arms else None,
             other=self.other.renamed(names) if self.other else None,
-            gold=self.gold.named(Path(self.gold.source).name) if self.gold else None,
+            gold=replace(self.gold, source=Path(self.gold.source).name) if self.gold else None,
         )
 
     def to_files(self) -> dict[str, bytes]:
@@ -248,10 +244,8 @@ class RawStudy:
             answer_field=responses.answer_field,
             platform=self.platform,
             renamed=responses.renamed,
-            absent=responses.absent,
             scored=responses.scored,
             unread=responses.unread,
-            recoded=responses.recoded,
             reading=responses.reading,
             lost_pages=None if responses.lost_pages is None else tuple(responses.lost_pages.iter_rows()),
             **more,
@@ -262,7 +256,6 @@ class RawStudy:
                 unused=gold.unused,
                 unsolved=gold.unsolved,
                 withheld=gold.withheld,
-                warnings=tuple({"en": one.en, "ru": one.ru} for one in gold.warnings),
                 fields=None if gold.fields is None else tuple(gold.fields.drop("item").columns),
             )
             if gold
@@ -384,9 +377,7 @@ def read_raw(folder: str | Path) -> RawStudy:
         renamed=reading.renamed,
         unread=reading.unread,
         lost_pages=None if lost is None else pl.DataFrame(lost, schema=schema, orient="row"),
-        absent=reading.absent,
         scored=reading.scored,
-        recoded=reading.recoded,
         reading=reading.reading,
         participation=reading.participation,
     )
@@ -525,7 +516,6 @@ def _gold(place: Path, reading: _GoldReading) -> Gold:
         source=reading.source,
         without_gold=reading.without_gold,
         unused=reading.unused,
-        warnings=tuple(map(Given, reading.warnings)),
         fields=fields,
         items={one.item: Item(**dict(one.asked)) for one in lines if one.asked},
         column=reading.column,
