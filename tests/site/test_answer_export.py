@@ -13,7 +13,7 @@ from sqlalchemy import update
 from merilo.errors import UsageError
 from merilo.reports.study_baseline import study_baseline
 from merilo.site.annotator_steps import ShownTask, next_task, person_of, save_answer
-from merilo.site.answer_export import COLLECTED_FIELDS, count_answers
+from merilo.site.answer_export import COLLECTED_FIELDS
 from merilo.site.author_actions import comments_table
 from merilo.site.database import database_url, open_database, writing
 from merilo.site.people_access import admit_from_platform
@@ -65,8 +65,6 @@ def test_what_the_site_collected_becomes_a_baseline(frozen: Frozen, database: st
     folder = frozen()
     answered_by(folder, database, 3)
     made = collect_site(folder.path, database=database)
-    with opened_studies(folder.path, database) as (engine, (study,)), engine.connect() as connection:
-        assert count_answers(connection, study).to_dict() == made.to_dict()
     rows = list(csv.DictReader(io.StringIO(made.table)))
     assert tuple(rows[0]) == COLLECTED_FIELDS
     assert (made.people, set(made.left_out.values())) == (3, {0})

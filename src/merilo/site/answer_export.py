@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, select
 
 from merilo.atomic_write import guarded
 from merilo.people.platforms.export import json_text
@@ -229,26 +229,6 @@ class CollectedAnswers(AnswerCounts):
     """
 
     table: str
-
-
-def count_answers(connection: Connection, study: ServedStudy) -> AnswerCounts:
-    """Count the answers to test and control items that `collect_answers` writes and leaves out.
-
-    Args:
-        connection: the site's database.
-        study: the registered study.
-    """
-    control = RESPONSE.c.task >= study.rules.tests
-    of_person = [PERSON.c[name] for name in _OF_PERSON]
-    query = (
-        select(func.min(RESPONSE.c.task), RESPONSE.c.counts, *of_person, func.count())
-        .join(PERSON, PERSON.c.id == RESPONSE.c.person)
-        .where(_answered(study))
-        .group_by(PERSON.c.id, RESPONSE.c.counts, control)
-    )
-    rows = [tuple(row) for row in connection.execute(query)]
-    schema = {"task": pl.Int32, "counts": pl.Boolean, **_OF_PERSON, "n": pl.Int64}
-    return _counts(_with_reasons(study, pl.DataFrame(rows, schema=schema, orient="row")))
 
 
 def _counts(answers: pl.DataFrame) -> AnswerCounts:
