@@ -60,13 +60,12 @@ def proposals(files: Sequence[Path], given: Reading) -> list[Proposal]:
     data = plain.load(files[0], encoding=given.encoding).data
     if given.rows != "answer" or given.numbered:
         return [Proposal(own, "as it is declared")]
-    found = plain.columns_of(data, given, str(files[0]))
+    own = plain.with_usual_answer(data, own)
+    found = plain.columns_of(data, own, str(files[0]))
     if not found.unclear:
-        item, reading = found.item, own
         others = {what: name for what, name in found.others.items() if name}
-        if {"accept", "options"} <= set(data.columns) and not given.answer:
-            found = plain.columns_of(data, given.named(answer="accept"), str(files[0]))
-        reading = reading.named(item=item, annotator=found.annotator, answer=found.answer, **others)
+        answer = {} if own.columns.score else {"answer": found.answer}
+        reading = own.named(item=found.item, annotator=found.annotator, **answer, **others)
         return [Proposal(reading, "a row is an answer")]
     return list(_of_table(data, own, found))
 

@@ -102,6 +102,8 @@ def load(path: Path, *, encoding: str | None = None, progress: Progress | None =
         return _of_records(path, dict(json_lines(path, progress)))
     if suffix == ".json":
         content = read_json(path)
+        if isinstance(content, dict) and (samples := _of_inspect(content, path)):
+            content = samples
         if not isinstance(content, list):
             raise InputError("is not a JSON list of records", file=path)
         return _of_records(path, dict(enumerate(content, start=1)))
@@ -208,7 +210,7 @@ def read(table: Table, reading: Reading) -> Export:
         InputError: a score is neither right nor wrong.
     """
     data = table.data.with_row_index(ROW, offset=table.first_row)
-    reading = _with_usual_answer(data, reading)
+    reading = with_usual_answer(data, reading)
     if reading.numbered:
         data, reading = _laid_open(data, reading, table.file)
     data, reading = _one_answer_a_row(data, reading, table.file)
@@ -238,8 +240,13 @@ def read(table: Table, reading: Reading) -> Export:
     return replace(export, rows=rows, project=listed(found.item, 50), scored=score is not None)
 
 
-def _with_usual_answer(data: pl.DataFrame, reading: Reading) -> Reading:
-    """Name the option of Prodigy's choice tasks as the answer: its column `answer` says accept or reject."""
+def with_usual_answer(data: pl.DataFrame, reading: Reading) -> Reading:
+    """Name the option of Prodigy's choice tasks as the answer, whose column `answer` says accept or reject.
+
+    The answers of a log of Inspect are scores.
+    """
+    if set(_INSPECT) == {*data.columns} - {ROW} and not (reading.answer or reading.columns.score):
+        return reading.named(score="score", attempt="attempt")
     if reading.answer or not {"accept", "options", "answer"} <= set(data.columns):
         return reading
     return reading.named(answer="accept")
@@ -416,6 +423,46 @@ def _of_records(path: Path, records: Mapping[int, Json]) -> Table:
     refuse_too_wide(list(names), path)
     rows = [objects.get(row, {}) for row in range(1, max(objects) + 1)]
     return Table(shown(path), text_columns(rows), first_row=1)
+
+
+#: The columns of the samples of a log of Inspect.
+_INSPECT: Final = ("item", "annotator", "score", "seconds", "attempt")
+
+
+def _of_inspect(log: Mapping[str, Json], path: Path) -> list[Json]:
+    """Return the samples of a log of Inspect as scored answers, if a person solved them as its human agent.
+
+    The person is `annotator` of the log's metadata, or else the file's name.
+    """
+    task, samples = log.get("eval"), log.get("samples")
+    if (
+        not isinstance(task, dict)
+        or not isinstance(samples, list)
+        or "human" not in json.dumps(_solvers(log))
+    ):
+        return []
+    metadata = task.get("metadata")
+    who = (metadata.get("annotator") if isinstance(metadata, dict) else None) or path.stem
+    found: list[Json] = []
+    for sample in samples:
+        scores = sample.get("scores") if isinstance(sample, dict) else None
+        first = next(iter(scores.values()), None) if isinstance(scores, dict) else None
+        value = first.get("value") if isinstance(first, dict) else None
+        right = {"C": 1, "I": 0}.get(value, value) if isinstance(value, str) else value
+        seconds = sample.get("working_time", sample.get("total_time")) if isinstance(sample, dict) else None
+        values = (
+            (sample.get("id"), who, right, seconds, sample.get("epoch")) if isinstance(sample, dict) else ()
+        )
+        found.append(dict(zip(_INSPECT, values, strict=False)))
+    return found
+
+
+def _solvers(log: Mapping[str, Json]) -> list[Json]:
+    task, plan = log.get("eval"), log.get("plan")
+    return [
+        task.get("solver") if isinstance(task, dict) else None,
+        plan.get("steps") if isinstance(plan, dict) else None,
+    ]
 
 
 def _of_prodigy(record: dict[str, Json]) -> dict[str, Json]:
