@@ -204,7 +204,7 @@ def test_the_page_on_uncertainty_states_the_estimates_of_the_published_pools(
         pair(metric["ci95"]),
         pair(metric["ci95_items_and_annotators"]),
         f"{metric['design_effect']:.2f}",
-        f"{single['mean']:.3f} ({pair(single['ci95'])})",
+        f"{single['value']:.3f} ({pair(single['ci95'])})",
         f"{single['spread']:.3f}",
     ]
     assert f"| {' | '.join(row)} |" in (ROOT / "docs" / "uncertainty.md").read_text(encoding="utf-8")

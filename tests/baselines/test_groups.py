@@ -121,7 +121,10 @@ def test_on_an_ordered_level_auto_is_the_weighted_median_if_the_order_is_known(t
     assert resolved("1", "--level", "interval")["weighted_median"] == 30
     assert "weighted_median" not in resolved("1")
     # Names have no order.
-    assert "weighted_median" not in resolved("a", "--level", "ordinal")
+    named = written(tmp_path / "n.tsv", toloka([row("q", "ab"[p % 2], f"w{p}") for p in range(3)]))
+    outcome = merilo("baseline", named, "--aggregator", "auto", "--level", "ordinal")
+    assert outcome.status == 2
+    assert "order" in outcome.complaint
 
 
 def test_the_interval_level_refuses_words(tmp_path: Path) -> None:

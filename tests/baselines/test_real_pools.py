@@ -120,31 +120,33 @@ def test_people_who_saw_the_dialogue_of_rutie(pools: Path, tmp_path: Path) -> No
 def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
     pools: Path, tmp_path: Path
 ) -> None:
-    """RWSD's gold says Да and Нет under other column names; the pool says true and false."""
+    """RWSD's gold says Да and Нет, the pool true and false; under other names of fields it is not joined."""
     first = min((pools / "rwsd").glob("*.tsv"))
     with first.open(encoding="utf-8", newline="") as stream:
         rows = [r for r in csv.DictReader(stream, delimiter="\t") if not r["GOLDEN:result"]]
     shown = {(r["INPUT:text"], r["INPUT:word"], r["INPUT:pronoun"]) for r in rows}
-    items = [
-        {
-            "instruction": "{text}",
-            "inputs": {
-                "text": text,
-                "span1_index": 0,
-                "span1_text": word,
-                "span2_index": 5,
-                "span2_text": pronoun,
-            },
-            "outputs": "Да",
-            "meta": {"id": number},
-        }
-        for number, (text, word, pronoun) in enumerate(sorted(shown))
-    ]
-    gold = tmp_path / "test.json"
-    gold.write_text(json.dumps({"data": {"test": items}}, ensure_ascii=False), encoding="utf-8")
-    found = answer(pools, "rwsd", "--gold", str(gold))
-    assert found["gold"]["matched"] == len(items)
-    assert len(found["gold"]["items_without_gold"]) == 260 - len(items)
+
+    def gold_file(word_field: str, pronoun_field: str) -> Path:
+        items = [
+            {
+                "instruction": "{text}",
+                "inputs": {"text": text, word_field: word, pronoun_field: pronoun},
+                "outputs": "Да",
+                "meta": {"id": number},
+            }
+            for number, (text, word, pronoun) in enumerate(sorted(shown))
+        ]
+        path = tmp_path / f"{word_field}.json"
+        path.write_text(json.dumps({"data": {"test": items}}, ensure_ascii=False), encoding="utf-8")
+        return path
+
+    files = sorted((pools / "rwsd").glob("*.tsv"))
+    refused = merilo("baseline", *files, "--gold", gold_file("span1_text", "span2_text"))
+    assert refused.status in {1, 2}
+    assert "differ in pronoun, which the file lacks" in refused.complaint
+    found = answer(pools, "rwsd", "--gold", str(gold_file("word", "pronoun")))
+    assert found["gold"]["matched"] == len(shown)
+    assert len(found["gold"]["items_without_gold"]) == 260 - len(shown)
     assert 0.3 < found["metrics"]["acc"]["value"] < 0.7
 
 

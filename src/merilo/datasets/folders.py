@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from merilo.datasets.declaration import CATALOGUE, Answer, Dataset, HumanFigure, ItemColumns
-from merilo.errors import DataError, InputError
+from merilo.errors import DataError, InputError, argument
 from merilo.items import Item, Split, laid_open, read_split, split_file
 from merilo.strict_json import Json, read_json
 from merilo.text import Text
@@ -101,7 +101,9 @@ class _Folder:
         group = "domain" if "domain" in groups else groups[0] if len(groups) == 1 else None
         if len(groups) > 1:
             known = listed([f"meta.categories.{one}" for one in groups])
-            notes.append(Text("items can be grouped by {fields} (--by)", fields=known))
+            notes.append(
+                Text("items can be grouped by {fields} ({option})", fields=known, option=argument("by"))
+            )
         about = meta.get("description")
         shared = any(str(one).casefold().startswith("group") for one in self._object("metrics"))
         declared = Dataset(

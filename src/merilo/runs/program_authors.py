@@ -64,7 +64,7 @@ class Authors:
         return {
             "count": len(self.people),
             "single_person": {
-                "mean": self.single.mean,
+                "value": self.single.mean,
                 "ci95": [self.single.interval.low, self.single.interval.high],
                 "interval": self.single.interval.method,
                 "spread": self.single.spread,
