@@ -120,7 +120,7 @@ def test_people_who_saw_the_dialogue_of_rutie(pools: Path, tmp_path: Path) -> No
 def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
     pools: Path, tmp_path: Path
 ) -> None:
-    """RWSD's gold says Да and Нет, the pool true and false; under other names of fields it is not joined."""
+    """RWSD's gold says Да and Нет, the pool true and false; under undeclared names of fields it is not joined."""
     first = min((pools / "rwsd").glob("*.tsv"))
     with first.open(encoding="utf-8", newline="") as stream:
         rows = [r for r in csv.DictReader(stream, delimiter="\t") if not r["GOLDEN:result"]]
@@ -144,6 +144,10 @@ def test_gold_labels_of_the_dataset_meet_the_true_and_false_of_the_platform(
     refused = merilo("baseline", *files, "--gold", gold_file("span1_text", "span2_text"))
     assert refused.status in {1, 2}
     assert "differ in pronoun, which the file lacks" in refused.complaint
+    declared = answer(
+        pools, "rwsd", "--dataset", "rwsd", "--gold", str(gold_file("span1_text", "span2_text"))
+    )
+    assert declared["gold"]["matched"] == len(shown), "the dataset declares the names of its pools"
     found = answer(pools, "rwsd", "--gold", str(gold_file("word", "pronoun")))
     assert found["gold"]["matched"] == len(shown)
     assert len(found["gold"]["items_without_gold"]) == 260 - len(shown)

@@ -24,7 +24,7 @@ from merilo.people import platforms
 from merilo.people.gold import Gold
 from merilo.people.reading import Inspection, inspect
 from merilo.people.reading_proposals import Proposal, proposals, reading_file, written
-from merilo.responses import Responses
+from merilo.responses import INPUT_MARK, Responses
 from merilo.settings import OUTPUT, InputSettings
 from merilo.strict_json import Json
 from merilo.text import Text, joined
@@ -143,7 +143,8 @@ def _item(responses: Responses, gold: Gold | None) -> DecodedItem | None:
     number = counts["item"][0]
     answers = tests.filter(item=number).select("respondent", "answer").head(MOST_ANSWERS)
     known = gold.answers.filter(item=number)["gold"].to_list() if gold else []
-    fields = responses.items.filter(item=number).drop("item").row(0, named=True)
+    texts = responses.items.filter(item=number).drop("item").row(0, named=True)
+    fields = {name.removeprefix(INPUT_MARK): text for name, text in texts.items()}
     return DecodedItem(fields, dict(answers.iter_rows()), next(iter(known), None))
 
 

@@ -176,7 +176,9 @@ def read_gold(
     scored_by = (
         [f"meta.{name}" for name in dataset.fields_of_groups] if dataset and kind == "criteria" else []
     )
-    joined = _Join(file, rows, items, {gold, *passed}, scored_by).run()
+    declared = dataset.pool_fields.items() if dataset else ()
+    renamed = {columns[0]: name for name, columns in declared if len(columns) == 1}
+    joined = _Join(file, rows, items, {gold, *passed}, scored_by, renamed=renamed).run()
     pairs = joined.items.filter(pl.col(_GOLD).is_not_null())
     others = [name for name in file.columns if name not in {gold, *joined.columns}]
     number = pl.col(_ITEM).alias("item")
@@ -320,6 +322,8 @@ class _Join:
         items: pl.DataFrame,
         answers: set[str],
         scored_by: Collection[str] = (),
+        *,
+        renamed: Mapping[str, str],
     ) -> None:
         self.file, self.rows, self.items, self.answers, self.scored_by = file, rows, items, answers, scored_by
         fields = input_fields(items)
@@ -330,6 +334,8 @@ class _Join:
         texts = [name for name in fields if name not in self.ids]
         shown = [name for name in known if not name.startswith("meta.") and name != "instruction"]
         self.named = _by_name(texts, shown)
+        # The dataset declares under which names pools show its fields.
+        self.named |= {name: own for name, own in renamed.items() if name in texts and own in shown}
         metas = {name.removeprefix("meta."): name for name in known if name not in file.inputs}
         # Fields of `meta` that the pool shows distinguish items with the same inputs.
         free = [name for name in texts if name not in self.named]
