@@ -12,7 +12,6 @@ def require_site() -> None:
         MissingPartError: it is not.
     """
     try:
-        import argon2  # noqa: F401, PLC0415
         import fastapi  # noqa: F401, PLC0415
         import itsdangerous  # noqa: F401, PLC0415
         import sqlalchemy  # noqa: F401, PLC0415
