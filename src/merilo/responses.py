@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from merilo.file_reading import Reading
 from merilo.participation import Participation
@@ -187,10 +185,3 @@ def lost_pages(gone: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
     )
     single = gone.filter(pl.col("page").is_null())
     return pl.concat([whole, single]).select("page_reward", "page_seconds")
-
-
-def in_order_of_time(times: pl.Series) -> NDArray[np.int64]:
-    """Rank responses by time and then by row, from 0, shape (responses,); by row alone if a time is missing."""
-    if times.null_count():
-        return np.arange(len(times))
-    return times.rank("ordinal").cast(pl.Int64).to_numpy() - 1

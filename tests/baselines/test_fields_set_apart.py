@@ -10,7 +10,6 @@ from merilo.errors import DataError
 from merilo.file_reading import Reading
 from merilo.people import platforms
 from merilo.people.gold import read_gold
-from merilo.people.quality import study_work
 from merilo.settings import Settings
 
 ANSWERS = ["q1,a,1", "q1,b,1", "q1,c,1", "q2,a,0", "q2,b,1", "q2,c,0"]
@@ -26,7 +25,6 @@ def test_an_item_column_of_any_name_makes_a_baseline(tmp_path: Path, name: str) 
     assert gold.answers["gold"].to_list() == ["1", "1"]
     made = baseline(responses, Settings(min_votes=2), gold=gold)
     assert made.scores["acc"].value == 0.5
-    assert study_work(responses).work.characters is not None
 
 
 def test_gold_for_nothing_but_controls_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -82,8 +82,6 @@ def planted_study(seed: int, *, options: int = OPTIONS, items: int = ITEMS) -> P
         votes,
         control,
         np.array(columns[3], dtype=float),
-        np.array(columns[5]),
-        np.full(len(table), 120.0),
     )
     names = [f"{kind}-{place}" for place, kind in enumerate(kinds)]
     return Planted(work, gold.astype(np.int32), names, kinds, list("ABCDEFGHIJ"[:options]), wrong)

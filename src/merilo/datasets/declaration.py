@@ -321,11 +321,6 @@ class Dataset:
         return EXPERT_SKILL in self.skills
 
     @property
-    def answers_as_typed(self) -> bool:
-        """Whether answers are free texts or lists of numbers, which must be read as typed."""
-        return self.answer.kind == "text" or "grade_norm" in self.metrics
-
-    @property
     def judged(self) -> bool:
         """Whether every answer is right or wrong by itself and has no consensus: programs and scored answers."""
         return self.answer.kind in {"program", "verdict"}

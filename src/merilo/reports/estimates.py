@@ -44,11 +44,6 @@ def interval_json(interval: Interval | None) -> Json:
     return None if interval is None else [rounded(interval.low), rounded(interval.high)]
 
 
-def interval_text(interval: Interval) -> str:
-    """Format an interval as "[0.500, 0.700]"."""
-    return f"[{interval.low:.3f}, {interval.high:.3f}]"
-
-
 #: Our metric -> display names that mean it, most usual first, without case, spaces and punctuation.
 _DISPLAYED: Final[Mapping[str, tuple[str, ...]]] = {
     "acc": ("accuracy", "acc"),

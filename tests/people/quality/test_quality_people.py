@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merilo.people import platforms
-from merilo.people.quality import StudyWork, study_work, work_of
+from merilo.people.quality import work_of
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.quality.peers import agreement_with_others, sharing
 from merilo.people.votes import Votes
-from merilo.responses import SCHEMA, Responses
+from merilo.responses import Responses
 
 
 def votes_of(rows: list[tuple[int, int, int]], labels: int | None = None) -> Votes:
@@ -59,9 +59,8 @@ def test_a_second_answer_to_the_same_item_does_not_count() -> None:
     assert repr(sharing(work_of(once))) == repr(sharing(work_of(twice)))
 
 
-def study(pools: Path, pool: str) -> tuple[Responses, StudyWork]:
-    responses = platforms.read(sorted((pools / pool).glob("*.tsv")))
-    return responses, study_work(responses)
+def study(pools: Path, pool: str) -> Responses:
+    return platforms.read(sorted((pools / pool).glob("*.tsv")))
 
 
 @pytest.mark.parametrize(
@@ -71,49 +70,14 @@ def study(pools: Path, pool: str) -> tuple[Responses, StudyWork]:
 def test_the_published_numbers_of_people_are_found(
     pools: Path, pool: str, people: int, below_half: int
 ) -> None:
-    responses, _ = study(pools, pool)
+    responses = study(pools, pool)
     judged = judged_annotators(responses, min_control_accuracy=0.5)
     assert int((judged["controls"] > 0).sum()) == people
     assert int(judged["excluded"].sum()) == below_half
 
 
 def test_the_favourite_answer_is_that_of_controls_and_items(pools: Path) -> None:
-    responses, _ = study(pools, "bps")
+    responses = study(pools, "bps")
     for row in judged_annotators(responses, min_control_accuracy=0.5).iter_rows(named=True):
         own = responses.table.filter(pl.col("respondent") == row["annotator"])["answer"].to_list()
         assert row["favourite_share"] == pytest.approx(max(map(own.count, own)) / len(own))
-
-
-def test_lengths_are_those_of_the_texts(pools: Path) -> None:
-    responses, work = study(pools, "bps")
-    assert work.work.characters is not None
-    first = responses.items.row(0, named=True)
-    (text,) = (first[name] for name in responses.fields)
-    place = responses.table["item"].to_list().index(first["item"])
-    assert work.work.characters[place] == len(text)
-
-
-def test_the_turns_of_a_dialogue_stand_in_their_order(pools: Path) -> None:
-    _, work = study(pools, "rutie")
-    one = work.work.votes.annotator == 0
-    assert (np.diff(work.work.votes.item[one][np.argsort(work.work.order[one])]) > 0).all()
-
-
-def test_answers_without_time_stand_in_the_order_of_their_rows() -> None:
-    table = pl.DataFrame(
-        {
-            "item": [1, 2, 1],
-            "respondent": ["ann", "ann", "bob"],
-            "answer": ["x", "y", "x"],
-            "is_control": [False] * 3,
-        },
-        schema_overrides={name: SCHEMA[name] for name in ("item",)},
-    )
-    table = table.with_columns(
-        pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items() if name not in table.columns
-    ).select(list(SCHEMA))
-    items = pl.DataFrame({"item": [1, 2], "question": ["?", None]}, schema_overrides={"item": pl.UInt32})
-    work = study_work(Responses(table, items, 3, {})).work
-    assert work.order.tolist() == [0, 1, 2]
-    assert work.seconds is not None
-    assert np.isnan(work.seconds).all()
