@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet
 LOCK   := requirements/lock.txt
 DEMO   := merilo-demo
+AXE    := tests/node_modules/axe-core/axe.min.js
 
 # Debian packages of the tests: the package, commands that it brings, what is tested with it.
 JAIL    := bubblewrap bwrap 'generated programs in their jail'

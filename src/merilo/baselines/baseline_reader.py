@@ -17,6 +17,7 @@ from merilo.baselines.decision_rule import vote_weights
 from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of, find_clusters
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import BASELINE_FILE, CostRecord, cost_record, read_record
+from merilo.datasets import dataset, names
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_parquet
@@ -144,7 +145,7 @@ def read_stored_baseline(
     settings, declaration = record.settings(folder / BASELINE_FILE)
     _names(tables["consensus"].filter(pl.col("gold").is_not_null()), str(folder))
     consensus, items = (
-        _with_data(tables["consensus"], data)
+        _with_data(tables["consensus"], data, declaration)
         if data
         else (tables["consensus"], _own_items(folder, tables["consensus"]))
     )
@@ -379,9 +380,13 @@ def _own_items(folder: Path, consensus: pl.DataFrame) -> dict[int, Item]:
     return {number: replace(item, id=number) for number, item in found.items()}
 
 
-def _with_data(consensus: pl.DataFrame, data: Path) -> tuple[pl.DataFrame, dict[int, Item]]:
+def _with_data(
+    consensus: pl.DataFrame, data: Path, declaration: Dataset
+) -> tuple[pl.DataFrame, dict[int, Item]]:
     """Add ids and gold answers from a file of items to the consensus; also return these items."""
     fields = [name for name in consensus.columns if name not in COLUMNS]
-    found = read_gold(data, consensus.select("item", *fields))
+    # The folder does not say under which names the dataset's pools show its fields.
+    known = dataset(declaration.name) if declaration.name in names() else declaration
+    found = read_gold(data, consensus.select("item", *fields), dataset=known)
     joined = consensus.drop("id", "gold").join(found.answers, on="item", how="left", maintain_order="left")
     return joined, {number: replace(item, id=number) for number, item in found.items.items()}

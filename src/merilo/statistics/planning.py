@@ -574,7 +574,7 @@ def smallest_difference(
 
     Example:
         >>> smallest_difference(StudyPlan(0.9), 1000)
-        0.055
+        0.041
     """
 
     def enough(thousandths: int) -> bool:
