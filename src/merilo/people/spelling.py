@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -234,10 +235,11 @@ def same_answers(
     kind = pl.lit("").alias("kind")
     if kinds:
         kind = pl.col("item").replace_strict(kinds, default="", return_dtype=pl.String).alias("kind")
-    given = table.select(kind, "answer").drop_nulls().group_by("kind", "answer").len()
+    given = table.select(kind, "answer").drop_nulls().group_by("kind", "answer").len().sort("kind", "answer")
     counts = {(one, answer): int(n) for one, answer, n in given.iter_rows()}
     written = dict(counts)
-    for pair in table.filter(pl.col("control").is_not_null()).select(kind, "control").unique().iter_rows():
+    controls = table.filter(pl.col("control").is_not_null()).select(kind, "control").unique()
+    for pair in controls.sort("kind", "control").iter_rows():
         written.setdefault(pair, 0)
     separator = dataset.answer.alternatives
     plain_gold = [
@@ -266,7 +268,9 @@ def same_answers(
         news = [spelling.get(("", text), text) for text in known]
         gold = gold.with_answers(gold.answers.with_columns(pl.col("gold").replace(known, news)))
     renamed = {text: kept for (_, text), kept in sorted(changed.items())}
-    times = {text: counts.get(pair, 0) for pair in changed for text in pair[1:]}
+    times = Counter[str]()
+    for pair in changed:
+        times[pair[1]] += counts.get(pair, 0)
     earlier = {text: renamed.get(kept, kept) for text, kept in (responses.renamed or {}).items()}
     responses = replace(responses, table=table, renamed={**earlier, **renamed})
     return responses, gold, Merged(renamed, times, missing)
