@@ -89,7 +89,7 @@ class Form:
         """What follows a label that is joined with a second one, such as "or B"."""
         return re.compile(rf"{_JOINED}(?:\w+\s+)??{self.own}{_ALONE}" if self.labels else r"(?!)")
 
-    @property
+    @cached_property
     def own(self) -> str:
         """A pattern of the labels, a group each."""
 
