@@ -56,7 +56,7 @@ from post_stratified_coverage import table as whole_dataset
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import decision_rule
-from merilo.baselines.estimates import Estimate, estimate_metrics
+from merilo.baselines.estimates import MetricEstimate, estimate_metrics
 from merilo.baselines.steps import Decided, Screened
 from merilo.datasets.declaration import Answer, Dataset, undeclared
 from merilo.items import Item
@@ -380,7 +380,7 @@ def decided_figure(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.in
     return figure(world, kind, consensus.label)
 
 
-def estimate(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -> Estimate:
+def estimate(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -> MetricEstimate:
     """Return the metric of a study with its intervals, computed as in `merilo baseline`."""
     settings, pool = world.settings, pool_of(world, votes, crowd.skill)
     items = tuple(

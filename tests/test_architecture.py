@@ -31,6 +31,7 @@ LEVELS = {
     "responses": 3.7,
     "file_reading": 3.5,
     "items": 3,
+    "estimate": 3.2,
     "records": 3,
     "participation": 2,
     "strict_json": 2,

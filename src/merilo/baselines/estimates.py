@@ -45,7 +45,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MetricEstimate:
     """One metric of a study.
 
     Attributes:
@@ -83,7 +83,7 @@ class Estimate:
         return interval_of_record(self.published, self.published_two_way) if self.published else None
 
 
-def why_items_alone(estimate: Estimate) -> Text | None:
+def why_items_alone(estimate: MetricEstimate) -> Text | None:
     """Say why there is no interval over items and annotators; `None` if there is one, or no interval at all."""
     single = estimate.single
     if estimate.two_way or (single is None and estimate.score.interval is None):
@@ -108,17 +108,17 @@ class Estimates:
         names: the annotators' ids, by code.
     """
 
-    main: Mapping[str, Estimate] = field(default_factory=dict)
-    extra: Mapping[str, Estimate] = field(default_factory=dict)
+    main: Mapping[str, MetricEstimate] = field(default_factory=dict)
+    extra: Mapping[str, MetricEstimate] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     names: pl.Series = field(default_factory=pl.Series)
 
-    def all(self) -> dict[str, Estimate]:
+    def all(self) -> dict[str, MetricEstimate]:
         """Return the main metrics followed by the extra ones."""
         return {**self.main, **self.extra}
 
     @property
-    def headline(self) -> Estimate | None:
+    def headline(self) -> MetricEstimate | None:
         """Return the dataset's main metric; `None` if no metric could be computed."""
         return next(iter(self.all().values()), None)
 
@@ -130,7 +130,7 @@ class Estimates:
 def estimate_metrics(
     scorer: ConsensusScorer, screened: Screened, decided: Decided, rule: DecisionRule, settings: Settings
 ) -> Estimates:
-    """Estimate every metric of a study with gold answers.
+    """MetricEstimate every metric of a study with gold answers.
 
     The value of each metric is the result of `merilo.metrics.scoring.score` on the consensus. For its uncertainty over
     annotators the consensus is decided again many times with the rule of the settings: by majority, or by
@@ -155,7 +155,7 @@ def estimate_metrics(
             {
                 name: maker.estimate(place[name], score, other.get(name), with_bounds=named is main)
                 if name in place
-                else Estimate(score)
+                else MetricEstimate(score)
                 for name, score in scores.items()
             }
         )
@@ -187,8 +187,8 @@ class _Maker:
 
     def estimate(
         self, part: NamedPart, score: Score, published: Score | None = None, *, with_bounds: bool = False
-    ) -> Estimate:
-        """Estimate one metric with its uncertainty; `score` and `published` come from the scorer."""
+    ) -> MetricEstimate:
+        """MetricEstimate one metric with its uncertainty; `score` and `published` come from the scorer."""
         crowd = over_annotators(self.rule, self.scorer, part, self.decided, score.value, pairs=self.pairs)
         other = (
             over_annotators(
@@ -198,7 +198,7 @@ class _Maker:
             else None
         )
         single, reason = self._single(part)
-        return Estimate(
+        return MetricEstimate(
             score,
             crowd,
             None if self.by_majority else published,

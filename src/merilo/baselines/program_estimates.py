@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer
-from merilo.baselines.estimates import Estimate, Estimates
+from merilo.baselines.estimates import Estimates, MetricEstimate
 from merilo.errors import UsageError
 from merilo.items import Item
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k, pass_score
@@ -57,7 +57,7 @@ def verdict_gold(responses: Responses) -> Gold:
 
 
 def estimate_programs(scorer: ConsensusScorer, pool: PoolVotes, declared: tuple[str, ...]) -> Estimates:
-    """Estimate pass@k of people for k from 1 to the smallest number of programs of an item.
+    """MetricEstimate pass@k of people for k from 1 to the smallest number of programs of an item.
 
     The interval is over items and annotators: the variance components of the answers' scores. For k above 1
     an answer's score is the item's pass@k plus its first-order effect (the change of pass@k if this program
@@ -108,8 +108,8 @@ class _Programs:
         """The codes of the items that have programs."""
         return np.flatnonzero(self.written)
 
-    def estimate(self, k: int, names: list[int]) -> Estimate:
-        """Estimate pass@k with its uncertainty; `names` are the numbers of the items that have programs."""
+    def estimate(self, k: int, names: list[int]) -> MetricEstimate:
+        """MetricEstimate pass@k with its uncertainty; `names` are the numbers of the items that have programs."""
         votes, codes = self.votes, self.codes
         counts = list(zip(self.written[codes].tolist(), self.passed[codes].tolist(), strict=True))
         score = pass_score(counts, k, names, None if votes.cluster is None else votes.cluster[codes].tolist())
@@ -131,8 +131,8 @@ class _Programs:
             seed=0,
         )
         if k > 1:
-            return Estimate(score, crowd, no_single="a person writes one program for a problem")
-        return Estimate(score, crowd, single=people)
+            return MetricEstimate(score, crowd, no_single="a person writes one program for a problem")
+        return MetricEstimate(score, crowd, single=people)
 
     def _first_order(self, k: int) -> FloatArray:
         """Return a score for each answer whose mean over an item's answers is the item's pass@k, shape (n,)."""

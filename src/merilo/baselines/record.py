@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 from merilo.baselines.arms import ArmDifferences, ArmEstimate, Arms
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
-from merilo.baselines.estimates import Estimate, Estimates, why_items_alone
+from merilo.baselines.estimates import Estimates, MetricEstimate, why_items_alone
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
 from merilo.baselines.people_table import PeopleTable
@@ -834,7 +834,7 @@ def _metrics(estimates: Estimates, whole: DatasetEstimates | None) -> dict[str, 
     }
 
 
-def _metric(estimate: Estimate, estimates: Estimates) -> MetricRecord:
+def _metric(estimate: MetricEstimate, estimates: Estimates) -> MetricRecord:
     more: dict[str, object] = {}
     crowd, published, bounds, single = (
         estimate.two_way,
@@ -880,7 +880,7 @@ def _headline_person(estimates: Estimates) -> SinglePerson | None:
     return _single(headline, estimates).model_copy(update={"metric": headline.score.name})
 
 
-def _single(estimate: Estimate, estimates: Estimates) -> SinglePerson:
+def _single(estimate: MetricEstimate, estimates: Estimates) -> SinglePerson:
     single = estimate.single
     if single is None:
         return SinglePerson(value=None, reason=estimate.no_single)

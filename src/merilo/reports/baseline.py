@@ -16,7 +16,7 @@ from merilo.baselines import pipeline
 from merilo.baselines.answer_table import answer_table
 from merilo.baselines.arms import Arms, ArmSource, arm_division, arm_estimates
 from merilo.baselines.consensus_scorer import settings_for
-from merilo.baselines.estimates import Bounds, Estimate
+from merilo.baselines.estimates import Bounds, MetricEstimate
 from merilo.baselines.pipeline import Baseline, test_items
 from merilo.baselines.provenance import Provenance
 from merilo.baselines.record import BaselineRecord, record_of, with_quality
@@ -82,7 +82,7 @@ class Metric:
     bounds: Bounds | None
 
     @classmethod
-    def of(cls, name: str, estimate: Estimate) -> Metric:
+    def of(cls, name: str, estimate: MetricEstimate) -> Metric:
         """Build the metric from an estimate."""
         return cls(
             name=name,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.doubtful_items import DoubtfulItems
-from merilo.baselines.estimates import Estimate, why_items_alone
+from merilo.baselines.estimates import MetricEstimate, why_items_alone
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.people_table import PEOPLE_ROWS
 from merilo.baselines.pipeline import Baseline
@@ -189,7 +189,7 @@ def _heaviest(baseline: Baseline) -> list[SampledStratum]:
     return sorted(strata, key=lambda one: -(one.weight or float("inf")))[:MOST_ROWS]
 
 
-def _figures(baseline: Baseline) -> list[tuple[str, Estimate, Chart]]:
+def _figures(baseline: Baseline) -> list[tuple[str, MetricEstimate, Chart]]:
     """Return each main metric with its chart; if there is no main metric, the first metric by group."""
     estimates = baseline.estimates
     shown = estimates.main or dict(list(estimates.extra.items())[:1])

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar, cast
 import polars as pl
 
 from merilo.baselines.dataset_estimates import DatasetEstimates
-from merilo.baselines.estimates import Estimate, Estimates
+from merilo.baselines.estimates import Estimates, MetricEstimate
 from merilo.baselines.groups import Group, field_values
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.record import record_of
@@ -153,7 +153,7 @@ def _estimates(full: Baseline, gold: Gold | None) -> Estimates:
     every = frozenset(row for row in range(len(scorer.items)) if label[row] != NO_LABEL)
     hidden = too_small({name: items.get(name, frozenset()) for name in full.estimates.extra}, every)
     missing = dict(full.estimates.missing)
-    shown: list[dict[str, Estimate]] = []
+    shown: list[dict[str, MetricEstimate]] = []
     # How many items the two ways to decide do not decide alike.
     moved = int((label != full.decided.majority.label[scorer.codes]).sum())
     for group in (full.estimates.main, full.estimates.extra):
@@ -167,7 +167,7 @@ def _estimates(full: Baseline, gold: Gold | None) -> Estimates:
     return replace(full.estimates, main=shown[0], extra=shown[1], missing=missing)
 
 
-def _without_other_total(one: Estimate, moved: int) -> Estimate:
+def _without_other_total(one: MetricEstimate, moved: int) -> MetricEstimate:
     """Keep one of two totals that differ by a few items only.
 
     That of all items, which is the metric of the baseline.
@@ -178,7 +178,7 @@ def _without_other_total(one: Estimate, moved: int) -> Estimate:
     return replace(one, bounds=bounds)
 
 
-def _without_people(one: Estimate) -> Estimate:
+def _without_people(one: MetricEstimate) -> MetricEstimate:
     """Leave out single annotators, whose answers are in the folder.
 
     An accuracy of 1 would tell all their gold answers.
