@@ -21,7 +21,7 @@ from merilo.people.uncertainty.annotator_accuracy import individuals
 from merilo.people.uncertainty.two_way import (
     LEAST_ANNOTATORS,
     Ballots,
-    Influence,
+    ItemInfluences,
     answer_influences,
     as_many_each,
     groups_apart,
@@ -221,7 +221,7 @@ def _difference(
     return single, majority, enough
 
 
-def _person_influence(votes: Votes, score: FloatArray) -> Influence:
+def _person_influence(votes: Votes, score: FloatArray) -> ItemInfluences:
     """Return the influence of every answer on the expected score of one answer to each item."""
     ballots = Ballots.of(votes, score, np.ones(len(votes)), np.zeros(votes.items))
     of_item = (ballots.totals * ballots.worth).sum(axis=1) / ballots.totals.sum(axis=1)
@@ -233,7 +233,7 @@ def _person_influence(votes: Votes, score: FloatArray) -> Influence:
 
     answer, guess = answer_influences(votes, ballots, of_item - value, pulls)
     none = np.zeros(len(votes))
-    return Influence(value, of_item.shape[0], of_item - value, answer, ballots.place, guess, none)
+    return ItemInfluences(value, of_item.shape[0], of_item - value, answer, ballots.place, guess, none)
 
 
 def _corrected(pairs: Sequence[tuple[CrossedDifference, bool] | None]) -> list[PairValue]:

@@ -17,7 +17,7 @@ from merilo.people.uncertainty.annotator_accuracy import (
     mean_variance,
     widened,
 )
-from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, Influence, shared_part
+from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, ItemInfluences, shared_part
 from merilo.people.votes import Votes
 from merilo.statistics import FloatArray, IntArray
 from merilo.statistics.intervals import Interval, cluster_count, cluster_design_effect, limited_freedom
@@ -68,7 +68,7 @@ def consensus_of_dataset(
     sample: StratifiedSample,
     *,
     votes: Votes,
-    influence: Influence,
+    influence: ItemInfluences,
     row: IntArray,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,

@@ -249,7 +249,7 @@ def refitted_variance(change: FloatArray, annotators: int) -> RefittedVariance:
 
 
 @dataclass(frozen=True, slots=True)
-class Influence:
+class ItemInfluences:
     """The first-order influence of every item and every answer on the estimate.
 
     Attributes:
@@ -338,7 +338,7 @@ def two_way(
     """Compute the interval of a consensus estimate over items and annotators together.
 
     Items and annotators are resampled with replacement, independently of each other. The estimate of a resample is the
-    original estimate plus the influence of the drawn items and annotators (`Influence`). The variance that items alone
+    original estimate plus the influence of the drawn items and annotators. The variance that items alone
     cause is first removed from the annotators' influence; otherwise the bootstrap would count it twice. The
     design effect is the bootstrap variance over both, divided by the bootstrap variance over items. The
     interval is Wilson's with the number of items divided by the design effect and with Student's quantile. It
@@ -412,7 +412,7 @@ def two_way(
 
 def two_way_of(
     votes: Votes,
-    influence: Influence,
+    influence: ItemInfluences,
     *,
     value: float | None = None,
     alike: float | None = None,
@@ -507,7 +507,7 @@ def two_way_of(
     )
 
 
-def shared_part(votes: Votes, influence: Influence) -> SharedPart:
+def shared_part(votes: Votes, influence: ItemInfluences) -> SharedPart:
     """Compute the part of an estimate's uncertainty because items share annotators.
 
     Args:
@@ -529,7 +529,7 @@ def influences(
     min_votes: int | NDArray[np.int64] = 0,
     weight: FloatArray | None = None,
     unseen: FloatArray | None = None,
-) -> Influence:
+) -> ItemInfluences:
     """Compute the influence of every answer by aggregating its item again with other answers in its place.
 
     The possible scores of an item with other answers in this place have a midpoint. The influence of an answer is the
@@ -573,7 +573,7 @@ def influences(
         return np.asarray(np.where(other_counted, other - value, 0.0) / share)
 
     answer, guess = answer_influences(votes, ballots, item, pulls)
-    return Influence(value, scored, item, answer, ballots.place, guess, gain)
+    return ItemInfluences(value, scored, item, answer, ballots.place, guess, gain)
 
 
 def answer_influences(
@@ -589,7 +589,7 @@ def answer_influences(
             shape (answers, labels tried).
 
     Returns:
-        `Influence.answer` and `Influence.guess`.
+        `ItemInfluences.answer` and `ItemInfluences.guess`.
     """
     middle, reach, guess = np.zeros((3, len(votes)))
     # The labels of these votes: votes on other items may have more.
@@ -605,7 +605,7 @@ def answer_influences(
     return answer, guess
 
 
-def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, float]:
+def _annotators(votes: Votes, influence: ItemInfluences) -> tuple[float, FloatArray, float]:
     """Estimate the variance from shared annotators.
 
     The share of each annotator and the term of Satterthwaite's formula.
@@ -641,7 +641,7 @@ def _annotators(votes: Votes, influence: Influence) -> tuple[float, FloatArray, 
     return shared, present / items * scale, float(variances @ variances) * people / (people - 1)
 
 
-def _items_worth(influence: Influence, p: float, width: float, alike: float, *, bounded: bool) -> float:
+def _items_worth(influence: ItemInfluences, p: float, width: float, alike: float, *, bounded: bool) -> float:
     """Compute the effective number of items: items scored 0 or 1 whose mean has the same variance as the estimate.
 
     If all scores are within the bounds, the effective number is at least the number of scored items.
@@ -719,7 +719,10 @@ def group_difference(
 
 
 def groups_apart(
-    first: tuple[Votes, Influence], second: tuple[Votes, Influence], *, clusters: IntArray | None = None
+    first: tuple[Votes, ItemInfluences],
+    second: tuple[Votes, ItemInfluences],
+    *,
+    clusters: IntArray | None = None,
 ) -> tuple[FloatArray, FloatArray, CrossedDifference]:
     """Compare any two estimates by two groups of people on the same items, over items and both groups' annotators.
 
