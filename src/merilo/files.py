@@ -81,7 +81,7 @@ _SIGNATURES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FileTable:
     """A delimited file as text columns.
 
     Attributes:
@@ -186,7 +186,7 @@ def read_table(
     keep: Callable[[str], bool] = lambda _: True,
     encoding: str | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> FileTable:
     """Read a TSV, CSV (comma, semicolon or bar) into text columns.
 
     Args:
@@ -221,7 +221,7 @@ def read_table(
             raise _not_text(error, encoding, path) from None
     schema = dict.fromkeys(names, pl.String)
     data = pl.concat(blocks, rechunk=True) if blocks else pl.DataFrame(schema=schema)
-    return Table(shown(path), data, _first_row(path, encoding))
+    return FileTable(shown(path), data, _first_row(path, encoding))
 
 
 def _first_row(path: Path, encoding: str) -> int:

@@ -195,7 +195,7 @@ def _write_items(path: Path, rows: list[dict[str, Json]]) -> None:
 
 def _cell(value: Json) -> str:
     """Return a cell of the CSV file; several answers are joined by ` | `."""
-    from merilo.reports.text_escapes import csv_cell  # noqa: PLC0415 - slow
+    from merilo.reports.table import csv_cell  # noqa: PLC0415 - slow
 
     text = " | ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
     return csv_cell(text)

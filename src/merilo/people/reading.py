@@ -13,7 +13,8 @@ import polars as pl
 
 from merilo.errors import UsageError, argument
 from merilo.file_reading import Reading, read_reading, reading_of
-from merilo.files import Progress, Table
+from merilo.files import FileTable as Table
+from merilo.files import Progress
 from merilo.people import platforms
 from merilo.people.platforms import Platform
 from merilo.people.platforms.plain import as_texts

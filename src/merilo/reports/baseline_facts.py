@@ -11,7 +11,7 @@ from merilo.baselines.people_table import PeopleRow
 from merilo.baselines.record import BaselineRecord, MetricRecord
 from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
-from merilo.reports.text_escapes import one_line
+from merilo.reports.table import one_line
 from merilo.strict_json import Json
 from merilo.text import LANGUAGES, Given, Language, Text
 

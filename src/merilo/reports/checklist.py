@@ -18,7 +18,7 @@ from merilo.records import count_at, list_at, mapping_at, number_at, text_at, va
 from merilo.reports.baseline_facts import BaselineFacts, ConditionFacts, baseline_facts
 from merilo.reports.estimates import counted
 from merilo.reports.prose import seconds, weighting
-from merilo.reports.text_escapes import latex, markdown, markdown_table, one_line
+from merilo.reports.table import latex, markdown, markdown_table, one_line
 from merilo.strict_json import Json
 from merilo.text import Given, Money, formatted, percent
 

@@ -18,7 +18,7 @@ from merilo.records import Span, rounded
 from merilo.reports.comparison import Expense
 from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE, interval_json
 from merilo.reports.human_table import KINDS
-from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
+from merilo.reports.table import latex, latex_table, markdown, markdown_table
 from merilo.statistics.intervals import Interval
 from merilo.statistics.paired_tests import Difference
 from merilo.strict_json import Json

@@ -16,7 +16,7 @@ from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
 from merilo.reports.charts import page_environment
 from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE
-from merilo.reports.text_escapes import latex, latex_table, markdown, markdown_table
+from merilo.reports.table import latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
 from merilo.text import Language, Text, decimal
 from merilo.wording import shown

@@ -22,7 +22,7 @@ from merilo.records import (
 from merilo.reports.baseline_facts import dataset_title
 from merilo.reports.estimates import metric_title
 from merilo.reports.prose import ends, human_baseline_section, metrics_at
-from merilo.reports.text_escapes import csv_cell, latex, latex_table, markdown, markdown_table
+from merilo.reports.table import csv_cell, latex, latex_table, markdown, markdown_table
 from merilo.strict_json import Json
 from merilo.text import Language, Text, joined, plain_number
 from merilo.version import __version__

@@ -14,7 +14,7 @@ from merilo.people.cost import paid_work
 from merilo.records import Span, count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.baseline_facts import WAYS, BaselineFacts, baseline_facts
 from merilo.reports.estimates import group_title, metric_title
-from merilo.reports.text_escapes import one_line
+from merilo.reports.table import one_line
 from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
 

@@ -13,7 +13,7 @@ from merilo.atomic_write import unguarded
 from merilo.baselines.experts import NOT_MARKED
 from merilo.errors import DataError, InputError
 from merilo.file_reading import OtherColumns, Reading
-from merilo.files import Table, opened, read_table
+from merilo.files import FileTable, opened, read_table
 from merilo.people import platforms
 from merilo.people.platforms import NAMES, Platform, SeveralAnswersError
 from merilo.people.platforms.export import Export
@@ -223,7 +223,7 @@ def _with_marks(rows: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([rest, marked.select(rows.columns)]).sort("row", maintain_order=True)
 
 
-def _pages_laid_open(table: Table) -> list[Export]:
+def _pages_laid_open(table: FileTable) -> list[Export]:
     """The tasks of a batch whose pages (HITs) show several: an export for each place of the page."""
     data = questions_of(table)
     places = sorted(

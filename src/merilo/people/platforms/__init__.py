@@ -14,7 +14,8 @@ import polars as pl
 
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.file_reading import Reading
-from merilo.files import Progress, Table, fold, read_header, read_table
+from merilo.files import FileTable as Table
+from merilo.files import Progress, fold, read_header, read_table
 from merilo.people.platforms import label_studio, plain
 from merilo.people.platforms.export import Export, SeveralAnswersError, named_columns
 from merilo.people.platforms.forms import TABLE_FORMS

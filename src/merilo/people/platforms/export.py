@@ -12,7 +12,7 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import Reading
-from merilo.files import Table
+from merilo.files import FileTable as Table
 from merilo.responses import Unread
 from merilo.strict_json import Json
 from merilo.wording import listed

@@ -25,7 +25,7 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import Reading
-from merilo.files import Table
+from merilo.files import FileTable as Table
 from merilo.people.platforms.export import (
     CONTROL_FIELDS,
     ROW,

@@ -17,7 +17,8 @@ import polars as pl
 
 from merilo.errors import InputError, UsageError, argument
 from merilo.file_reading import OtherColumns, Reading
-from merilo.files import Progress, Table, read_parquet, read_table, refuse_too_wide
+from merilo.files import FileTable as Table
+from merilo.files import Progress, read_parquet, read_table, refuse_too_wide
 from merilo.metrics.pass_at_k import FAILED, PASSED
 from merilo.people.platforms.export import ROW, Export, column, export_of_columns, number, text_columns
 from merilo.people.signals import folded

@@ -14,7 +14,7 @@ import yaml
 from merilo.reports.baseline_facts import BaselineFacts
 from merilo.reports.checklist import Checklist
 from merilo.reports.prose import agreement, main_result, paragraphs
-from merilo.reports.text_escapes import latex
+from merilo.reports.table import latex
 from merilo.strict_json import Json, indented
 from merilo.text import joined
 from merilo.version import __version__

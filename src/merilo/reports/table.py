@@ -1,0 +1,423 @@
+"""Sections of sentences and tables, and their five forms: terminal, HTML, Markdown, LaTeX, CSV.
+
+Sentences and cells are plain text without markup; only this module escapes them, each form in one function.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from merilo.atomic_write import guarded_text
+from merilo.estimate import Estimate
+from merilo.text import Language, Money, Text, formatted
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from rich.console import Console
+    from rich.table import Table as DrawnTable
+
+#: What sections are rendered to.
+Form: TypeAlias = Literal["terminal", "html", "markdown", "latex", "csv"]
+
+#: A cell without a value.
+EMPTY: Final = "—"
+
+
+class Percent(float):
+    """A share, shown in per cent."""
+
+
+class Link(NamedTuple):
+    """A text that leads to an address on pages and in Markdown."""
+
+    text: Text | str
+    address: str
+
+
+#: What a cell may hold: a text, a count, a number (three decimals), an estimate with its interval, or nothing.
+Cell: TypeAlias = Text | str | int | float | Percent | Money | Estimate | Link | None
+
+
+class Table(NamedTuple):
+    """A table; without heads, its rows are names and values."""
+
+    title: Text
+    head: tuple[Text, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[Text, ...] = ()
+
+
+class Section(NamedTuple):
+    """A part of a report: a paragraph, a list of remarks, tables.
+
+    Attributes:
+        name: a word for selections.
+        title: the heading; `None` for none.
+        sentences: the sentences of its paragraph, the most important first.
+        remarks: sentences that stand in a line each.
+        tables: the tables.
+    """
+
+    name: str
+    title: Text | None = None
+    sentences: tuple[Text, ...] = ()
+    remarks: tuple[Text, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def render(sections: Iterable[Section], form: Form, language: Language = "en") -> str:
+    """Render sections; CSV has the tables alone, divided by an empty line.
+
+    Args:
+        sections: the sections.
+        form: the form.
+        language: the language of sentences and numbers; numbers in CSV are as in English.
+    """
+    if form == "terminal":
+        return _terminal(sections)
+    parts = {"html": _html, "markdown": _markdown, "latex": _latex, "csv": _csv}[form]
+    between = "\n" if form == "html" else "\n\n"
+    return between.join(part for section in sections for part in parts(section, language) if part)
+
+
+def estimate_text(estimate: Estimate) -> Text | str:
+    """Write an estimate with its interval: the one format of pages, sentences and tables.
+
+    Example:
+        >>> str(estimate_text(Estimate(value=0.7251, ci95=(0.6, 0.8), n=40)))
+        '0.725 [0.600, 0.800]'
+    """
+    if estimate.value is None:
+        return EMPTY
+    if estimate.ci95 is None:
+        return Text("{value:.3f}", value=estimate.value)
+    low, high = estimate.ci95
+    return Text("{value:.3f} [{low:.3f}, {high:.3f}]", value=estimate.value, low=low, high=high)
+
+
+def cell_text(cell: Cell, language: Language = "en") -> str:
+    """Return what a cell shows, not yet escaped.
+
+    Example:
+        >>> [cell_text(cell) for cell in (0.5, 1200, Percent(0.031), Money(2.5, "USD"), None)]
+        ['0.500', '1,200', '3.1%', '$2.50', '—']
+    """
+    value: object = cell.text if isinstance(cell, Link) else cell
+    match value:
+        case None:
+            value, spec = EMPTY, ""
+        case Estimate():
+            value, spec = estimate_text(value), ""
+        case Percent():
+            value, spec = float(value), "%"
+        case int():
+            spec = ","
+        case float():
+            spec = ".3f"
+        case _:
+            spec = ""
+    return formatted(value, spec, language)
+
+
+def numeric_columns(table: Table) -> list[bool]:
+    """Return for each column whether its cells are numbers, which stand to the right."""
+    width = max(map(len, (table.head, *table.rows)), default=0)
+    columns = ([row[place] for row in table.rows if place < len(row)] for place in range(width))
+    numbers = (int, float, Money, Estimate)
+    return [
+        bool(table.head) and any(cell is not None for cell in cells)
+        and all(cell is None or isinstance(cell, numbers) for cell in cells)
+        for cells in columns
+    ]  # fmt: skip
+
+
+# The terminal
+
+
+def _terminal(sections: Iterable[Section]) -> str:
+    from rich.console import Console  # noqa: PLC0415 - slow to load; needed only to print
+
+    stream = io.StringIO()
+    print_sections(sections, Console(file=stream, width=100))
+    return stream.getvalue()
+
+
+def print_sections(sections: Iterable[Section], console: Console) -> None:
+    """Print sections in English on a console of Rich."""
+    from rich.text import Text as Plain  # noqa: PLC0415
+
+    for section in sections:
+        if section.sentences:
+            console.print(Plain(one_line(" ".join(map(str, section.sentences)))))
+        for remark in section.remarks:
+            console.print(Plain(f"- {one_line(str(remark))}"))
+        for table in section.tables:
+            console.print(drawn(table))
+            for note in table.notes:
+                console.print(Plain(one_line(str(note))))
+
+
+def drawn(table: Table) -> DrawnTable:
+    """Draw a table in English for a terminal."""
+    from rich.table import Table as DrawnTable  # noqa: PLC0415
+    from rich.text import Text as Plain  # noqa: PLC0415
+
+    title = Plain(one_line(str(table.title)), style="bold")
+    result = DrawnTable(title=title, title_justify="left", show_header=bool(table.head))
+    for place, is_number in enumerate(numeric_columns(table)):
+        head = one_line(str(table.head[place])) if table.head else ""
+        style = "bold" if place == 0 and not table.head else ""
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        result.add_column(Plain(head), style=style, justify=justify, overflow="fold")
+    for row in table.rows:
+        result.add_row(*(Plain(one_line(cell_text(cell))) for cell in row))
+    return result
+
+
+# HTML
+
+
+def _html(section: Section, language: Language) -> Iterator[str]:
+    from markupsafe import Markup  # noqa: PLC0415 - only for pages
+
+    parts = []
+    if section.title:
+        parts.append(Markup("<h2>{}</h2>").format(section.title.in_language(language)))
+    if section.sentences:
+        parts.append(Markup("<p>{}</p>").format(_paragraph(section.sentences, language)))
+    if section.remarks:
+        lines = (Markup("<li>{}</li>").format(text.in_language(language)) for text in section.remarks)
+        parts.append(Markup("<ul>{}</ul>").format(Markup("").join(lines)))
+    parts += [html_table(table, language) for table in section.tables]
+    yield Markup("<section>\n{}\n</section>").format(Markup("\n").join(parts))
+
+
+def html_table(table: Table, language: Language) -> Markup:
+    """Return a table of a page, which scrolls by itself where it is wider than the screen."""
+    from markupsafe import Markup  # noqa: PLC0415
+
+    is_number = numeric_columns(table)
+    title = table.title.in_language(language)
+    heads = (
+        Markup('<th scope="col"{}>{}</th>').format(_class(right), head.in_language(language))
+        for right, head in zip(is_number, table.head, strict=False)
+    )
+    rows = [Markup("").join(heads)] if table.head else []
+    rows += [
+        Markup("").join(
+            Markup("<td{}>{}</td>").format(_class(right), _html_cell(cell, language))
+            for right, cell in zip(is_number, row, strict=False)
+        )
+        for row in table.rows
+    ]
+    caption = Markup("<caption>{}</caption>").format(title) if title else ""
+    notes = (Markup('\n<p class="note">{}</p>').format(note.in_language(language)) for note in table.notes)
+    return Markup(
+        '<div class="wide" tabindex="0" role="region"{}><table>{}\n{}\n</table></div>{}'
+    ).format(
+        Markup(' aria-label="{}"').format(title) if title else "",
+        caption,
+        Markup("\n").join(Markup("<tr>{}</tr>").format(row) for row in rows),
+        Markup("").join(notes),
+    )  # fmt: skip
+
+
+def _html_cell(cell: Cell, language: Language) -> Markup:
+    from markupsafe import Markup, escape  # noqa: PLC0415
+
+    text = escape(cell_text(cell, language))
+    return Markup('<a href="{}">{}</a>').format(cell.address, text) if isinstance(cell, Link) else text
+
+
+def _class(is_number: bool) -> Markup:
+    from markupsafe import Markup  # noqa: PLC0415
+
+    return Markup(' class="n"') if is_number else Markup("")
+
+
+def _paragraph(sentences: Iterable[Text], language: Language) -> str:
+    return " ".join(text.in_language(language) for text in sentences)
+
+
+# Markdown
+
+
+def _markdown(section: Section, language: Language) -> Iterator[str]:
+    if section.title:
+        yield f"## {markdown(section.title.in_language(language))}"
+    yield markdown(_paragraph(section.sentences, language))
+    yield "\n".join(f"- {markdown(text.in_language(language))}" for text in section.remarks)
+    for table in section.tables:
+        title = markdown(table.title.in_language(language))
+        yield f"**{title}**" if title else ""
+        heads = [markdown(head.in_language(language)) for head in table.head]
+        rows = [[_markdown_cell(cell, language) for cell in row] for row in table.rows]
+        is_number = numeric_columns(table)
+        yield "\n".join(markdown_table(heads or [""] * len(is_number), rows, is_number))
+        yield markdown(_paragraph(table.notes, language))
+
+
+def _markdown_cell(cell: Cell, language: Language) -> str:
+    text = markdown(cell_text(cell, language))
+    return f"[{text}](<{cell.address}>)" if isinstance(cell, Link) else text
+
+
+#: What begins markup; the brackets of an interval do not.
+_MARKDOWN: Final = re.compile(
+    r"([\\`*<>|]|\[(?![\d−-])|\](?=[(\[:])|(?<!\w)_|_(?!\w)|~(?=~)|\$(?!\d)|&(?=#?\w+;)|^[#+-](?=\s))"
+)
+
+
+def markdown(text: str) -> str:
+    r"""Escape a text for a paragraph or a table's cell in Markdown; no character of it is markup or HTML.
+
+    Example:
+        >>> print(markdown("a|b <img src=x> [c](d), human_benchmark"))
+        a\|b \<img src=x\> \[c\](d), human_benchmark
+    """
+    return _MARKDOWN.sub(r"\\\1", one_line(text))
+
+
+def markdown_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool] = ()
+) -> list[str]:
+    """Return the lines of a table in Markdown, of escaped heads and cells.
+
+    Args:
+        heads: the heads of its columns.
+        rows: its cells.
+        right: whether a column is aligned to the right; by default, none is.
+    """
+    marks = ["---:" if is_number else "---" for is_number in right] or ["---"] * len(heads)
+    return [f"| {' | '.join(row)} |" for row in (heads, marks, *rows)]
+
+
+# LaTeX
+
+
+def _latex(section: Section, language: Language) -> Iterator[str]:
+    if section.title:
+        yield rf"\subsection*{{{latex(section.title.in_language(language))}}}"
+    yield latex(_paragraph(section.sentences, language))
+    if section.remarks:
+        remarks = (rf"\item {latex(text.in_language(language))}" for text in section.remarks)
+        yield "\n".join([r"\begin{itemize}", *remarks, r"\end{itemize}"])
+    for table in section.tables:
+        is_number = numeric_columns(table)
+        heads = [latex(head.in_language(language)) for head in table.head]
+        rows = [[latex(cell_text(cell, language)) for cell in row] for row in table.rows]
+        shape = "".join("r" if right else "l" for right in is_number)
+        caption = latex(_paragraph((table.title, *table.notes), language))
+        lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}"]
+        yield "\n".join([*lines, *latex_table(shape, heads, rows), r"\end{table}"])
+
+
+_LATEX: Final = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "\N{NO-BREAK SPACE}": "~",
+    "\N{MINUS SIGN}": "$-$",
+    "–": "--",
+    "—": "---",
+    "…": r"\ldots{}",
+}
+
+
+def latex(text: str) -> str:
+    r"""Escape a text for LaTeX; no character of it is a command.
+
+    Example:
+        >>> print(latex("50% of $x_1 \\input{secret}"))
+        50\% of \$x\_1 \textbackslash{}input\{secret\}
+    """
+    return "".join(_LATEX.get(sign, sign) for sign in one_line(text))
+
+
+def latex_table(columns: str, heads: Sequence[str], *parts: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in LaTeX, for the package `booktabs`, of escaped heads and cells.
+
+    Args:
+        columns: the alignment of its columns, such as `lrr`.
+        heads: the heads of its columns.
+        parts: its cells; a rule separates parts.
+    """
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines += [" & ".join(heads) + r" \\", r"\midrule"] if heads else []
+    for place, part in enumerate(parts):
+        lines += [r"\midrule"] * bool(place) + [" & ".join(row) + r" \\" for row in part]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+# CSV
+
+
+def _csv(section: Section, language: Language) -> Iterator[str]:
+    for table in section.tables:
+        width = len(numeric_columns(table))
+        spread = [any(isinstance(row[place], Estimate) for row in table.rows) for place in range(width)]
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        if table.head:
+            heads = (csv_cell(head.in_language(language)) for head in table.head)
+            writer.writerow(_spread_heads(heads, spread))
+        for row in table.rows:
+            cells = zip(row, spread, strict=True)
+            writer.writerow(text for cell, wide in cells for text in _csv_cells(cell, language, wide=wide))
+        yield stream.getvalue()
+
+
+def _spread_heads(heads: Iterable[str], spread: Sequence[bool]) -> Iterator[str]:
+    """Yield the heads; those of estimates with two more columns, for the ends of the interval."""
+    for head, wide in zip(heads, spread, strict=True):
+        yield from (head, f"{head}, low", f"{head}, high") if wide else (head,)
+
+
+def _csv_cells(cell: Cell, language: Language, *, wide: bool) -> Iterator[str]:
+    match cell:
+        case Estimate():
+            values = (cell.value, *(cell.ci95 or (None, None)))
+            yield from ("" if value is None else f"{value:.6g}" for value in values)
+        case None:
+            yield from [""] * (3 if wide else 1)
+        case Money():
+            yield f"{cell.amount:.6g}"
+        case int() | float():
+            yield f"{cell:.6g}" if isinstance(cell, float) else str(int(cell))
+        case _:
+            yield csv_cell(cell_text(cell, language))
+            yield from [""] * (2 if wide else 0)
+
+
+def csv_cell(text: str) -> str:
+    """Make a text one line that a spreadsheet does not run as a formula."""
+    return guarded_text(one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Fold white space, and remove control and format characters.
+
+    Such characters steer terminals or reverse the direction of text.
+    """
+    signs = (
+        sign
+        for sign in text
+        if sign.isspace() or unicodedata.category(sign) not in {"Cc", "Cf", "Cs", "Co", "Cn"}
+    )
+    return re.sub(r"[^\S\N{NO-BREAK SPACE}]+", " ", "".join(signs)).strip()

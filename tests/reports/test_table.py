@@ -1,0 +1,109 @@
+"""Sections and tables in their five forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from merilo.estimate import Estimate
+from merilo.reports.table import Form, Link, Percent, Section, Table, csv_cell, latex, render
+from merilo.text import Language, Money, Text
+
+_TABLE = Table(
+    Text("metric"),
+    (Text("metric"), Text("estimate"), Text("share"), Text("cost")),
+    (
+        ("acc", Estimate(name="acc", value=0.725, ci95=(0.6, 0.8), n=40), Percent(0.125), Money(2.5, "USD")),
+        ("f1_macro", Estimate(name="f1", reason="no gold"), None, None),
+    ),
+)
+_SECTION = Section(
+    "result", Text("consensus"), (Text("{x:.3f}", x=0.5),), (Text("{x:.1%}", x=0.031),), (_TABLE,)
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "language", "shown"),
+    [
+        ("terminal", "en", ["│ acc      │ 0.725 [0.600, 0.800] │ 12.5% │ $2.50 │", " — │     — │", "- 3.1%"]),
+        ("html", "en", ['<td class="n">0.725 [0.600, 0.800]</td>', "<p>0.500</p>", "<li>3.1%</li>"]),
+        ("html", "ru", ['<td class="n">0,725 [0,600; 0,800]</td>', "<p>0,500</p>"]),
+        ("markdown", "en", ["| --- | ---: | ---: | ---: |\n| acc | 0.725 [0.600, 0.800] | 12.5% | $2.50 |"]),
+        ("latex", "en", [r"\begin{tabular}{lrrr}", r"acc & 0.725 [0.600, 0.800] & 12.5\% & \$2.50 \\", r"f1\_macro"]),
+        ("csv", "en", ['metric,estimate,"estimate, low","estimate, high",share,cost\nacc,0.725,0.6,0.8,0.125,2.5\n']),
+    ],
+)  # fmt: skip
+def test_each_form_shows_sentences_and_cells(form: Form, language: Language, shown: list[str]) -> None:
+    text = render([_SECTION], form, language)
+    for part in shown:
+        assert part in text
+
+
+def test_a_link_stays_a_link_on_pages_and_in_markdown() -> None:
+    table = Table(Text("study"), (), ((Link("a<b", "hb/report.html"), 1),))
+    assert '<a href="hb/report.html">a&lt;b</a>' in render([Section("s", tables=(table,))], "html")
+    assert r"[a\<b](<hb/report.html>)" in render([Section("s", tables=(table,))], "markdown")
+    assert r"a\textless{}b & 1" in render([Section("s", tables=(table,))], "latex")
+
+
+#: As the Hugging Face hub and GitHub read it.
+_MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+class _Tags(HTMLParser):
+    """Collects the tags and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, _: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8")))
+def test_no_text_of_a_dataset_is_markup(text: str) -> None:
+    section = Section("s", tables=(Table(Text("{x}", x=""), (Text("item", context="column"),), ((text,),)),))
+    page = _Tags()
+    page.feed(render([section], "html"))
+    assert page.tags <= {"section", "div", "table", "caption", "tr", "th", "td"}
+    rows = list(csv.reader(io.StringIO(render([section], "csv"))))
+    assert len(rows) == 2
+    assert not rows[1][0].startswith(("=", "+", "@"))
+    assert "\n" not in render([section], "latex").split("\\midrule\n")[1].split("\n\\bottomrule")[0]
+
+
+@given(st.text())
+def test_no_character_is_a_command_in_latex(text: str) -> None:
+    escaped = latex(text)
+    plain = re.sub(r"\$-\$|\\(?:[a-z]+\{\}|[{}$&#%_])", "", escaped)
+    assert not set(plain) & set('\\{}$&#%_^<>|"')
+    assert "\n" not in escaped
+
+
+@given(st.text())
+def test_no_character_is_markup_in_markdown(text: str) -> None:
+    table = Table(Text("{x}", x=text), (Text("{x}", x=text),), ((text,),))
+    page = _Tags()
+    page.feed(_MARKDOWN.render(render([Section("s", Text("{x}", x=text), tables=(table,))], "markdown")))
+    assert page.tags <= {"h2", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+@given(st.text())
+def test_no_cell_is_a_formula(text: str) -> None:
+    cell = csv_cell(text)
+    assert not re.match(r"\s*[=@\t\r]", cell)
+    assert not re.match(r"\s*[+-]", cell) or re.fullmatch(
+        r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", cell, re.IGNORECASE
+    )
