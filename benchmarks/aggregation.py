@@ -23,8 +23,9 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from merilo.people.aggregation import NO_LABEL, dawid_skene, glad
-from merilo.people.aggregation.glad import GladLikelihood
+from merilo.people.aggregation import NO_LABEL
+from merilo.people.aggregation.dawid_skene import dawid_skene
+from merilo.people.aggregation.glad import GladLikelihood, glad
 from merilo.people.agreement import krippendorff_alpha
 from merilo.people.votes import Votes, encode
 

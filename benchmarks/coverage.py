@@ -37,7 +37,7 @@ import io
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
 import numpy as np
@@ -376,7 +376,7 @@ def figure(world: World, kind: NDArray[np.intp], label: NDArray[np.integer]) -> 
 def decided_figure(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -> float:
     settings = world.settings
     pool = pool_of(world, votes, crowd.skill)
-    consensus = decide(pool, resolve=settings.resolve, min_votes=settings.min_votes, open_answers=False)
+    consensus = decide(pool, replace(settings, open_answers=False))
     return figure(world, kind, consensus.label)
 
 
@@ -394,12 +394,14 @@ def estimate(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -
         for row, one in enumerate(kind.tolist())
     )
     scorer = ConsensusScorer(world.dataset, items, np.arange(votes.items), world.texts)
-    by_rule = {"min_votes": settings.min_votes, "open_answers": False}
     annotators = pl.DataFrame(
         {"annotator": map(str, range(votes.annotators)), "skill": crowd.skill, "control_accuracy": None}
     )
     screened = Screened(annotators, pl.DataFrame(), pool)
-    consensus, majority = (decide(pool, resolve=resolve, **by_rule) for resolve in (settings.resolve, "none"))
+    consensus, majority = (
+        decide(pool, replace(settings, resolve=resolve, open_answers=False))
+        for resolve in (settings.resolve, "none")
+    )
     rule = decision_rule(pool, annotators, consensus, settings)
     found = estimate_metrics(scorer, screened, Decided(consensus, majority, {}, 0, {}), rule, settings)
     return found.main[world.metric]

@@ -28,15 +28,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from merilo.people.aggregation import (
-    Consensus,
-    auto,
-    cascade,
-    dawid_skene,
-    glad,
-    majority,
-    plurality,
-)
+from merilo.people.aggregation import Consensus
+from merilo.people.aggregation.dawid_skene import auto, dawid_skene
+from merilo.people.aggregation.glad import cascade, glad
+from merilo.people.aggregation.majority import majority, plurality
 from merilo.people.votes import Votes, encode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))

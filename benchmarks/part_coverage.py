@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mixed_crowds
 import numpy as np
@@ -133,13 +133,7 @@ def of_pool(
     unknown = np.full(votes.items, NO_LABEL, np.int32)
     skill = study.controls if least else np.full(votes.annotators, np.nan)
     pool = PoolVotes(encoding, every, kept, kept, unknown, skill)
-    decided = decide(
-        pool,
-        aggregator=settings.aggregator,
-        resolve=settings.resolve,
-        open_answers=False,
-        min_votes=settings.min_votes,
-    )
+    decided = decide(pool, replace(settings, open_answers=False))
     quality = decided.fit.quality if decided.fit else np.full(votes.annotators, np.nan)
     unfitted = np.full(votes.annotators, np.nan)
     by_glad = settings.aggregator == "majority"

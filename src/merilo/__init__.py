@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from merilo.errors import MissingPartError as MissingPartError
     from merilo.errors import OutputError as OutputError
     from merilo.errors import UsageError as UsageError
-    from merilo.people.aggregation.estimators import GLAD as GLAD
-    from merilo.people.aggregation.estimators import Cascade as Cascade
-    from merilo.people.aggregation.estimators import DawidSkene as DawidSkene
-    from merilo.people.aggregation.estimators import MajorityVote as MajorityVote
-    from merilo.people.aggregation.estimators import aggregate as aggregate
+    from merilo.people.aggregation.tables import aggregate as aggregate
     from merilo.people.agreement import agreement as agreement
     from merilo.people.power import power as power
     from merilo.people.reading import read_responses as read_responses
@@ -43,13 +39,7 @@ if TYPE_CHECKING:
 #: Module -> its public names.
 _HOMES = {
     "merilo.people.agreement": ("agreement",),
-    "merilo.people.aggregation.estimators": (
-        "Cascade",
-        "DawidSkene",
-        "GLAD",
-        "MajorityVote",
-        "aggregate",
-    ),
+    "merilo.people.aggregation.tables": ("aggregate",),
     "merilo.reports.baseline": ("baseline",),
     "merilo.reports.comparison": ("compare",),
     "merilo.reports.dataset_comparisons": ("compare_datasets",),

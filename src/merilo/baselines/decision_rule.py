@@ -20,18 +20,11 @@ from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
 from merilo.errors import DataError
 from merilo.metrics.score import Score
 from merilo.metrics.worth import NamedPart, Worth
-from merilo.people.aggregation import (
-    NO_LABEL,
-    Consensus,
-    Resolution,
-    auto,
-    dawid_skene,
-    fitted_nearby,
-    is_open,
-    log_odds,
-    wrong_answers,
-)
-from merilo.people.decision import PoolVotes, decide_by
+from merilo.people.aggregation import NO_LABEL, Consensus, Resolution, is_open
+from merilo.people.aggregation.candidates import log_odds, wrong_answers
+from merilo.people.aggregation.dawid_skene import auto, dawid_skene
+from merilo.people.aggregation.glad import fitted_nearby
+from merilo.people.decision import PoolVotes, decide
 from merilo.people.uncertainty.two_way import (
     LEAST_ANNOTATORS,
     RefittedVariance,
@@ -142,7 +135,7 @@ def _fitted_again(
         def by_cascade(mask: NDArray[np.bool_]) -> IntArray:
             some = pool.where(mask)
             fit = fitted_nearby(some.everyone.votes, own, open_answers=opened)
-            return decide_by(settings, some, free_text=free_text, fit=fit).label
+            return decide(some, settings, free_text=free_text, fit=fit).label
 
         return by_cascade
     models: Mapping[str, Callable[..., Consensus]] = {"auto": auto, "dawid-skene": dawid_skene}

@@ -40,11 +40,12 @@ from merilo.metrics.score import Score
 from merilo.people import cost
 from merilo.people.aggregation import Fit, Resolution
 from merilo.people.agreement import Agreement
-from merilo.people.decision import PoolVotes, with_passed
+from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.other_datasets import OtherAnswers
 from merilo.people.quality.controls import ControlHealth, ExclusionRule, control_health
 from merilo.people.simulation import SIMULATED_PREFIX
+from merilo.people.verdicts import with_passed
 from merilo.responses import Responses
 from merilo.settings import Resolve, Settings
 from merilo.text import Text

@@ -20,10 +20,11 @@ from merilo.baselines.estimates import Estimates, MetricEstimate
 from merilo.errors import UsageError
 from merilo.items import Item
 from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k, pass_score
-from merilo.people.decision import PoolVotes, counts_of, verdicts
+from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer, individuals, mean_variance
 from merilo.people.uncertainty.two_way import TwoWay
+from merilo.people.verdicts import counts_of, verdicts
 from merilo.people.votes import Votes
 from merilo.responses import Responses
 from merilo.statistics import FloatArray

@@ -13,7 +13,7 @@ from merilo.baselines.people_table import PeopleTable, people_table
 from merilo.baselines.pipeline import Baseline
 from merilo.metrics.score import Score
 from merilo.people.aggregation import NO_LABEL, Consensus
-from merilo.people.decision import decide_by
+from merilo.people.decision import decide
 from merilo.people.quality.controls import ExclusionRule
 
 #: The thresholds on control accuracy for which the main metric is computed.
@@ -98,7 +98,7 @@ def sensitivity(baseline: Baseline) -> tuple[SensitivityRow, ...]:
         counted = replace(pool, kept=kept, counted=kept & pool.tests)
         consensus = decided.get(stays.tobytes())
         if consensus is None:
-            consensus = decide_by(settings, counted, free_text=free_text, fit=fit)
+            consensus = decide(counted, settings, free_text=free_text, fit=fit)
             decided[stays.tobytes()] = consensus
         if settings.aggregator == "majority":
             fit = fit or consensus.fit

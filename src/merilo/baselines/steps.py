@@ -26,10 +26,11 @@ from merilo.baselines.warnings import (
 )
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.people import aggregation, cost
+from merilo.people import cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
+from merilo.people.aggregation.majority import majority
 from merilo.people.agreement import Agreement, measure, on_scale
-from merilo.people.decision import PoolVotes, decide_by, each_answer, passed_shares, pool_votes, with_parts
+from merilo.people.decision import PoolVotes, decide, each_answer, pool_votes, with_parts
 from merilo.people.gold import Gold
 from merilo.people.quality.controls import (
     ControlHealth,
@@ -39,6 +40,7 @@ from merilo.people.quality.controls import (
 from merilo.people.quality.peers import agreement_with_others
 from merilo.people.recoding import settle
 from merilo.people.spelling import Merged, same_answers
+from merilo.people.verdicts import passed_shares
 from merilo.responses import Responses
 from merilo.settings import Settings
 
@@ -199,10 +201,10 @@ def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, set
     if declaration.judged:
         consensus = each_answer(pool)
         return Decided(consensus, consensus, _ways(cleaned, pool, consensus), 0, {})
-    consensus = decide_by(settings, pool, free_text=declaration.answer.kind == "text")
-    majority, low_agreement = without_majority(pool, settings, cleaned.items.height)
+    consensus = decide(pool, settings, free_text=declaration.answer.kind == "text")
+    by_majority, low_agreement = without_majority(pool, settings, cleaned.items.height)
     return Decided(
-        consensus, majority, _ways(cleaned, pool, consensus), low_agreement, _votes_needed(pool, settings)
+        consensus, by_majority, _ways(cleaned, pool, consensus), low_agreement, _votes_needed(pool, settings)
     )
 
 
@@ -316,8 +318,8 @@ def without_majority(pool: PoolVotes, settings: Settings, items: int) -> tuple[C
     Returns:
         The consensus, and how many items have no majority.
     """
-    majority = aggregation.majority(pool.votes, pool.needed(settings.min_votes))
-    return majority, items - int((majority.label >= 0).sum())
+    decided = majority(pool.votes, pool.needed(settings.min_votes))
+    return decided, items - int((decided.label >= 0).sum())
 
 
 def _ways(cleaned: Cleaned, pool: PoolVotes, consensus: Consensus) -> dict[Resolution, int]:

@@ -1,27 +1,25 @@
-"""Consensus of a pool: which answers count, which aggregator is used, and how unresolved items are treated."""
+"""How a pool is decided: which answers are votes, how many make a majority, and which aggregator decides."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from merilo.metrics.pass_at_k import PASSED
-from merilo.metrics.squad import token_f1
-from merilo.people import aggregation
-from merilo.people.aggregation import NO_LABEL, Consensus, Fit, MinVotes, Resolution, is_open
+from merilo.people.aggregation import NO_LABEL, Consensus, Fit, Resolution, is_open
+from merilo.people.aggregation.content import break_ties_by_medoid, labels_of_items, majority_of_parts
+from merilo.people.aggregation.dawid_skene import auto, dawid_skene
+from merilo.people.aggregation.glad import cascade, glad
+from merilo.people.aggregation.majority import MinVotes, majority, resolve_by_skill
 from merilo.people.agreement import places_on_scale
 from merilo.people.votes import Encoding, Votes, encode
 from merilo.responses import Responses
-from merilo.settings import Aggregator, Resolve, Settings
+from merilo.settings import Settings
 from merilo.statistics import FloatArray
-from merilo.statistics.intervals import exact_interval
 
 #: If at least this share of items has the same overlap, the pool counts as having one overlap.
 _EVEN: Final = 0.95
@@ -40,7 +38,7 @@ class PoolVotes:
             NaN if unknown.
         in_order: code of an item whose answers are lists of numbers -> whether their order matters; empty if only
             whole answers are voted on.
-        composed: answers that nobody gave and that a majority of each part may give; their codes follow those of
+        composed: answers that nobody gave and that a majority of each part gives; their codes follow those of
             `everyone.labels`.
     """
 
@@ -48,18 +46,15 @@ class PoolVotes:
     tests: NDArray[np.bool_]
     counted: NDArray[np.bool_]
     kept: NDArray[np.bool_]
-    skill: NDArray[np.float64]
+    skill: FloatArray
     in_order: Mapping[int, bool] = field(default_factory=dict)
     composed: tuple[str, ...] = ()
 
     def where(self, mask: NDArray[np.bool_]) -> PoolVotes:
         """Return the pool with some of its answers; `mask` has shape (n,)."""
+        everyone = replace(self.everyone, votes=self.everyone.votes.where(mask))
         return replace(
-            self,
-            everyone=replace(self.everyone, votes=self.everyone.votes.where(mask)),
-            tests=self.tests[mask],
-            counted=self.counted[mask],
-            kept=self.kept[mask],
+            self, everyone=everyone, tests=self.tests[mask], counted=self.counted[mask], kept=self.kept[mask]
         )
 
     @property
@@ -90,9 +85,10 @@ class PoolVotes:
         """
         if min_votes != "majority":
             return min_votes
-        items = self.everyone.votes.items
-        before = np.bincount(self.everyone.votes.item[self.tests], minlength=items)
-        left = np.bincount(self.everyone.votes.item[self.counted], minlength=items)
+        votes = self.everyone.votes
+        before, left = (
+            np.bincount(votes.item[mask], minlength=votes.items) for mask in (self.tests, self.counted)
+        )
         return votes_needed(before, left)
 
 
@@ -120,75 +116,38 @@ def votes_needed(before: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[
 
 
 def pool_votes(responses: Responses, annotators: pl.DataFrame) -> PoolVotes:
-    """Encode the answers of a pool for aggregation.
+    """Make votes of the answers of a pool.
 
     Args:
         responses: the responses, including those to control items.
         annotators: one row for each annotator with `excluded`, `skill` and `control_accuracy`; see `judged_annotators`.
     """
-    given = pl.all_horizontal(pl.col("item", "respondent", "answer").is_not_null())
-    table = responses.table.filter(given)
+    table = responses.table.drop_nulls(["item", "respondent", "answer"])
     known = table["control"].drop_nulls().unique().to_list()
     everyone = encode(table["item"], table["respondent"], table["answer"], known_labels=known)
-    people = everyone.annotators.to_frame("annotator").join(
-        annotators, on="annotator", how="left", maintain_order="left"
-    )
-    stays = ~people["excluded"].fill_null(value=False).to_numpy()
-    kept = stays[everyone.votes.annotator]
+    names = everyone.annotators.to_frame("annotator")
+    people = names.join(annotators, on="annotator", how="left", maintain_order="left")
+    kept = (~people["excluded"].fill_null(value=False).to_numpy())[everyone.votes.annotator]
     column = "skill" if people["skill"].is_not_null().any() else "control_accuracy"
+    skill = people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     tests = ~table["is_control"].to_numpy()
-    return PoolVotes(
-        everyone=everyone,
-        tests=tests,
-        counted=kept & tests,
-        kept=kept,
-        skill=people[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
-    )
-
-
-def decide_by(settings: Settings, pool: PoolVotes, *, free_text: bool, fit: Fit | None = None) -> Consensus:
-    """Compute the consensus on the items of a pool by the settings of a baseline; see `decide`."""
-    return decide(
-        pool,
-        aggregator=settings.aggregator,
-        resolve=settings.resolve,
-        min_votes=settings.min_votes,
-        open_answers=settings.open_answers,
-        free_text=free_text,
-        scale=pool.scale(settings),
-        fit=fit,
-    )
+    return PoolVotes(everyone, tests, kept & tests, kept, skill)
 
 
 def decide(
-    pool: PoolVotes,
-    *,
-    aggregator: Aggregator = "majority",
-    resolve: Resolve = "cascade",
-    min_votes: int | Literal["majority"] = 3,
-    open_answers: bool | None = None,
-    free_text: bool = False,
-    scale: FloatArray | None = None,
-    fit: Fit | None = None,
+    pool: PoolVotes, settings: Settings, *, free_text: bool = False, fit: Fit | None = None
 ) -> Consensus:
-    """Compute the consensus on the items of a pool.
+    """Decide every item of a pool.
 
-    A model used as the aggregator is fitted to the answers of all annotators who were not excluded, including
-    their answers to control items. GLAD used to resolve ties, in the cascade or alone, is fitted to all
-    answers, including those of excluded annotators: they have no vote, but their answers are informative
-    about the difficulty of items.
+    A model as the aggregator is fitted to the answers of all annotators who were not excluded, including their answers
+    to control items. GLAD that resolves ties, in the cascade or alone, is fitted to all answers, including those of
+    excluded annotators: they have no vote, but their answers are informative about the difficulty of items.
 
     Args:
         pool: the votes.
-        aggregator: majority, or the most probable labels under a model.
-        resolve: how items that the aggregator leaves unresolved are treated: not at all; by plurality and
-            then skill; by plurality and then GLAD's abilities; or by all of these in turn.
-        min_votes: how many equal votes make a majority; see `PoolVotes.needed`.
-        open_answers: whether the answers are typed freely; if None, inferred from the number of labels in the pool (see
-            `aggregation.is_open`).
+        settings: the aggregator, how items that it leaves unresolved are treated, how many votes make a majority.
         free_text: whether answers are free texts: a tie of votes is then broken by the answer with the
             largest token F1 to the item's answers, before skill and abilities are used. Not with `resolve="none"`.
-        scale: shape (labels,), the places of labels on an ordered scale, for `auto`; `None` if labels are names.
         fit: GLAD's fit to all answers, by which ties are resolved; by default, it is computed.
 
     Returns:
@@ -198,59 +157,50 @@ def decide(
     Raises:
         UsageError: the aggregator is Dawid-Skene and the answers are open.
     """
-    opened = is_open(pool.everyone.votes, open_answers)
-
-    def by_votes() -> Consensus:
-        needed = pool.needed(min_votes)
-        decided = _by_votes(pool, resolve, needed, opened=opened, fit=fit)
-        return decided if resolve == "none" else by_content(decided, pool, needed, free_text=free_text)
-
-    if aggregator == "majority":
-        return by_votes()
-    model = partial(aggregation.auto, scale=scale) if aggregator == "auto" else _MODELS[aggregator]
-    decided = model(pool.everyone.votes.where(pool.kept), open_answers=opened)
+    if settings.aggregator == "majority":
+        return _by_votes(pool, settings, free_text=free_text, fit=fit)
+    opened = is_open(pool.everyone.votes, settings.open_answers)
+    votes = pool.everyone.votes.where(pool.kept)
+    if settings.aggregator == "auto":
+        decided = auto(votes, open_answers=opened, scale=pool.scale(settings))
+    else:
+        model: Callable[..., Consensus] = dawid_skene if settings.aggregator == "dawid-skene" else glad
+        decided = model(votes, open_answers=opened)
     left = decided.label == NO_LABEL
-    if resolve == "none" or not left[pool.votes.item].any():
+    if settings.resolve == "none" or not left[pool.votes.item].any():
         return decided
-    breaking = by_votes()
-    return replace(
-        decided,
-        label=np.where(left, breaking.label, decided.label),
-        how=np.where(left, breaking.how, decided.how),
-        confidence=np.where(left, breaking.confidence, decided.confidence),
-    )
+    return decided.where(left, _by_votes(pool, settings, free_text=free_text, fit=fit))
 
 
-class _Model(Protocol):
-    """The interface of the models of annotators."""
-
-    def __call__(self, votes: Votes, *, open_answers: bool | None) -> Consensus: ...
-
-
-_MODELS: Final[Mapping[Aggregator, _Model]] = {
-    "dawid-skene": aggregation.dawid_skene,
-    "glad": aggregation.glad,
-}
-
-
-def by_content(decided: Consensus, pool: PoolVotes, min_votes: MinVotes, *, free_text: bool) -> Consensus:
-    """Decide items without a majority by what their answers say, where this is possible.
-
-    Ties between free texts go to the answer with the largest token F1 to the others. Lists of numbers are decided
-    number by number, if each of them has a majority.
-    """
+def _by_votes(pool: PoolVotes, settings: Settings, *, free_text: bool, fit: Fit | None) -> Consensus:
+    """Count votes, resolve ties as the settings say, and decide what is left by what the answers say."""
+    votes, needed = pool.votes, pool.needed(settings.min_votes)
+    if settings.resolve == "none":
+        return majority(votes, needed)
+    if settings.resolve == "skill":
+        decided = resolve_by_skill(votes, pool.skill, needed)
+    else:
+        known = settings.resolve == "cascade" and not np.isnan(pool.skill).all()
+        decided = cascade(
+            votes,
+            everyone=pool.everyone.votes,
+            skill=pool.skill if known else None,
+            open_answers=is_open(pool.everyone.votes, settings.open_answers),
+            min_votes=needed,
+            fit=fit,
+        )
     if free_text:
-        texts = pool.everyone.labels.cast(pl.String).to_list()
-        decided = aggregation.break_ties_by_medoid(decided, pool.votes, texts, token_f1)
+        decided = break_ties_by_medoid(decided, votes, pool.labels)
     if not pool.in_order:
         return decided
-    open_items = ~np.isin(decided.how, (Resolution.UNANIMOUS, Resolution.MAJORITY))
+    # Lists of numbers are decided number by number, if each of them has a majority.
+    clear = np.isin(decided.how, (Resolution.UNANIMOUS, Resolution.MAJORITY))
+    label, share = np.full_like(decided.label, NO_LABEL), decided.confidence.copy()
     codes = {text: code for code, text in enumerate(pool.labels)}
-    label, how, confidence = decided.label.copy(), decided.how.copy(), decided.confidence.copy()
-    for item, (answer, share) in _majorities_of_parts(pool, open_items, min_votes).items():
-        if answer in codes:
-            label[item], how[item], confidence[item] = codes[answer], Resolution.PARTS, share
-    return replace(decided, label=label, how=how, confidence=confidence)
+    for item, (answer, part) in _majorities_of_parts(pool, needed).items():
+        if not clear[item] and answer in codes:
+            label[item], share[item] = codes[answer], part
+    return decided.where(label != NO_LABEL, Consensus.of(label, Resolution.PARTS, share))
 
 
 def with_parts(
@@ -266,61 +216,22 @@ def with_parts(
     numbers = map(int, pool.everyone.items)
     codes = {code: in_order[number] for code, number in enumerate(numbers) if number in in_order}
     pool = replace(pool, in_order=codes)
-    every = np.ones(pool.everyone.votes.items, dtype=np.bool_)
-    known = {*pool.labels}
-    composed = {
-        answer
-        # With the answers of excluded annotators too, for the table of other thresholds.
-        for one in (pool, replace(pool, counted=pool.tests))
-        for answer, _ in _majorities_of_parts(one, every, one.needed(min_votes)).values()
-        if answer not in known
-    }
-    return replace(pool, composed=tuple(sorted(composed)))
+    parts = {answer for answer, _ in _majorities_of_parts(pool, pool.needed(min_votes)).values()}
+    return replace(pool, composed=tuple(sorted(parts - {*pool.labels})))
 
 
-def _majorities_of_parts(
-    pool: PoolVotes, open_items: NDArray[np.bool_], min_votes: MinVotes
-) -> dict[int, tuple[str, float]]:
+def _majorities_of_parts(pool: PoolVotes, min_votes: MinVotes) -> dict[int, tuple[str, float]]:
     """Return the answer that majorities of its parts give, with their smallest share of the votes, by item."""
-    listed = np.zeros(pool.everyone.votes.items, dtype=np.bool_)
-    listed[[*pool.in_order]] = True
-    votes = pool.votes.where((listed & open_items)[pool.votes.item])
-    if not len(votes):
-        return {}
-    needed = np.broadcast_to(min_votes, votes.items)
-    texts, answers = pool.everyone.labels.cast(pl.String), defaultdict[int, dict[str, int]](dict)
-    for item, label, n in zip(*(column.tolist() for column in votes.tally()), strict=True):
-        answers[item][texts[label]] = n
-    found = {
-        item: aggregation.majority_of_parts(given, int(needed[item]), ordered=pool.in_order[item])
+    listed = np.isin(pool.votes.item, [*pool.in_order])
+    needed, texts = np.broadcast_to(min_votes, pool.everyone.votes.items), pool.labels
+    answers = labels_of_items(pool.votes.where(listed))
+    parts = {
+        item: majority_of_parts(
+            {texts[label]: n for label, n in given.items()}, int(needed[item]), ordered=pool.in_order[item]
+        )
         for item, given in answers.items()
     }
-    return {item: one for item, one in found.items() if one is not None}
-
-
-def _by_votes(
-    pool: PoolVotes,
-    resolve: Resolve,
-    min_votes: MinVotes,
-    *,
-    opened: bool,
-    fit: Fit | None,
-) -> Consensus:
-    """Compute the consensus by counting votes and the given resolution of ties."""
-    votes = pool.votes
-    skill = None if np.isnan(pool.skill).all() else pool.skill
-    if resolve == "none":
-        return aggregation.majority(votes, min_votes)
-    if resolve == "skill":
-        return aggregation.resolve_by_skill(votes, pool.skill, min_votes)
-    return aggregation.cascade(
-        votes,
-        everyone=pool.everyone.votes,
-        skill=skill if resolve == "cascade" else None,
-        open_answers=opened,
-        min_votes=min_votes,
-        fit=fit,
-    )
+    return {item: part for item, part in parts.items() if part is not None}
 
 
 def each_answer(pool: PoolVotes) -> Consensus:
@@ -328,46 +239,3 @@ def each_answer(pool: PoolVotes) -> Consensus:
     items = pool.everyone.votes.items
     how = np.full(items, Resolution.EACH_ANSWER, dtype=np.int8)
     return Consensus(np.full(items, NO_LABEL, dtype=np.int32), how, np.full(items, np.nan))
-
-
-def passed_shares(pool: PoolVotes) -> dict[int | str, float]:
-    """Return the share of an item's programs that pass, by item number; items without a counted answer are left out."""
-    written, passed = counts_of(pool.votes, verdicts(pool))
-    return {
-        int(number): float(passed[code] / written[code])
-        for code, number in enumerate(pool.everyone.items)
-        if written[code]
-    }
-
-
-def with_passed(annotators: pl.DataFrame, pool: PoolVotes) -> pl.DataFrame:
-    """Add each annotator's counted programs to a table.
-
-    `programs`, `passed` and `pass@1` with its Clopper-Pearson interval.
-    """
-    votes, right = pool.votes, verdicts(pool)
-    written = np.bincount(votes.annotator, minlength=votes.annotators).tolist()
-    passed = np.bincount(votes.annotator, weights=right, minlength=votes.annotators).astype(int).tolist()
-    rows = []
-    for name, n, c in zip(pool.everyone.annotators, written, passed, strict=True):
-        interval = exact_interval(c, n) if n else None
-        ends = (interval.low, interval.high) if interval else (None, None)
-        rows.append((str(name), n, c, c / n if n else None, *ends))
-    schema = {
-        "annotator": pl.String, "programs": pl.Int64, "passed": pl.Int64,
-        "pass@1": pl.Float64, "pass@1_low": pl.Float64, "pass@1_high": pl.Float64,
-    }  # fmt: skip
-    table = pl.DataFrame(rows, schema=schema, orient="row")
-    return annotators.join(table, on="annotator", how="left", maintain_order="left")
-
-
-def verdicts(pool: PoolVotes) -> FloatArray:
-    """Return 1 for each counted answer that passed and 0 for the others, shape (n,)."""
-    right = np.array([str(label) == PASSED for label in pool.everyone.labels], dtype=np.float64)
-    return np.asarray(right[pool.votes.label])
-
-
-def counts_of(votes: Votes, right: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the programs of each item, and those that pass, shape (items,) each."""
-    written = np.bincount(votes.item, minlength=votes.items)
-    return written, np.bincount(votes.item, weights=right, minlength=votes.items).astype(np.int64)

@@ -10,7 +10,6 @@ import polars as pl
 
 from merilo.atomic_write import guarded
 from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate
-from merilo.baselines.consensus_table import confusion_table, posterior_table
 from merilo.baselines.dataset_items import items_of_pool
 from merilo.baselines.pipeline import Baseline
 from merilo.baselines.quality import StudyQuality
@@ -28,10 +27,8 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
 
     `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
     be asked them, with gold if it is known). As CSV and Parquet: `responses` (every response and its use),
-    `annotators`, `consensus`, with gold `doubtful` (the doubtful items) and, if a model of annotators was fitted,
-    `posterior` (the probability of every label of every item) and `confusion`. In CSV, text that a spreadsheet
-    would run as a formula is
-    prefixed with an apostrophe; Parquet keeps every text unchanged.
+    `annotators`, `consensus` and, with gold, `doubtful` (the doubtful items). In CSV, text that a spreadsheet would run
+    as a formula is prefixed with an apostrophe; Parquet keeps every text unchanged.
 
     Args:
         folder: an existing folder.
@@ -46,12 +43,6 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
     }
     if quality.doubtful:
         tables["doubtful"] = quality.doubtful.table
-    if baseline.model:
-        said = {
-            "posterior": posterior_table(baseline.pool, baseline.model, baseline.consensus["item"]),
-            "confusion": confusion_table(baseline.pool, baseline.model),
-        }
-        tables |= {name: table for name, table in said.items() if table is not None}
     for name, table in tables.items():
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")

@@ -11,14 +11,9 @@ from hypothesis import strategies as st
 from simulated_votes import ordered_votes, shared_majority, small_votes
 
 from merilo.errors import UsageError
-from merilo.people.aggregation import (
-    NO_LABEL,
-    Resolution,
-    auto,
-    dawid_skene,
-    log_odds,
-    pooled_dawid_skene,
-)
+from merilo.people.aggregation import NO_LABEL, Resolution
+from merilo.people.aggregation.candidates import log_odds
+from merilo.people.aggregation.dawid_skene import auto, dawid_skene, pooled_dawid_skene
 from merilo.people.votes import Votes, sorting_order
 
 # crowd-kit's own way with pandas; nothing of ours.
@@ -51,18 +46,6 @@ def test_labels_and_posteriors_are_crowd_kits_after_the_same_iterations(
     assert ours.fit.posterior[answered] == pytest.approx(theirs[answered], abs=2e-10)
     decided = answered[ours.label[answered] != NO_LABEL]
     assert (ours.label[decided] == theirs[decided].argmax(1)).all()
-
-
-@given(votes=small_votes())
-def test_the_log_likelihood_and_the_posterior_are_those_of_the_parameters(votes: Votes) -> None:
-    fit = dawid_skene(votes).fit
-    joint = np.tile(fit.prior, (votes.items, 1))
-    for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
-        joint[item] *= np.nan_to_num(fit.confusion[annotator, :, label])
-    answered = np.unique(votes.item)
-    total = joint[answered].sum(1)
-    assert fit.log_likelihood[-1] == pytest.approx(np.log(total).sum(), abs=1e-6)
-    assert fit.posterior[answered] == pytest.approx(joint[answered] / total[:, None], abs=1e-7)
 
 
 @given(votes=small_votes())
@@ -218,20 +201,6 @@ def test_the_weighted_median_of_ordered_labels_is_more_exact_and_closer_than_the
     exact, error = np.mean(found, axis=0)
     assert exact > 0.01
     assert error < -0.05
-
-
-def test_confusions_are_found_again() -> None:
-    rng = np.random.default_rng(0)
-    items, annotators = 3000, 6
-    truth = rng.choice(3, items, p=[0.5, 0.3, 0.2])
-    confusion = np.stack([rng.dirichlet(np.ones(3) + 6 * np.eye(3)[t], annotators) for t in range(3)], axis=1)
-    label = (rng.random((items, annotators, 1)) > confusion[:, truth].transpose(1, 0, 2).cumsum(2)).sum(2)
-    item, annotator = np.divmod(np.arange(items * annotators), annotators)
-    consensus = dawid_skene(Votes(item, annotator, label.reshape(-1), items, annotators, 3))
-    assert (consensus.label == truth).mean() > 0.9
-    assert consensus.fit.confusion == pytest.approx(confusion, abs=0.05)
-    assert consensus.fit.prior == pytest.approx([0.5, 0.3, 0.2], abs=0.05)
-    assert consensus.fit.quality == pytest.approx((label == truth[:, None]).mean(0), abs=0.03)
 
 
 def test_running_out_of_iterations_is_said() -> None:

@@ -8,13 +8,9 @@ from hypothesis import given
 from simulated_votes import glad_votes, small_votes
 
 from merilo.errors import UsageError
-from merilo.people.aggregation import (
-    Consensus,
-    Resolution,
-    dawid_skene,
-    glad,
-    pooled_dawid_skene,
-)
+from merilo.people.aggregation import Consensus, Resolution
+from merilo.people.aggregation.dawid_skene import dawid_skene, pooled_dawid_skene
+from merilo.people.aggregation.glad import glad
 from merilo.people.votes import Votes
 
 every_model = pytest.mark.parametrize("model", [dawid_skene, pooled_dawid_skene, glad])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_votes import glad_votes, small_votes
 
-from merilo.people.aggregation import NO_LABEL, fitted_nearby, glad
-from merilo.people.aggregation.glad import GladLikelihood
+from merilo.people.aggregation import NO_LABEL
+from merilo.people.aggregation.glad import GladLikelihood, fitted_nearby, glad
 from merilo.people.votes import Votes
 
 # crowd-kit's own way with pandas; nothing of ours.

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from merilo.errors import UsageError
 from merilo.metrics.squad import token_f1
-from merilo.people.aggregation import Resolution, break_ties_by_medoid, majority, plurality, resolve_by_skill
+from merilo.people.aggregation import Resolution
+from merilo.people.aggregation.content import break_ties_by_medoid
+from merilo.people.aggregation.majority import majority, plurality, resolve_by_skill
 from merilo.people.votes import Votes
 
 
@@ -47,7 +49,7 @@ def test_the_majority_is_what_counting_by_hand_gives(answers: list[list[int]], e
 def test_only_the_first_two_labels_are_compared() -> None:
     # Three labels with one vote each: 90, 90 and 80. The first two are equal, so skill decides nothing.
     consensus = resolve_by_skill(votes_of([0, 1, 2]), [90, 90, 80])
-    assert consensus.resolved_by()[Resolution.UNRESOLVED] == 1
+    assert (consensus.how == Resolution.UNRESOLVED).sum() == 1
 
 
 def test_the_three_most_skilled_decide_where_the_sums_are_equal() -> None:
@@ -94,7 +96,7 @@ def test_no_votes_at_all_leave_every_item_unresolved() -> None:
         resolve_by_skill(Votes(empty, empty, empty, 2, 1, 0), [1]),
     ):
         assert consensus.label.tolist() == [-1, -1]
-        assert consensus.resolved_by()[Resolution.UNRESOLVED] == 2
+        assert (consensus.how == Resolution.UNRESOLVED).sum() == 2
 
 
 def test_wrong_parameters_are_refused() -> None:
@@ -116,7 +118,7 @@ def test_the_medoid_is_found_by_trying_every_tied_answer(items: list[list[str]])
     rows = [(i, j, TEXTS.index(text)) for i, given in enumerate(items) for j, text in enumerate(given)]
     votes = Votes(*np.array(rows, dtype=np.int32).T, len(items), 5, len(TEXTS))
     before = plurality(votes)
-    found = break_ties_by_medoid(before, votes, TEXTS, token_f1)
+    found = break_ties_by_medoid(before, votes, TEXTS)
     for item, answers in enumerate(items):
         counts = Counter(answers)
         tied = [text for text, n in counts.items() if n == max(counts.values())]

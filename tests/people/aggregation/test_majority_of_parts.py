@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.people.aggregation import majority_of_parts
+from merilo.people.aggregation.content import majority_of_parts
 
 SETS = st.sets(st.integers(1, 4), min_size=1).map(lambda one: ",".join(map(str, sorted(one))))
 SEQUENCES = st.lists(st.integers(1, 3), min_size=2, max_size=3).map(lambda one: ",".join(map(str, one)))

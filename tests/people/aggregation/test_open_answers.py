@@ -6,16 +6,14 @@ import pytest
 from open_pools import open_pool
 
 from merilo.errors import UsageError
-from merilo.people.aggregation import (
-    Consensus,
-    dawid_skene,
-    glad,
-    is_open,
-    plurality,
-    wrong_answers,
-)
+from merilo.people.aggregation import Consensus, is_open
+from merilo.people.aggregation.candidates import wrong_answers
+from merilo.people.aggregation.dawid_skene import dawid_skene
+from merilo.people.aggregation.glad import glad
+from merilo.people.aggregation.majority import plurality
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.votes import MOST_CLOSED_LABELS, Encoding, Votes
+from merilo.settings import Settings
 
 FAULTS = ["slips", "near misses", "attractive"]
 
@@ -34,13 +32,7 @@ def pool_of(votes: Votes) -> PoolVotes:
         0,
     )
     every = np.ones(len(votes), dtype=bool)
-    return PoolVotes(
-        everyone,
-        every,
-        every,
-        every,
-        np.full(votes.annotators, np.nan),
-    )
+    return PoolVotes(everyone, every, every, every, np.full(votes.annotators, np.nan))
 
 
 def test_more_labels_than_a_list_has_are_open_unless_the_dataset_says_otherwise() -> None:
@@ -53,11 +45,11 @@ def test_more_labels_than_a_list_has_are_open_unless_the_dataset_says_otherwise(
 def test_dawid_skene_refuses_open_answers_and_says_what_to_take() -> None:
     pool = pool_of(open_pool("slips").votes)
     with pytest.raises(UsageError, match=r"closed answers only: .* different labels .*use glad"):
-        decide(pool, aggregator="dawid-skene")
+        decide(pool, Settings(aggregator="dawid-skene"))
     few = pool_of(votes_with(3))
-    decide(few, aggregator="dawid-skene")
+    decide(few, Settings(aggregator="dawid-skene"))
     with pytest.raises(UsageError, match="closed answers only"):
-        decide(few, aggregator="dawid-skene", open_answers=True)
+        decide(few, Settings(aggregator="dawid-skene", open_answers=True))
 
 
 def share_right(consensus: Consensus, truth: np.ndarray) -> float:

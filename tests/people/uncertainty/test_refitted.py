@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.people.aggregation import dawid_skene
+from merilo.people.aggregation.dawid_skene import dawid_skene
 from merilo.people.uncertainty.two_way import RefittedVariance, annotator_groups, refitted_variance, two_way
 from merilo.people.votes import Votes
 from merilo.statistics.crossed_difference import heavy_tails

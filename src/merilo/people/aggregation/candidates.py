@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from merilo.people.aggregation.consensus import NO_LABEL, TIE, is_open
+from merilo.people.aggregation import NO_LABEL, TIE, is_open
 from merilo.people.votes import IntArray, Votes, run_starts, sorting_order
 from merilo.statistics import FloatArray
 
 #: With more items x labels than this, only the consensus labels are computed and not the table of probabilities.
-LARGEST_POSTERIOR = 200_000_000
-
+LARGEST_POSTERIOR: Final = 200_000_000
 
 #: The prior on the accuracy of all annotators: pseudo-answers, and the right ones among them.
 ANSWERS_BEFOREHAND: Final = 3.0
@@ -39,6 +38,7 @@ class Candidates:
     A cell is a pair of an item and a label that somebody gave it. A group is an item that has votes.
 
     Attributes:
+        votes: the answers.
         annotator: shape (n,), the annotator of each answer.
         cell: shape (n,), the cell of each answer.
         first_answer: shape (cells,), the index of the cell's first answer.
@@ -46,7 +46,6 @@ class Candidates:
         cell_label: shape (cells,), the cell's label.
         cell_group: shape (cells,), the cell's group.
         first_cell: shape (groups,), the index of the group's first cell.
-        first_of_item: shape (groups,), the index of the group's first answer.
         group_answers: shape (groups,), the number of the group's answers.
         group_item: shape (groups,), the group's item.
         others: shape (groups,), the number of possible labels that nobody gave; for open answers an estimate,
@@ -54,11 +53,9 @@ class Candidates:
         wrong_answers: the number of equally likely wrong answers to an item: labels - 1, or an estimate of it.
         open_answers: whether the labels that nobody gave to the item are unknown; the consensus is then never
             such a label.
-        annotators: the number of annotators.
-        items: the number of items.
-        labels: the number of labels.
     """
 
+    votes: Votes
     annotator: NDArray[np.intp]
     cell: NDArray[np.intp]
     first_answer: NDArray[np.intp]
@@ -66,22 +63,21 @@ class Candidates:
     cell_label: NDArray[np.int64]
     cell_group: NDArray[np.intp]
     first_cell: NDArray[np.intp]
-    first_of_item: NDArray[np.intp]
     group_answers: NDArray[np.intp]
     group_item: NDArray[np.int64]
     others: FloatArray
     wrong_answers: float
     open_answers: bool
-    annotators: int
-    items: int
-    labels: int
 
     @classmethod
-    def of(cls, votes: Votes, *, open_answers: bool = False) -> Candidates:
+    def of(
+        cls, votes: Votes, wrong_answers: float | None = None, *, open_answers: bool = False
+    ) -> Candidates:
         """Sort the answers by item and label, so that all later computations are sums over consecutive runs.
 
         Args:
             votes: the answers.
+            wrong_answers: the number of equally likely wrong answers to an item; by default labels - 1.
             open_answers: whether the answers are open.
         """
         code = votes.item.astype(np.int64) * votes.labels + votes.label
@@ -90,28 +86,23 @@ class Candidates:
         first_answer = run_starts(code)
         cell_item, cell_label = np.divmod(code[first_answer], max(votes.labels, 1))
         first_cell = run_starts(cell_item)
-        group_item = cell_item[first_cell]
         cell_answers = np.diff(first_answer, append=code.size)
-        group_cells = np.diff(first_cell, append=cell_item.size)
-        cell_group = np.repeat(np.arange(group_item.size), group_cells)
-        return cls(
+        candidates = cls(
+            votes,
             annotator=votes.annotator[order].astype(np.intp),
             cell=np.repeat(np.arange(cell_item.size), cell_answers),
             first_answer=first_answer,
             cell_answers=cell_answers,
             cell_label=cell_label,
-            cell_group=cell_group,
+            cell_group=np.repeat(np.arange(first_cell.size), np.diff(first_cell, append=cell_item.size)),
             first_cell=first_cell,
-            first_of_item=first_answer[first_cell],
             group_answers=np.diff(first_answer[first_cell], append=code.size),
-            group_item=group_item,
-            others=(votes.labels - group_cells).astype(np.float64),
-            wrong_answers=float(max(votes.labels - 1, 1)),
+            group_item=cell_item[first_cell],
+            others=np.zeros(first_cell.size),
+            wrong_answers=0.0,
             open_answers=open_answers,
-            annotators=votes.annotators,
-            items=votes.items,
-            labels=votes.labels,
         )
+        return candidates.with_wrong_answers(wrong_answers or max(votes.labels - 1, 1))
 
     def with_wrong_answers(self, wrong_answers: float) -> Candidates:
         """Return a copy with another number of equally likely wrong answers, 1 or more.
@@ -119,9 +110,14 @@ class Candidates:
         An item then has `wrong_answers` + 1 possible labels, and `others` is the number of those that nobody
         gave. If the answers are open, at least one label that nobody gave stays possible.
         """
-        given = np.diff(self.first_cell, append=self.cell_label.size)
-        left = np.maximum(wrong_answers + 1 - given, 1.0 if self.open_answers else 0.0)
-        return replace(self, wrong_answers=wrong_answers, others=left)
+        labels = wrong_answers + 1 if self.open_answers else self.votes.labels
+        left = np.maximum(labels - self.labels_given, 1.0 if self.open_answers else 0.0)
+        return replace(self, wrong_answers=float(wrong_answers), others=left)
+
+    @property
+    def labels_given(self) -> NDArray[np.intp]:
+        """How many labels each item got, shape (groups,)."""
+        return np.diff(self.first_cell, append=self.cell_label.size)
 
     def posterior(self, odds: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the probability of each candidate from its log odds against a single label that nobody gave.
@@ -140,55 +136,42 @@ class Candidates:
         total = sums(share, self.first_cell) + self.others * other
         return share / total[self.cell_group], other / total, np.log(total) + highest
 
-    def most_probable(self, probability: FloatArray, other: FloatArray) -> IntArray:
-        """Find the most probable label of each item, shape (items,); on a tie there is no label.
+    def most_probable(self, probability: FloatArray, other: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Find the most probable label of each item and its probability, shape (items,); on a tie there is no label.
 
         Args:
             probability: shape (cells,), the probability of each cell's label.
             other: shape (groups,), the probability of each single label that nobody gave, 0 if there is none.
         """
-        label = np.full(self.items, NO_LABEL, dtype=np.int32)
-        if probability.size:
-            groups = self.group_item.size
-            best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
-            among = probability >= best[self.cell_group] - TIE
-            of_others = other >= best - TIE
-            # An open answer that nobody gave has no text: if it is as probable as the best label, the item
-            # has no label.
-            unnamed = np.full(groups, np.inf) if self.open_answers else self.others
-            tied = np.bincount(self.cell_group[among], minlength=groups) + np.where(of_others, unnamed, 0.0)
-            # If the only label that nobody gave is the best, its code is 0 + 1 + ... + (labels - 1) minus the
-            # given codes.
-            given = np.bincount(self.cell_group, self.cell_label, minlength=groups)
-            chosen = self.labels * (self.labels - 1) // 2 - given.astype(np.int64)
-            chosen[self.cell_group[among]] = self.cell_label[among]
-            decided = tied == 1
-            label[self.group_item[decided]] = chosen[decided]
-        return label
-
-    def confidence(self, label: IntArray, probability: FloatArray, other: FloatArray) -> FloatArray:
-        """Return the probability of the most probable label of each item, shape (items,); NaN without a label.
-
-        Args:
-            label: shape (items,), the most probable labels, -1 if there is none.
-            probability: shape (cells,), the probability of each cell's label.
-            other: shape (groups,), the probability of each single label that nobody gave.
-        """
-        found = np.full(self.items, np.nan)
-        if probability.size:
-            found[self.group_item] = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
-        found[label == NO_LABEL] = np.nan
-        return found
+        items, labels = self.votes.items, self.votes.labels
+        label, confidence = np.full(items, NO_LABEL, dtype=np.int32), np.full(items, np.nan)
+        if not probability.size:
+            return label, confidence
+        groups = self.group_item.size
+        best = np.maximum(np.maximum.reduceat(probability, self.first_cell), other)
+        among = probability >= best[self.cell_group] - TIE
+        # An open answer that nobody gave has no text: if it is as probable as the best label, the item has no label.
+        unnamed = np.full(groups, np.inf) if self.open_answers else self.others
+        tied = np.bincount(self.cell_group[among], minlength=groups)
+        tied = tied + np.where(other >= best - TIE, unnamed, 0.0)
+        # If the only label that nobody gave is the best, its code is 0 + 1 + ... + (labels - 1) minus the given codes.
+        given = np.bincount(self.cell_group, self.cell_label, minlength=groups)
+        chosen = labels * (labels - 1) // 2 - given.astype(np.int64)
+        chosen[self.cell_group[among]] = self.cell_label[among]
+        label[self.group_item[tied == 1]] = chosen[tied == 1]
+        confidence[self.group_item] = best
+        return label, confidence
 
     def table(self, probability: FloatArray, other: FloatArray) -> FloatArray | None:
         """Build the table of the probabilities of every label of every item, shape (items, labels).
 
-        Returns None if the table would be too large. It also returns None for open answers, because an item's
-        probabilities are not defined for the strings given to other items.
+        `None` if the table would be too large, and for open answers, because an item's probabilities are not defined
+        for the strings given to other items.
         """
-        if self.open_answers or self.items * self.labels > LARGEST_POSTERIOR:
+        items, labels = self.votes.items, self.votes.labels
+        if self.open_answers or items * labels > LARGEST_POSTERIOR:
             return None
-        table = np.full((self.items, self.labels), 1 / max(self.labels, 1))
+        table = np.full((items, labels), 1 / max(labels, 1))
         table[self.group_item] = other[:, None]
         table[self.group_item[self.cell_group], self.cell_label] = probability
         return table
@@ -200,24 +183,18 @@ def sums(values: FloatArray, first: NDArray[np.intp]) -> FloatArray:
 
 
 def wrong_answers(votes: Votes, *, open_answers: bool | None = None) -> float:
-    """Estimate the number m of equally likely wrong answers to an item.
+    """Estimate the number m of equally likely wrong answers to an item, from 1 to labels - 1.
 
     With closed answers it is labels - 1. With open answers 1 / m is the share of pairs of wrong answers to one item
     that coincide. Which answers are wrong is estimated as if all annotators had the same accuracy: the probability
     of each answer, the accuracy and m are computed in turn until m is stable, starting from the shares of votes.
-
-    Args:
-        votes: the answers.
-        open_answers: whether labels are typed freely; if None, inferred from their number (see `is_open`).
-
-    Returns:
-        The number, from 1 to labels - 1.
     """
     if not is_open(votes, open_answers):
         return float(max(votes.labels - 1, 1))
     candidates = Candidates.of(votes, open_answers=True)
-    probability = candidates.cell_answers / candidates.group_answers[candidates.cell_group]
-    telling = candidates.cell_answers * (candidates.group_answers[candidates.cell_group] > 1)
+    answers = candidates.group_answers[candidates.cell_group]
+    probability = candidates.cell_answers / answers
+    telling = candidates.cell_answers * (answers > 1)
     wrong = candidates.wrong_answers
     for _ in range(ROUNDS):
         before, wrong = wrong, _coincidences(candidates, probability)
@@ -226,25 +203,22 @@ def wrong_answers(votes: Votes, *, open_answers: bool | None = None) -> float:
         right = (float(telling @ probability) + RIGHT_BEFOREHAND) / (telling.sum() + ANSWERS_BEFOREHAND)
         candidates = candidates.with_wrong_answers(wrong)
         gain = max(float(np.log(right / (1 - right) * wrong)), 0.0)
-        odds = np.asarray(gain * candidates.cell_answers, dtype=np.float64)
-        probability, _, _ = candidates.posterior(odds)
+        probability, _, _ = candidates.posterior(np.asarray(gain * candidates.cell_answers, np.float64))
     return wrong
 
 
 def _coincidences(candidates: Candidates, probability: FloatArray) -> float:
     """Estimate the number of wrong answers from how often two wrong answers to an item coincide."""
-    answers = candidates.group_answers[candidates.cell_group]
-    pairs, rest = _pairs(candidates.cell_answers), _pairs(answers - candidates.cell_answers)
-    coincide = float(((1 - probability) * pairs).sum())
+
+    def pairs(answers: NDArray[np.intp]) -> FloatArray:
+        return answers * (answers - 1) / 2.0
+
+    rest = candidates.group_answers[candidates.cell_group] - candidates.cell_answers
+    coincide = float(((1 - probability) * pairs(candidates.cell_answers)).sum())
     none = 1 - sums(probability, candidates.first_cell)
-    both = float((probability * rest).sum() + (none * _pairs(candidates.group_answers)).sum())
-    found = (both + PAIRS_BEFOREHAND) / (coincide + PAIRS_BEFOREHAND / WRONG_BEFOREHAND)
-    return float(min(max(found, 1.0), max(candidates.labels - 1, 1)))
-
-
-def _pairs(answers: NDArray[np.intp]) -> FloatArray:
-    """Compute the number of pairs of answers."""
-    return answers * (answers - 1) / 2.0
+    both = float((probability * pairs(rest)).sum() + (none * pairs(candidates.group_answers)).sum())
+    estimate = (both + PAIRS_BEFOREHAND) / (coincide + PAIRS_BEFOREHAND / WRONG_BEFOREHAND)
+    return float(min(max(estimate, 1.0), max(candidates.votes.labels - 1, 1)))
 
 
 def log_odds(accuracy: FloatArray, wrong_answers: float) -> FloatArray:

@@ -1,28 +1,20 @@
 """Dawid and Skene's model: confusion matrices of annotators, estimated from their answers alone.
 
-`dawid_skene` is the classical model. `pooled_dawid_skene` is the recommended one: annotators share a pooled
-confusion matrix, and the labels are a compromise of the model with the votes.
+`dawid_skene` is the classical model. `pooled_dawid_skene` is the recommended one: annotators share a pooled confusion
+matrix, and the labels are a compromise of the model with the votes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
+from merilo.people.aggregation import NO_LABEL, TIE, Consensus, Fit, Resolution, is_open
 from merilo.people.aggregation.candidates import log_odds
-from merilo.people.aggregation.consensus import (
-    NO_LABEL,
-    TIE,
-    Consensus,
-    Fit,
-    Resolution,
-    is_open,
-    modelled,
-)
 from merilo.people.aggregation.glad import glad
 from merilo.people.votes import Votes, sorting_order
 from merilo.statistics import FloatArray
@@ -42,21 +34,20 @@ PART_OF_VOTES: Final = 0.25
 #: The largest number of cells in the table of probabilities and in that of confusions (1.6 GB each).
 LARGEST_TABLE: Final = 200_000_000
 
+#: The prior probability of each candidate, shape (k,), and the confusions, shape (annotators x k, k): the probability
+#: of each cell given the true candidate.
+_Parameters: TypeAlias = tuple[FloatArray, FloatArray]
+
 
 def dawid_skene(
-    votes: Votes,
-    *,
-    open_answers: bool | None = None,
-    tolerance: float = 1e-8,
-    iterations: int = 1000,
+    votes: Votes, *, open_answers: bool | None = None, tolerance: float = 1e-8, iterations: int = 1000
 ) -> Consensus:
     """Aggregate by Dawid and Skene's model, in which every annotator has their own confusion matrix.
 
     Annotator `a` gives label `g` to an item whose true label is `t` with probability `confusion[a, t, g]`. The prior
-    probabilities of labels are fitted too. Expectation-maximisation starts from the shares of votes, so there
-    is no seed. Time and memory of an iteration grow with answers x labels. On crowds with few answers of each
-    annotator the model overfits: it explains the difficulty of items by confusions of annotators. Prefer
-    `pooled_dawid_skene`.
+    probabilities of labels are fitted too. Expectation-maximisation starts from the shares of votes, so there is no
+    seed. Time and memory of an iteration grow with answers x labels. On crowds with few answers of each annotator the
+    model overfits: it explains the difficulty of items by confusions of annotators. Prefer `pooled_dawid_skene`.
 
     Args:
         votes: the answers, which must be closed.
@@ -65,10 +56,8 @@ def dawid_skene(
         iterations: the maximum number of iterations; a fit that reaches it is marked as not converged.
 
     Returns:
-        The consensus, with the fit: prior, confusions, and as `quality` the expected share of an annotator's
-        correct answers. `log_likelihood[k]` belongs to the parameters of iteration k. Items
-        without votes, or whose best labels are equally probable, are unresolved. A label that nobody gave has
-        probability 0.
+        The consensus, with the fit. Items without votes, or whose best labels are equally probable, are unresolved. A
+        label that nobody gave has probability 0.
 
     Raises:
         UsageError: the answers are open (confusions between so many labels cannot be estimated); a parameter
@@ -86,24 +75,14 @@ def dawid_skene(
     """
     answers = _Answers.of(votes, open_answers)
     _check_iterations(tolerance, iterations)
-    parameters = answers.classical(answers.shares)
-    share, log_likelihood = answers.expected(parameters)
+    share, log_likelihood = answers.expected(answers.classical(answers.shares))
     history = [log_likelihood]
     converged = not len(votes)
     while not converged and len(history) < iterations:
-        parameters = answers.classical(share)
-        share, log_likelihood = answers.expected(parameters)
+        share, log_likelihood = answers.expected(answers.classical(share))
         history.append(log_likelihood)
         converged = tolerance > 0 and history[-1] - history[-2] < tolerance * len(votes)
-    return answers.consensus(
-        "dawid-skene",
-        share=share,
-        decisive=share,
-        parameters=parameters,
-        history=history,
-        tolerance=tolerance,
-        converged=converged,
-    )
+    return answers.consensus("dawid-skene", share, share, history, converged=converged)
 
 
 def pooled_dawid_skene(
@@ -163,36 +142,20 @@ def pooled_dawid_skene(
     """
     answers = _Answers.of(votes, open_answers)
     _check_iterations(tolerance, iterations)
-    share, history, converged = answers.shares, [], not len(votes)
+    share, history, converged = answers.shares, list[float](), not len(votes)
     while True:
-        parameters = answers.pooled((1 - PART_OF_VOTES) * share + PART_OF_VOTES * answers.shares)
-        last, (share, log_likelihood) = share, answers.expected(parameters)
+        mixed = (1 - PART_OF_VOTES) * share + PART_OF_VOTES * answers.shares
+        last, (share, log_likelihood) = share, answers.expected(answers.pooled(mixed))
         history.append(log_likelihood)
         converged = converged or (tolerance > 0 and float(np.abs(share - last).max(initial=0.0)) < tolerance)
         if converged or len(history) == iterations:
             break
-    return answers.consensus(
-        "pooled",
-        share=share,
-        decisive=2 * share + answers.shares,
-        parameters=parameters,
-        history=history,
-        tolerance=tolerance,
-        converged=converged,
-        scale=scale,
-    )
+    support = 2 * share + answers.shares
+    return answers.consensus("pooled", share, support, history, converged=converged, scale=scale)
 
 
-def auto(
-    votes: Votes,
-    *,
-    open_answers: bool | None = None,
-    scale: ArrayLike | None = None,
-) -> Consensus:
-    """Aggregate by the recommended model: `pooled_dawid_skene` for closed answers, `glad` for open ones.
-
-    The arguments are those of the model. Open answers have no scale.
-    """
+def auto(votes: Votes, *, open_answers: bool | None = None, scale: ArrayLike | None = None) -> Consensus:
+    """Aggregate by the recommended model: `pooled_dawid_skene` for closed answers, `glad` for open ones."""
     if is_open(votes, open_answers):
         return glad(votes, open_answers=True)
     return pooled_dawid_skene(votes, open_answers=False, scale=scale)
@@ -201,19 +164,6 @@ def auto(
 def _check_iterations(tolerance: float, iterations: int) -> None:
     if iterations < 1 or not tolerance >= 0:
         raise UsageError("Dawid-Skene takes at least 1 iteration and a tolerance of 0 or more")
-
-
-@dataclass(frozen=True, slots=True)
-class _Parameters:
-    """The fitted parameters.
-
-    Attributes:
-        prior: shape (k,), the prior probability of each candidate.
-        confusion: shape (cells, k), the probability of each cell given the true candidate.
-    """
-
-    prior: FloatArray
-    confusion: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,61 +195,47 @@ class _Answers:
                 f"Dawid-Skene takes closed answers only: with {votes.labels} different labels it would estimate "
                 f"{votes.labels**2:,} confusion probabilities of every annotator (use glad or majority)"
             )
-        possible = np.bincount(votes.label, minlength=votes.labels)
-        candidates = np.flatnonzero(possible)
+        possible = np.bincount(votes.label, minlength=votes.labels) > 0
+        answers = np.bincount(votes.item, minlength=votes.items) > 0
+        candidates, answered = np.flatnonzero(possible), np.flatnonzero(answers)
         k = candidates.size
-        answers = np.bincount(votes.item, minlength=votes.items)
-        answered = np.flatnonzero(answers)
-        for what, cells in (
-            ("probabilities of labels", answered.size * k),
-            ("confusions of annotators", votes.annotators * k**2),
-        ):
-            if cells > LARGEST_TABLE:
-                raise UsageError(
-                    f"Dawid-Skene's {what} would take {cells * 8 / 1e9:.0f} GB with {k} labels: "
-                    "normalise the answers, or use glad or majority"
-                )
-        group, place = np.cumsum(answers > 0) - 1, np.cumsum(possible > 0) - 1
-        item, label = group[votes.item], place[votes.label]
+        if (cells := max(answered.size * k, votes.annotators * k**2)) > LARGEST_TABLE:
+            raise UsageError(
+                f"Dawid-Skene's probabilities would take {cells * 8 / 1e9:.0f} GB with {k} labels: "
+                "normalise the answers, or use glad or majority"
+            )
+        item, label = (np.cumsum(answers) - 1)[votes.item], (np.cumsum(possible) - 1)[votes.label]
+        annotator = votes.annotator
         if item.size and (item[1:] < item[:-1]).any():
             order = sorting_order(item)
-            item, label, annotator = item[order], label[order], votes.annotator[order]
-        else:
-            annotator = votes.annotator
-        cell = annotator.astype(np.intp) * k + label
-        counts = (
-            np.bincount(item * k + label, minlength=answered.size * k)
-            .reshape(answered.size, k)
-            .astype(np.float64)
-        )
-        agreeing = float((counts**2 / counts.sum(axis=1, keepdims=True)).sum()) / max(len(votes), 1)
+            item, label, annotator = item[order], label[order], annotator[order]
+        counts = np.bincount(item * k + label, minlength=answered.size * k).reshape(answered.size, k)
         shares = counts / counts.sum(axis=1, keepdims=True)
-        agreement = min(max(agreeing, 1e-3), 1 - 1e-3) if len(votes) else 0.5
-        return cls(votes, candidates, answered, shares, item, cell, agreement)
+        agreement = np.clip((counts * shares).sum() / len(votes), 1e-3, 1 - 1e-3) if len(votes) else 0.5
+        cell = annotator.astype(np.intp) * k + label
+        return cls(votes, candidates, answered, shares, item, cell, float(agreement))
 
     def seen(self, share: FloatArray) -> FloatArray:
-        """Return how often each cell is expected with each candidate as the truth, shape (cells, k)."""
-        cells = self.votes.annotators * self.candidates.size
-        counts = [np.bincount(self.cell, weights=one[self.item], minlength=cells) for one in share.T]
-        return np.stack(counts, axis=1) if counts else np.zeros((cells, 0))
+        """Return how often each cell is expected with each candidate as the truth, shape (annotators, k, k)."""
+        people, k = self.votes.annotators, self.candidates.size
+        counts = [np.bincount(self.cell, weights=row[self.item], minlength=people * k) for row in share.T]
+        return np.array(counts, np.float64).T.reshape(people, k, k)
 
     def classical(self, share: FloatArray) -> _Parameters:
         """Estimate prior and confusions from the expected truth alone."""
-        k = self.candidates.size
         seen = self.seen(share)
-        occurs = np.bincount(self.cell, minlength=seen.shape[0]) > 0
-        counts = np.where(occurs[:, None], np.maximum(seen, SMALLEST), 0.0).reshape(
-            self.votes.annotators, k, k
-        )
+        people, k, _ = seen.shape
+        occurs = np.bincount(self.cell, minlength=people * k).reshape(people, k, 1) > 0
+        counts = np.where(occurs, np.maximum(seen, SMALLEST), 0.0)
         total = counts.sum(axis=1, keepdims=True)
-        confusion = (counts / np.where(total > 0, total, 1.0)).reshape(self.votes.annotators * k, k)
-        prior = np.maximum(share.mean(axis=0), SMALLEST) if share.size else np.zeros(k)
-        return _Parameters(prior, confusion)
+        confusion = (counts / np.where(total > 0, total, 1.0)).reshape(people * k, k)
+        prior: FloatArray = np.maximum(share.sum(axis=0) / max(len(share), 1), SMALLEST)
+        return prior, confusion
 
     def pooled(self, share: FloatArray) -> _Parameters:
         """Estimate prior and confusions, those of annotators shrunk towards the pooled ones."""
-        k = self.candidates.size
-        seen = self.seen(share).reshape(self.votes.annotators, k, k)
+        seen = self.seen(share)
+        people, k, _ = seen.shape
         answers = seen.sum(axis=1, keepdims=True)
         before = np.full((k, k), (1 - self.agreement) / max(k - 1, 1))
         np.fill_diagonal(before, self.agreement)
@@ -312,21 +248,19 @@ class _Answers:
         pool[low, low] = self.agreement
         confusion = (seen + SHARED_ANSWERS * pool) / (answers + SHARED_ANSWERS)
         prior = share.sum(axis=0) + 1
-        return _Parameters(prior / prior.sum(), confusion.reshape(self.votes.annotators * k, k))
+        return prior / prior.sum(), confusion.reshape(people * k, k)
 
     def expected(self, parameters: _Parameters) -> tuple[FloatArray, float]:
-        """Compute each candidate's probability, shape (groups, k), and the log-likelihood of the parameters."""
+        """Compute the probability of each candidate of each item, shape (groups, k), and the log-likelihood."""
+        prior, confusion = parameters
+        if not self.shares.size:
+            return np.zeros_like(self.shares), 0.0
         with np.errstate(divide="ignore"):
             # The classical model gives cells that do not occur probability 0, but they are never looked up.
-            table = np.log(parameters.confusion)
-        support = [
-            np.bincount(self.item, weights=one[self.cell], minlength=self.answered.size) for one in table.T
-        ]
-        share: FloatArray = np.zeros_like(self.shares)
-        if support:
-            share = np.stack(support, axis=1).astype(np.float64) + np.log(parameters.prior)
-        if not share.size:
-            return share, 0.0
+            table = np.log(confusion)
+        groups = self.answered.size
+        support = [np.bincount(self.item, weights=row[self.cell], minlength=groups) for row in table.T]
+        share = np.stack(support, axis=1) + np.log(prior)
         highest = share.max(axis=1)
         share = np.exp(share - highest[:, None])
         total = share.sum(axis=1)
@@ -335,47 +269,27 @@ class _Answers:
     def consensus(
         self,
         model: str,
-        *,
         share: FloatArray,
-        decisive: FloatArray,
-        parameters: _Parameters,
+        support: FloatArray,
         history: list[float],
-        tolerance: float,
+        *,
         converged: bool,
         scale: ArrayLike | None = None,
     ) -> Consensus:
-        """Label each item by the largest decisive value, with the probability of the label.
-
-        On a scale only the medians of the item's answers are compared.
-        """
+        """Label each item by the largest support; on a scale only medians of its answers are compared."""
         votes = self.votes
         label, confidence = np.full(votes.items, NO_LABEL, dtype=np.int32), np.full(votes.items, np.nan)
-        quality = self._quality(share)
+        quality, how = self._quality(share), Resolution[model.upper().replace("-", "_")]
         if share.size:
             if scale is not None:
-                decisive = np.where(self._medians(quality, np.asarray(scale)), decisive, -np.inf)
-            chosen, best = decisive.argmax(axis=1), decisive.max(axis=1)
-            decided = (decisive >= best[:, None] - TIE).sum(axis=1) == 1
+                support = np.where(self._medians(quality, np.asarray(scale)), support, -np.inf)
+                how = Resolution.WEIGHTED_MEDIAN
+            chosen, best = support.argmax(axis=1), support.max(axis=1)
+            decided = (support >= best[:, None] - TIE).sum(axis=1) == 1
             label[self.answered[decided]] = self.candidates[chosen[decided]]
             confidence[self.answered] = share[np.arange(chosen.size), chosen]
-        confidence[label == NO_LABEL] = np.nan
-        prior = np.zeros(votes.labels)
-        prior[self.candidates] = parameters.prior / max(parameters.prior.sum(), SMALLEST)
-        fit = Fit(
-            model=model,
-            posterior=self._posterior(share, prior),
-            quality=quality,
-            log_likelihood=tuple(history),
-            converged=converged,
-            tolerance=tolerance,
-            prior=prior,
-            confusion=self._confusion(parameters),
-        )
-        found = modelled(label, confidence, fit)
-        if scale is None:
-            return found
-        by_model = found.how == Resolution[model.upper().replace("-", "_")]
-        return replace(found, how=np.where(by_model, Resolution.WEIGHTED_MEDIAN, found.how).astype(np.int8))
+        fit = Fit(model, quality, tuple(history), converged, self._posterior(share))
+        return Consensus.of(label, how, confidence, fit)
 
     def _medians(self, quality: FloatArray, scale: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which labels are weighted medians of the answers to an item, shape (groups, k)."""
@@ -391,35 +305,17 @@ class _Answers:
         median[:, order] = (weights > 0) & (below >= half - close) & (below - weights <= half + close)
         return median
 
-    def _posterior(self, share: FloatArray, prior: FloatArray) -> FloatArray | None:
-        """Build the table of label probabilities, shape (items, labels); None if it would be too large."""
-        votes = self.votes
-        if votes.items * votes.labels > LARGEST_TABLE:
+    def _posterior(self, share: FloatArray) -> FloatArray | None:
+        """Build the table of label probabilities, shape (items, labels); equal for items without votes."""
+        if self.votes.items * self.votes.labels > LARGEST_TABLE:
             return None
-        table = np.tile(prior, (votes.items, 1))
+        table = np.full((self.votes.items, self.votes.labels), 1 / max(self.votes.labels, 1))
+        table[self.answered] = 0.0
         table[self.answered[:, None], self.candidates] = share
         return table
 
     def _quality(self, share: FloatArray) -> FloatArray:
         """Compute each annotator's expected share of correct answers, shape (annotators,); NaN without answers."""
-        k = max(self.candidates.size, 1)
-        right = (
-            self.seen(share).reshape(self.votes.annotators, k, k).trace(axis1=1, axis2=2)
-            if share.size
-            else 0.0
-        )
+        right = self.seen(share).trace(axis1=1, axis2=2)
         answers = np.bincount(self.votes.annotator, minlength=self.votes.annotators)
         return np.where(answers > 0, right / np.maximum(answers, 1), np.nan)
-
-    def _confusion(self, parameters: _Parameters) -> FloatArray | None:
-        """Expand the confusions to all labels, shape (annotators, labels, labels); None if they would be too large."""
-        votes, k = self.votes, self.candidates.size
-        if votes.annotators * votes.labels**2 > LARGEST_TABLE:
-            return None
-        table = np.full((votes.annotators, votes.labels, votes.labels), np.nan)
-        answering = np.flatnonzero(np.bincount(votes.annotator, minlength=votes.annotators))
-        if k and answering.size:
-            compact = parameters.confusion.reshape(self.votes.annotators, k, k).transpose(0, 2, 1)[answering]
-            table[np.ix_(answering, self.candidates)] = 0.0
-            table[np.ix_(answering, self.candidates, self.candidates)] = compact
-        return table

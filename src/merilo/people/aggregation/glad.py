@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from merilo.errors import UsageError
+from merilo.people.aggregation import NO_LABEL, Consensus, Fit, Resolution, is_open
 from merilo.people.aggregation.candidates import Candidates, sums, wrong_answers
-from merilo.people.aggregation.consensus import NO_LABEL, Consensus, Fit, Resolution, is_open, modelled
 from merilo.people.aggregation.majority import (
     MinVotes,
     known_skill,
@@ -24,19 +24,33 @@ from merilo.people.votes import Votes
 from merilo.statistics import FloatArray
 
 #: How many earlier steps the approximation of the Hessian uses.
-MEMORY = 10
+MEMORY: Final = 10
 
 #: The diagonal is recomputed once in this many iterations: it costs half an evaluation and saves several.
-REFRESH = 5
+REFRESH: Final = 5
 
 #: A step must gain at least this share of the decrease predicted by the slope (Armijo's condition).
-SUFFICIENT = 1e-4
+SUFFICIENT: Final = 1e-4
 
 #: The longest step of a variable: a longer step may reach the basin of another minimum, or overflow an exponential.
-LONGEST = 1.0
+LONGEST: Final = 1.0
 
 #: The number of halvings of a step after which the slope is considered rounding noise.
-HALVINGS = 40
+HALVINGS: Final = 40
+
+#: Mean of the normal priors on ability and on log beta; their standard deviation is 1.
+PRIOR_MEAN: Final = 1.0
+
+#: With at most this many closed answers, several starting points are tried. With open answers, wrong answers rarely
+#: coincide, and other starting points gain at most 0.1 in log-likelihood.
+SEVERAL_STARTS: Final = 50_000
+
+#: The maximum number of iterations, and the tolerance of a fit that starts from a maximum nearby.
+ITERATIONS: Final = 500
+NEARBY_TOLERANCE: Final = 1e-7
+
+#: A function that returns its value and gradient at a point.
+Gradient: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 class Minimum(NamedTuple):
@@ -54,7 +68,7 @@ class Minimum(NamedTuple):
 
 
 def minimise(
-    function: Callable[[FloatArray], tuple[float, FloatArray]],
+    function: Gradient,
     curvature: Callable[[FloatArray], FloatArray],
     start: FloatArray,
     *,
@@ -70,36 +84,29 @@ def minimise(
         tolerance: stop when the expected gain of one more step is below this.
         iterations: the maximum number of iterations.
 
-    Returns:
-        The minimum. The result is deterministic.
-
     References:
         J. Nocedal, S. Wright, Numerical Optimization (2006), algorithm 7.4, with their initial matrix replaced by the
         inverse of `curvature`.
     """
     point = start
     value, gradient = function(point)
-    history: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
+    steps: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
     values: list[float] = []
-    scale = 1 / curvature(point)
     for iteration in range(iterations):
-        if iteration and iteration % REFRESH == 0:
+        if iteration % REFRESH == 0:
             scale = 1 / curvature(point)
-        direction = _direction(gradient, history, scale)
+        direction = _direction(gradient, steps, scale)
         slope = dot(gradient, direction)
-        if slope > -2 * tolerance:
-            values.append(value)
-            return Minimum(point, tuple(values), converged=True)
-        taken = _step(function, point, value, direction, slope)
-        if taken is None:
-            # The function does not decrease along its gradient: only rounding errors are left.
-            values.append(value)
-            return Minimum(point, tuple(values), converged=-slope <= 1e-10 * max(1.0, abs(value)))
-        new_point, value, new_gradient = taken
+        flat = slope > -2 * tolerance
+        step = None if flat else _step(function, point, value, direction, slope)
+        if step is None:
+            # If the function does not decrease along its gradient, only rounding errors are left.
+            return Minimum(point, (*values, value), flat or -slope <= 1e-10 * max(1.0, abs(value)))
+        new_point, value, new_gradient = step
         moved, turned = new_point - point, new_gradient - gradient
         bend = dot(moved, turned)
         if bend > 1e-12 * dot(moved, moved):
-            history.append((moved, turned, 1 / bend))
+            steps.append((moved, turned, 1 / bend))
         point, gradient = new_point, new_gradient
         values.append(value)
     return Minimum(point, tuple(values), converged=False)
@@ -111,32 +118,23 @@ def dot(left: FloatArray, right: FloatArray) -> float:
 
 
 def _direction(
-    gradient: FloatArray, history: deque[tuple[FloatArray, FloatArray, float]], scale: FloatArray
+    gradient: FloatArray, steps: deque[tuple[FloatArray, FloatArray, float]], scale: FloatArray
 ) -> FloatArray:
     """Compute the quasi-Newton direction (two-loop recursion)."""
-    direction = -gradient
-    shares = []
-    for moved, turned, inverse_bend in reversed(history):
-        share = inverse_bend * dot(moved, direction)
-        direction -= share * turned
-        shares.append(share)
+    direction, shares = -gradient, []
+    for moved, turned, inverse_bend in reversed(steps):
+        shares.append(inverse_bend * dot(moved, direction))
+        direction -= shares[-1] * turned
     direction *= scale
-    for (moved, turned, inverse_bend), share in zip(history, reversed(shares), strict=True):
+    for (moved, turned, inverse_bend), share in zip(steps, reversed(shares), strict=True):
         direction += moved * (share - inverse_bend * dot(turned, direction))
     return direction
 
 
 def _step(
-    function: Callable[[FloatArray], tuple[float, FloatArray]],
-    point: FloatArray,
-    value: float,
-    direction: FloatArray,
-    slope: float,
+    function: Gradient, point: FloatArray, value: float, direction: FloatArray, slope: float
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """Find a sufficient step by halving the direction, which is first cut to the longest step.
-
-    None if there is none.
-    """
+    """Find a sufficient step by halving the direction, which is first cut to the longest step; `None` without one."""
     length = min(1.0, LONGEST / float(np.abs(direction).max()))
     for _ in range(HALVINGS):
         new_point = point + length * direction
@@ -145,22 +143,6 @@ def _step(
             return new_point, new_value, new_gradient
         length /= 2
     return None
-
-
-#: Mean of the normal priors on ability and on log beta; their standard deviation is 1.
-PRIOR_MEAN = 1.0
-
-#: With at most this many closed answers, several starting points are tried. With open answers, wrong answers
-#: rarely coincide, and
-#: other starting points gain at most 0.1 in log-likelihood.
-SEVERAL_STARTS = 50_000
-
-#: The maximum number of iterations, and the tolerance of a fit that starts from a maximum nearby.
-ITERATIONS = 500
-NEARBY_TOLERANCE = 1e-7
-
-#: A function that returns its value and gradient at a point.
-Gradient: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 def glad(
@@ -214,11 +196,25 @@ def glad(
     if is_open(votes, open_answers):
         wrong = fit.wrong_answers if fit else wrong_answers(votes, open_answers=True)
     likelihood = GladLikelihood.of(votes, wrong)
-    found = _found_before(likelihood, fit) if fit else _best(likelihood, tolerance, iterations)
-    return _consensus(likelihood, votes, found, fit.tolerance if fit else tolerance)
+    best = _restored(likelihood, fit) if fit else _best(likelihood, tolerance, iterations)
+    candidates, point = likelihood.candidates, best.point
+    probability, other = likelihood.probabilities(point)
+    difficulty = np.full(votes.items, np.exp(-PRIOR_MEAN))
+    difficulty[candidates.group_item] = np.exp(-point[votes.annotators :])
+    fit = Fit(
+        "glad",
+        point[: votes.annotators].copy(),
+        tuple(-value for value in best.values),
+        best.converged,
+        candidates.table(probability, other),
+        difficulty,
+        candidates.wrong_answers,
+    )
+    label, confidence = candidates.most_probable(probability, other)
+    return Consensus.of(label, Resolution.GLAD, confidence, fit)
 
 
-def _found_before(likelihood: GladLikelihood, fit: Fit) -> Minimum:
+def _restored(likelihood: GladLikelihood, fit: Fit) -> Minimum:
     """Restore the maximum from an existing fit."""
     if fit.difficulty is None:
         raise UsageError(f"GLAD cannot continue from a fit of {fit.model}")
@@ -238,14 +234,14 @@ def fitted_nearby(votes: Votes, fit: Fit, *, open_answers: bool | None = None) -
     """
     wrong = fit.wrong_answers if is_open(votes, open_answers) else None
     likelihood = GladLikelihood.of(votes, wrong)
-    found = minimise(
+    best = minimise(
         likelihood.value_and_gradient,
         likelihood.curvature,
-        _found_before(likelihood, fit).point,
+        _restored(likelihood, fit).point,
         tolerance=NEARBY_TOLERANCE * max(len(votes), 1),
         iterations=ITERATIONS,
     )
-    return replace(fit, quality=found.point[: votes.annotators])
+    return replace(fit, quality=best.point[: votes.annotators])
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +254,17 @@ class GladLikelihood:
 
     Attributes:
         candidates: the labels given to each item, and the number of other possible labels.
+        people: the number of annotators, whose abilities are the first part of a point.
+        first_of_item: shape (groups,), the index of the item's first answer.
         cell_gain: shape (cells,), the contribution of a cell's answers to its log odds in addition to d.
-        choices: shape (groups,), the number of possible labels of an item, which have equal prior probability.
+        constant: the part of the log-likelihood that no parameter changes.
     """
 
     candidates: Candidates
+    people: int
+    first_of_item: NDArray[np.intp]
     cell_gain: FloatArray
-    choices: FloatArray
+    constant: float
 
     @classmethod
     def of(cls, votes: Votes, wrong_answers: float | None = None) -> GladLikelihood:
@@ -275,17 +275,18 @@ class GladLikelihood:
             wrong_answers: the number of equally likely wrong answers to an item if answers are open; None if
                 they are closed.
         """
-        candidates = Candidates.of(votes, open_answers=wrong_answers is not None)
-        choices = np.full(candidates.group_item.size, float(max(votes.labels, 1)))
-        if wrong_answers is not None:
-            candidates = candidates.with_wrong_answers(wrong_answers)
-            given = np.diff(candidates.first_cell, append=candidates.cell_label.size)
-            choices = given + candidates.others
-        return cls(candidates, candidates.cell_answers * np.log(candidates.wrong_answers), choices)
+        candidates = Candidates.of(votes, wrong_answers, open_answers=wrong_answers is not None)
+        log_wrong = np.log(candidates.wrong_answers)
+        # All possible labels of an item have equal prior probability.
+        choices = candidates.labels_given + candidates.others
+        size = votes.annotators + choices.size
+        constant = -len(votes) * log_wrong - np.log(choices).sum() - 0.5 * size * np.log(2 * np.pi)
+        first = candidates.first_answer[candidates.first_cell]
+        return cls(candidates, votes.annotators, first, candidates.cell_answers * log_wrong, float(constant))
 
     def start(self) -> FloatArray:
         """Return the mean of the priors, shape (annotators + items with votes,)."""
-        return np.full(self.candidates.annotators + self.candidates.group_item.size, PRIOR_MEAN)
+        return np.full(self.people + self.candidates.group_item.size, PRIOR_MEAN)
 
     def value_and_gradient(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Compute the negative log of likelihood times priors, and its gradient."""
@@ -294,20 +295,11 @@ class GladLikelihood:
         right = np.where(d >= 0, 1.0, tail) / (1 + tail)
         softplus = np.maximum(d, 0) + np.log1p(tail)
         probability, _, log_total = self._posterior(d)
-        gain = (
-            log_total.sum()
-            - softplus.sum()
-            - d.size * np.log(self.candidates.wrong_answers)
-            - np.log(self.choices).sum()
-        )
-        away = point - PRIOR_MEAN
-        value = gain - 0.5 * float(np.einsum("i,i->", away, away)) - 0.5 * point.size * np.log(2 * np.pi)
+        gradient = point - PRIOR_MEAN
+        value = log_total.sum() - softplus.sum() + self.constant - 0.5 * dot(gradient, gradient)
         slope = probability[self.candidates.cell] - right
-        gradient = away
-        gradient[: self.candidates.annotators] -= np.bincount(
-            self.candidates.annotator, slope * beta, minlength=self.candidates.annotators
-        )
-        gradient[self.candidates.annotators :] -= sums(slope * d, self.candidates.first_of_item)
+        gradient[: self.people] -= np.bincount(self.candidates.annotator, slope * beta, self.people)
+        gradient[self.people :] -= sums(slope * d, self.first_of_item)
         return -float(value), gradient
 
     def curvature(self, point: FloatArray) -> FloatArray:
@@ -316,24 +308,18 @@ class GladLikelihood:
         tail = np.exp(-np.abs(d))
         spread = tail / (1 + tail) ** 2
         second = np.ones_like(point)
-        second[: self.candidates.annotators] += np.bincount(
-            self.candidates.annotator, spread * beta * beta, minlength=self.candidates.annotators
-        )
-        second[self.candidates.annotators :] += sums(spread * d * d, self.candidates.first_of_item)
+        second[: self.people] += np.bincount(self.candidates.annotator, spread * beta * beta, self.people)
+        second[self.people :] += sums(spread * d * d, self.first_of_item)
         return second
 
     def probabilities(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the probability of each cell's label, shape (cells,), and of each single other label.
-
-        Shape (groups,).
-        """
-        probability, other, _ = self._posterior(self._products(point)[1])
-        return probability, other
+        """Compute the probability of each cell's label and of each single other label, shapes (cells,), (groups,)."""
+        return self._posterior(self._products(point)[1])[:2]
 
     def _products(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute beta of each answer's item, and alpha times beta, both of shape (n,)."""
-        beta = np.repeat(np.exp(point[self.candidates.annotators :]), self.candidates.group_answers)
-        return beta, point[: self.candidates.annotators][self.candidates.annotator] * beta
+        beta = np.repeat(np.exp(point[self.people :]), self.candidates.group_answers)
+        return beta, point[: self.people][self.candidates.annotator] * beta
 
     def _posterior(self, d: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the probability of each cell and of each single other label, and the log normalising constant."""
@@ -342,58 +328,26 @@ class GladLikelihood:
 
 def _best(likelihood: GladLikelihood, tolerance: float, iterations: int) -> Minimum:
     """Find the best maximum over the starting points tried for a pool of this size."""
-    candidates = likelihood.candidates
-    if candidates.labels < 2:
+    people, votes, mean = likelihood.people, likelihood.candidates.votes, likelihood.start()
+    if votes.labels < 2:
         # With a single label the answers carry no information, so the maximum is that of the priors.
-        start = likelihood.start()
-        return Minimum(start, (0.5 * start.size * float(np.log(2 * np.pi)),), converged=True)
-    answers = candidates.annotator.size
+        return Minimum(mean, (0.5 * mean.size * float(np.log(2 * np.pi)),), converged=True)
 
-    def minimum_from(start: FloatArray, gradient_of: Gradient) -> Minimum:
-        return minimise(
-            gradient_of,
-            likelihood.curvature,
-            start,
-            tolerance=tolerance * max(answers, 1),
-            iterations=iterations,
-        )
+    def minimum_from(start: FloatArray, function: Gradient = likelihood.value_and_gradient) -> Minimum:
+        limit = tolerance * max(len(votes), 1)
+        return minimise(function, likelihood.curvature, start, tolerance=limit, iterations=iterations)
 
     def abilities_only(point: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = likelihood.value_and_gradient(point)
-        gradient[candidates.annotators :] = 0
+        gradient[people:] = 0
         return value, gradient
 
-    mean = likelihood.start()
     starts = [mean]
-    if answers <= SEVERAL_STARTS and not candidates.open_answers:
+    if len(votes) <= SEVERAL_STARTS and not likelihood.candidates.open_answers:
         doubtful, easy = mean.copy(), mean.copy()
-        doubtful[: candidates.annotators] = 0.1
-        doubtful[candidates.annotators :] = 0.0
-        easy[: candidates.annotators] = 2.0
+        doubtful[:people], doubtful[people:], easy[:people] = 0.1, 0.0, 2.0
         starts += [minimum_from(mean, abilities_only).point, doubtful, easy]
-    minima = [minimum_from(start, likelihood.value_and_gradient) for start in starts]
-    return min(minima, key=lambda minimum: minimum.values[-1])
-
-
-def _consensus(likelihood: GladLikelihood, votes: Votes, found: Minimum, tolerance: float) -> Consensus:
-    """Compute labels, abilities and difficulties at the maximum."""
-    point, candidates = found.point, likelihood.candidates
-    probability, other = likelihood.probabilities(point)
-    difficulty = np.full(votes.items, np.exp(-PRIOR_MEAN))
-    difficulty[candidates.group_item] = np.exp(-point[votes.annotators :])
-    fit = Fit(
-        model="glad",
-        quality=point[: votes.annotators].copy(),
-        log_likelihood=tuple(-value for value in found.values),
-        converged=found.converged,
-        tolerance=tolerance,
-        prior=np.full(votes.labels, 1 / max(votes.labels, 1)),
-        posterior=candidates.table(probability, other),
-        difficulty=difficulty,
-        wrong_answers=candidates.wrong_answers,
-    )
-    label = candidates.most_probable(probability, other)
-    return modelled(label, candidates.confidence(label, probability, other), fit)
+    return min(map(minimum_from, starts), key=lambda minimum: minimum.values[-1])
 
 
 def cascade(
@@ -430,7 +384,6 @@ def cascade(
         UsageError: `skill` does not fit the votes, or `min_votes` is below 1.
 
     Example:
-        >>> import numpy as np
         >>> tie = [[0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 0, 1, 0, 1]]
         >>> consensus = cascade(Votes(*np.array(tie), 3, 3, 2))
         >>> consensus.label.tolist(), Resolution(consensus.how[0]).name
