@@ -31,8 +31,9 @@ from appendix import heading, line, percent
 from numpy.typing import NDArray
 
 import merilo
-from merilo.baselines.pipeline import Baseline, baseline
-from merilo.baselines.study_input import find_gold
+from merilo.baselines.evidence import Evidence
+from merilo.baselines.pipeline import examine
+from merilo.baselines.study_input import StudyInput, find_gold
 from merilo.people.uncertainty.annotator_accuracy import answer_difference
 from merilo.people.votes import Votes
 from merilo.settings import Settings
@@ -203,7 +204,7 @@ def table_of(
     )
 
 
-def computed(rows: pl.DataFrame, right_label: NDArray[np.int64], crowd: Crowd) -> Baseline:
+def computed(rows: pl.DataFrame, right_label: NDArray[np.int64], crowd: Crowd) -> Evidence:
     """The baseline of a study by the crowd's settings."""
     responses = merilo.read_responses(rows)
     gold = pl.DataFrame(
@@ -214,7 +215,8 @@ def computed(rows: pl.DataFrame, right_label: NDArray[np.int64], crowd: Crowd) -
     )
     labels = tuple(f"label {one}" for one in range(crowd.labels))
     settings = replace(crowd.settings, labels=labels) if crowd.settings.level != "nominal" else crowd.settings
-    return baseline(responses, settings, gold=find_gold(responses, None, gold, None, None))
+    study = StudyInput(responses=responses, gold=find_gold(responses, None, gold, None, None))
+    return examine(study, settings)
 
 
 def beside_a_single_person(
@@ -270,7 +272,7 @@ def row(crowd: Crowd, studies: int, seed: int) -> Row:
         for place, (one, span) in enumerate(zip(values, spans, strict=True)):
             if span is not None:
                 value[number, place], low[number, place], high[number, place] = one, span.low, span.high
-        causes = {one.code for one in made.warnings} & {*CAUSES}
+        causes = {one.code for one in made.findings} & {*CAUSES}
         found.update(causes)
         warned += bool(causes) / studies
         if crowd.controls == (0, 0.0):

@@ -113,6 +113,12 @@ class Responses:
         """The names of the items' input fields."""
         return [name for name in self.items.columns if name != "item"]
 
+    @property
+    def test_items(self) -> pl.DataFrame:
+        """The items that are not control items, one row each: the number `item` and the input fields."""
+        numbers = self.table.filter(~pl.col("is_control")).select("item").unique()
+        return self.items.join(numbers, on="item", how="semi", maintain_order="left")
+
     def with_spelling(self, spelling: Mapping[str, str]) -> Responses:
         """Rewrite answers and known answers of control items, and record what each was written as.
 

@@ -46,7 +46,7 @@ def test_a_baseline_without_models_loads_neither_pandas_nor_what_asks_models_and
         "import sys, polars as pl, merilo\n"
         "from merilo.cli import main\n"
         "frame = pl.DataFrame({'task': [1, 1], 'worker': ['a', 'b'], 'label': ['x', 'x']})\n"
-        "merilo.baseline(frame).to_dict(); merilo.aggregate(frame, 'glad'); merilo.agreement(frame)\n"
+        "merilo.baseline(frame).to_json(); merilo.aggregate(frame, 'glad'); merilo.agreement(frame)\n"
         "frame.write_csv(sys.argv[1])\n"
         "main(['baseline', sys.argv[1], '--json', sys.argv[1] + '.json'])\n"
         "slow = ('pandas', 'merilo.models', 'merilo.sandbox', 'merilo.runs', 'merilo.studies')\n"

@@ -39,7 +39,7 @@ def arms_of(table: pl.DataFrame) -> dict[str, str]:
 def test_experts_are_above_lay_people_by_both_tests() -> None:
     table = answers()
     made = merilo.baseline(merilo.read_responses(table, **OPTIONS), gold=GOLD)
-    found = arm_estimates(made.details, arms_of(table))
+    found = arm_estimates(made.evidence, arms_of(table))
     expert, lay = found.arms
     assert (expert.arm, lay.arm, expert.annotators, lay.answers) == ("expert", "lay", 10, 360)
     right = table.filter(pl.col("label") == pl.col("task").replace_strict(GOLD))
@@ -61,7 +61,7 @@ def test_equal_arms_seldom_differ() -> None:
         made = merilo.baseline(
             merilo.read_responses(table, **OPTIONS), gold=GOLD, resolve="none", max_low_agreement=1.0
         )
-        (apart,) = arm_estimates(made.details, arms_of(table)).differences
+        (apart,) = arm_estimates(made.evidence, arms_of(table)).differences
         rejected += np.array([apart.single.p_holm, apart.consensus.p_holm]) < 0.05
     assert rejected.max() <= 7
 
@@ -70,7 +70,7 @@ def test_three_arms_have_three_pairs_corrected_together() -> None:
     table = answers()
     arms = {who: f"{arm}{int(who[-1]) % 2}" if arm == "lay" else arm for who, arm in arms_of(table).items()}
     made = merilo.baseline(merilo.read_responses(table, **OPTIONS), gold=GOLD)
-    found = arm_estimates(made.details, arms)
+    found = arm_estimates(made.evidence, arms)
     assert [(one.first, one.second) for one in found.differences] == [
         ("expert", "lay0"), ("expert", "lay1"), ("lay0", "lay1"),
     ]  # fmt: skip
@@ -82,7 +82,7 @@ def test_arms_with_different_numbers_of_answers_are_compared_by_as_many() -> Non
     table = answers(0.7, 0.7, overlap=5)
     fewer = table.filter((pl.col("group") == "lay") | (pl.int_range(pl.len()).over("task", "group") < 1))
     made = merilo.baseline(merilo.read_responses(fewer, **OPTIONS), gold=GOLD, max_low_agreement=1.0)
-    found = arm_estimates(made.details, arms_of(fewer))
+    found = arm_estimates(made.evidence, arms_of(fewer))
     (apart,) = found.differences
     # The consensus of five is better than one answer, but a majority of one is not.
     assert found.arms[1].consensus.value > found.arms[0].consensus.value + 0.05
@@ -94,18 +94,18 @@ def test_what_is_no_division_into_arms_is_refused() -> None:
     made = merilo.baseline(merilo.read_responses(table, **OPTIONS), gold=GOLD)
     arms = arms_of(table)
     with pytest.raises(DataError, match="1 of 20 annotators have no arm \\(lay3\\)"):
-        arm_estimates(made.details, {who: arm for who, arm in arms.items() if who != "lay3"})
+        arm_estimates(made.evidence, {who: arm for who, arm in arms.items() if who != "lay3"})
     with pytest.raises(DataError, match="2 to 12 arms"):
-        arm_estimates(made.details, dict.fromkeys(arms, "all"))
+        arm_estimates(made.evidence, dict.fromkeys(arms, "all"))
     with pytest.raises(DataError, match="2 to 12 arms"):
-        arm_estimates(made.details, {who: who for who in arms})
+        arm_estimates(made.evidence, {who: who for who in arms})
     apart = table.filter((pl.col("group") == "lay") == (pl.col("task").str.slice(1).cast(pl.Int64) < 60))
     disjoint = merilo.baseline(merilo.read_responses(apart, **OPTIONS), gold=GOLD)
     with pytest.raises(DataError, match="share no item"):
-        arm_estimates(disjoint.details, arms)
+        arm_estimates(disjoint.evidence, arms)
     plain = merilo.baseline(merilo.read_responses(table, **OPTIONS))
     with pytest.raises(DataError, match="no gold answers"):
-        arm_estimates(plain.details, arms)
+        arm_estimates(plain.evidence, arms)
 
 
 def test_arms_too_small_for_a_test_and_arms_apart_keep_the_others() -> None:
@@ -124,7 +124,7 @@ def test_arms_too_small_for_a_test_and_arms_apart_keep_the_others() -> None:
         "lay4": "late",
         "nobody": "empty",
     }
-    found = arm_estimates(made.details, arms)
+    found = arm_estimates(made.evidence, arms)
     assert found.without_answers == ("empty",)
     by_name = {one.arm: one for one in found.arms}
     assert by_name["few"].single.over_both is None
@@ -142,7 +142,7 @@ def test_arms_too_small_for_a_test_and_arms_apart_keep_the_others() -> None:
 def test_arms_of_one_person_have_no_test() -> None:
     table = answers().filter(pl.col("worker").is_in(["lay0", "expert0"]))
     made = merilo.baseline(merilo.read_responses(table, **OPTIONS), gold=GOLD, min_votes=1)
-    found = arm_estimates(made.details, arms_of(table))
+    found = arm_estimates(made.evidence, arms_of(table))
     assert [one.single.over_both for one in found.arms] == [None, None]
     assert found.differences[0].single.p is None
 
@@ -165,7 +165,7 @@ def test_pseudonyms_keep_the_arms(tmp_path: Path) -> None:
         merilo.baseline(read, gold=GOLD, arm=arms_of(answers()), anonymise=anonymise)
         for anonymise in (False, True)
     )
-    assert named.to_dict()["arms"] == hidden.to_dict()["arms"]
+    assert named.to_json()["arms"] == hidden.to_json()["arms"]
 
 
 def test_a_table_of_arms_is_read_or_its_fault_is_told(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from command import merilo as run
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 import merilo
+from merilo.baselines.baseline import Baseline
 from merilo.errors import DataError, InputError, UsageError
-from merilo.reports.baseline import BaselineResult
 
 SIZES = {"law": 60, "art": 25, "bio": 15}
 HARD = {"law": 0.95, "art": 0.75, "bio": 0.5}
@@ -54,7 +54,7 @@ def study(
     return folder / "answers.csv", folder / "sample.json", folder / "all.json"
 
 
-def decided(found: BaselineResult) -> dict[str, list[float]]:
+def decided(found: Baseline) -> dict[str, list[float]]:
     """The points of each domain's items."""
     points: dict[str, list[float]] = {}
     for text, correct in found.consensus.select("task", "correct").iter_rows():
@@ -71,14 +71,14 @@ def test_the_dataset_s_accuracy_is_the_stratified_estimator_by_hand(tmp_path: Pa
         (SIZES[name] / 100) ** 2 * (1 - len(own) / SIZES[name]) * float(np.var(own, ddof=1)) / len(own)
         for name, own in points.items()
     )
-    assert found.details.whole is not None
-    one = found.details.whole.metrics["acc"].crowd
+    assert found.evidence.whole is not None
+    one = found.evidence.whole.metrics["acc"].crowd
     assert one.value == pytest.approx(by_hand)
     assert one.item_error**2 >= variance
     assert found.metrics["acc"].value == pytest.approx(
         float(np.mean([one for own in points.values() for one in own]))
     )
-    json_of = found.to_dict()
+    json_of = found.to_json()
     assert json_of["metrics"]["acc"]["dataset"]["value"] == pytest.approx(by_hand, abs=1e-6)
     assert json_of["population"]["largest_weight"] == 6.0
     assert json_of["population"]["smallest_weight"] == 1.5
@@ -89,20 +89,20 @@ def test_a_sample_with_the_dataset_s_shares_has_the_same_figure_and_a_narrower_i
 ) -> None:
     answers, gold, everything = study(tmp_path, drawn={"law": 36, "art": 15, "bio": 9})
     found = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"])
-    assert found.details.whole is not None
-    one, own = found.details.whole.metrics["acc"].crowd, found.metrics["acc"]
+    assert found.evidence.whole is not None
+    one, own = found.evidence.whole.metrics["acc"].crowd, found.metrics["acc"]
     assert one.value == pytest.approx(own.value)
     assert one.interval is not None
     assert own.interval is not None
     assert one.interval.high - one.interval.low < own.interval.high - own.interval.low
-    assert found.details.whole.sample.design_effect == pytest.approx(1)
+    assert found.evidence.whole.sample.design_effect == pytest.approx(1)
 
 
 def test_the_whole_dataset_asked_leaves_only_the_annotators_uncertainty(tmp_path: Path) -> None:
     answers, gold, everything = study(tmp_path, drawn=SIZES)
     found = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"])
-    assert found.details.whole is not None
-    one = found.details.whole.metrics["acc"].crowd
+    assert found.evidence.whole is not None
+    one = found.evidence.whole.metrics["acc"].crowd
     assert one.interval is not None
     assert one.interval.low == one.interval.high == one.value
     assert one.both.low < one.value < one.both.high
@@ -120,8 +120,8 @@ def test_metrics_that_are_no_means_are_those_of_the_weighted_table(
     weight = [SIZES[text.split()[0]] / 10 for text in table["task"]]
     more = {"average": "macro"} if metric == "f1_macro" else {}
     expected = reference(table["gold"].to_list(), table["label"].to_list(), sample_weight=weight, **more)  # type: ignore[operator]
-    assert found.details.whole is not None
-    one = found.details.whole.metrics[metric].crowd
+    assert found.evidence.whole is not None
+    one = found.evidence.whole.metrics[metric].crowd
     assert one.value == pytest.approx(expected)
     assert one.both.low < one.value < one.both.high
 
@@ -134,8 +134,8 @@ def test_single_persons_have_the_weights_of_their_items(tmp_path: Path) -> None:
     right = [known[text] == answer for text, answer in rows.select("task", "answer").iter_rows()]
     shares = rows.with_columns(pl.Series("right", right)).group_by("domain").agg(pl.col("right").mean())
     by_hand = sum(SIZES[name] * share for name, share in shares.iter_rows()) / 100
-    assert found.details.whole is not None
-    single = found.details.whole.metrics["acc"].single
+    assert found.evidence.whole is not None
+    single = found.evidence.whole.metrics["acc"].single
     assert single is not None
     assert single.value == pytest.approx(by_hand)
 
@@ -146,7 +146,7 @@ def test_a_table_of_strata_gives_what_the_items_give(tmp_path: Path) -> None:
     table.write_text("domain,count\n" + "".join(f"{name},{n}\n" for name, n in SIZES.items()))
     sources = (everything, table, SIZES, pl.DataFrame({"stratum": [*SIZES], "count": [*SIZES.values()]}))
     metrics = [
-        merilo.baseline(answers, gold=gold, population=one, strata=["domain"]).to_dict()["metrics"]
+        merilo.baseline(answers, gold=gold, population=one, strata=["domain"]).to_json()["metrics"]
         for one in sources
     ]
     assert metrics[0]["acc"]["dataset"]["value"] < 1
@@ -156,7 +156,7 @@ def test_a_table_of_strata_gives_what_the_items_give(tmp_path: Path) -> None:
 def test_a_stratum_without_responses_is_left_out(tmp_path: Path) -> None:
     answers, gold, everything = study(tmp_path, drawn={"law": 10, "art": 10})
     found = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"])
-    content = found.to_dict()
+    content = found.to_json()
     assert content["population"]["without_responses"] == ["domain=bio"]
     assert content["population"]["items_of_estimate"] == 85
     points = decided(found)
@@ -224,7 +224,7 @@ def test_the_exam_is_not_divided_into_strata(tmp_path: Path) -> None:
     found = merilo.baseline(
         answers, gold=tmp_path / "gold.json", dataset="use", population={"1": 60}, strata=["half"]
     )
-    whole = found.details.whole
+    whole = found.evidence.whole
     assert whole is not None
     assert not whole.metrics
     assert "complete variants of the exam" in whole.missing["grade_norm"]
@@ -291,9 +291,9 @@ def test_clusters_of_items_widen_the_intervals_for_the_dataset(tmp_path: Path) -
     table.with_columns(answer=pl.col("task").replace_strict(known)).write_csv(answers)
     alone = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"])
     together = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"], cluster="text")
-    assert alone.details.whole is not None
-    assert together.details.whole is not None
-    one, other = (found.details.whole.metrics["acc"].crowd for found in (alone, together))
+    assert alone.evidence.whole is not None
+    assert together.evidence.whole is not None
+    one, other = (found.evidence.whole.metrics["acc"].crowd for found in (alone, together))
     assert other.value == one.value
     assert other.item_error > 1.3 * one.item_error
     assert one.interval is not None
@@ -320,7 +320,7 @@ def test_a_comparison_on_a_sample_says_that_it_is_on_the_sample_only(tmp_path: P
 def test_two_annotators_have_no_interval_over_annotators_for_the_dataset(tmp_path: Path) -> None:
     answers, gold, everything = study(tmp_path, people=2)
     found = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"], min_votes=2)
-    one = found.to_dict()["metrics"]["acc"]["dataset"]
+    one = found.to_json()["metrics"]["acc"]["dataset"]
     assert one["ci95"] is not None
     assert one["ci95_items_and_annotators"] is None
     assert one["interval_items_and_annotators"] is None
@@ -334,7 +334,7 @@ def test_a_few_annotators_have_a_wide_interval_for_the_dataset_too(tmp_path: Pat
     """All items of the dataset were asked: the two estimates, and about their intervals, are the same."""
     answers, gold, everything = study(tmp_path, people=3, drawn=SIZES)
     found = merilo.baseline(answers, gold=gold, population=everything, strata=["domain"], min_votes=2)
-    one = found.to_dict()["metrics"]["acc"]
+    one = found.to_json()["metrics"]["acc"]
     sample, whole = one["ci95_items_and_annotators"], one["dataset"]["ci95_items_and_annotators"]
     assert one["dataset"]["value"] == pytest.approx(one["value"], abs=1e-6)
     assert whole[1] - whole[0] > 0.6 * (sample[1] - sample[0])

@@ -8,7 +8,7 @@ import pytest
 
 import merilo
 from merilo.baselines.dependence import (
-    warning_on_busy_annotators,
+    finding_on_busy_annotators,
     worse_busy_annotators,
 )
 from merilo.people.votes import Votes
@@ -56,7 +56,7 @@ def test_studies_with_busy_people_who_guess_are_warned(monkeypatch: pytest.Monke
             .group_by("annotator")
             .agg(pl.all().mean(), n=pl.len())
         )
-        codes = {one.code for one in bad_crowds.computed(rows, right_label, crowd).warnings}
+        codes = {one.code for one in bad_crowds.computed(rows, right_label, crowd).findings}
         if people.filter((pl.col("right") < 0.4) & (pl.col("n") > 3 * len(rows) / crowd.people)).height:
             warned.append("busy_annotator" in codes)
     assert sum(warned) >= 8
@@ -67,17 +67,17 @@ def test_one_person_with_half_of_the_answers_is_named() -> None:
     person = np.where(np.arange(len(votes)) % 2 == 0, 0, votes.annotator).astype(np.int32)
     names = [f"p{code}" for code in range(PEOPLE)]
     mine = Votes(votes.item, person, votes.label, ITEMS, PEOPLE, LABELS)
-    found = warning_on_busy_annotators(mine, consensus, names)
+    found = finding_on_busy_annotators(mine, consensus, names)
     assert found is not None
-    assert "(p0) gave 5" in found.en
-    assert "(p0) дал 5" in found.ru
+    assert "(p0) gave 5" in found.sentence.en
+    assert "(p0) дал 5" in found.sentence.ru
 
 
 def test_few_answers_accuse_nobody() -> None:
     none = np.zeros(0, np.int32)
-    assert warning_on_busy_annotators(Votes(none, none, none, 0, 0, 0), none, []) is None
+    assert finding_on_busy_annotators(Votes(none, none, none, 0, 0, 0), none, []) is None
     two = Votes(*(np.array(codes, np.int32) for codes in ([0, 0], [0, 1], [0, 0])), 1, 2, 1)
-    assert warning_on_busy_annotators(two, np.zeros(1, np.int32), ["a", "b"]) is None
+    assert finding_on_busy_annotators(two, np.zeros(1, np.int32), ["a", "b"]) is None
 
 
 def hasty(seconds: float, people: int = 12) -> pl.DataFrame:
@@ -91,17 +91,17 @@ def hasty(seconds: float, people: int = 12) -> pl.DataFrame:
 
 
 def codes_of(table: pl.DataFrame) -> set[str]:
-    return {one.code for one in merilo.baseline(table).details.warnings}
+    return {one.code for one in merilo.baseline(table).findings}
 
 
 def test_pages_that_nobody_can_have_read_are_counted() -> None:
     assert "fast_answers" not in codes_of(hasty(seconds=10))
     made = merilo.baseline(hasty(seconds=1.5))
-    (found,) = [one for one in made.details.warnings if one.code == "fast_answers"]
-    assert found.en.startswith(
+    (found,) = [one for one in made.findings if one.code == "fast_answers"]
+    assert found.sentence.en.startswith(
         "240 of 240 answers (100%), by 12 annotators, were given faster than anyone can read"
     )
-    assert "12 разметчик" in found.ru
+    assert "12 разметчик" in found.sentence.ru
 
 
 def test_too_few_annotators_for_a_verdict_are_named() -> None:

@@ -18,7 +18,7 @@ PEOPLE = [f"p{number}" for number in range(10)]
 def found(rows: list[tuple[str, str, str]], gold: dict[str, str], **more: object) -> DoubtfulItems:
     """The doubtful items of (item, annotator, answer)."""
     frame = pl.DataFrame(rows, schema=["task", "worker", "label"], orient="row")
-    return merilo.baseline(frame, gold=gold, **more).quality.doubtful
+    return merilo.baseline(frame, gold=gold, **more).evidence.doubtful
 
 
 def ten_people(special: dict[int, list[str]]) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
@@ -111,6 +111,6 @@ def test_a_gold_broken_on_purpose_in_a_real_pool_is_found(pools: Path) -> None:
         schema=["parentheses", "gold"],
         orient="row",
     )
-    doubtful = merilo.baseline(responses, gold=gold).quality.doubtful.table
+    doubtful = merilo.baseline(responses, gold=gold).evidence.doubtful.table
     assert set(doubtful["parentheses"].head(len(broken))) == broken
     assert set(doubtful.filter(pl.col("gold_wrong") >= 0.5)["parentheses"]) <= broken

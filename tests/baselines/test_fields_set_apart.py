@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from merilo.baselines.pipeline import baseline
-from merilo.baselines.pipeline import test_items as items_of
+from merilo.baselines.pipeline import compute
+from merilo.baselines.study_input import StudyInput
 from merilo.errors import DataError
 from merilo.file_reading import Reading
 from merilo.people import platforms
@@ -23,8 +23,8 @@ def test_an_item_column_of_any_name_makes_a_baseline(tmp_path: Path, name: str) 
     responses = platforms.read([pool], Reading(item=(name,), annotator=("who",), answer=("what",)))
     gold = read_gold(key, responses.items, column="right")
     assert gold.answers["gold"].to_list() == ["1", "1"]
-    made = baseline(responses, Settings(min_votes=2), gold=gold)
-    assert made.scores["acc"].value == 0.5
+    made = compute(StudyInput(responses=responses, gold=gold), Settings(min_votes=2))
+    assert made.metrics["acc"].value == 0.5
 
 
 def test_gold_for_nothing_but_controls_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -33,4 +33,4 @@ def test_gold_for_nothing_but_controls_is_refused_in_a_sentence(tmp_path: Path) 
     key.write_text("item,gold\nq1,1\n", encoding="utf-8")
     responses = platforms.read([pool])
     with pytest.raises(DataError, match="every response is to a control item"):
-        read_gold(key, items_of(responses))
+        read_gold(key, responses.test_items)

@@ -107,7 +107,7 @@ def test_a_baseline_names_who_repeats_the_model_s_errors(tmp_path: Path) -> None
     answers = tmp_path / "robot.csv"
     pl.DataFrame({"id": list(gold), "answer": [f"label {code}" for code in made.model]}).write_csv(answers)
     result = merilo.baseline(table(made), gold=gold, models=[answers], min_votes=2)
-    (found,) = result.to_dict()["echoes"]
+    (found,) = result.to_json()["echoes"]
     tested = np.unique(made.annotator[(made.model != made.gold)[made.item]]).size
     assert (found["model"], found["missed"], found["annotators"]) == ("robot", ITEMS // 5, tested)
     assert {one["annotator"] for one in found["named"]} <= {"p0", "p1", "p2"}
@@ -129,5 +129,5 @@ def test_a_model_without_errors_gives_the_reason(tmp_path: Path) -> None:
     gold = {f"q{item}": f"label {code}" for item, code in enumerate(made.gold)}
     answers = tmp_path / "robot.csv"
     pl.DataFrame({"id": list(gold), "answer": list(gold.values())}).write_csv(answers)
-    (told,) = merilo.baseline(table(made), gold=gold, models=[answers], min_votes=2).to_dict()["echoes"]
+    (told,) = merilo.baseline(table(made), gold=gold, models=[answers], min_votes=2).to_json()["echoes"]
     assert "wrong on fewer than 3 items" in told["reason"]

@@ -56,7 +56,7 @@ def test_annotators_are_judged_by_the_majority_of_the_others_on_other_datasets(
     assert rows["eve"]["other_expected"] == 1.0
     # On a word, ann's fellow annotators are two or three who agree and eve.
     assert rows["ann"]["other_expected"] == pytest.approx((2 * 4 / 5 + 6 * 3 / 4 + 4 * 2 / 3) / 12)
-    assert made.record.other_datasets.model_dump() == {
+    assert made.other_datasets.model_dump() == {
         "reliable": ("ann", "bob", "dan"),
         "unreliable": ("eve",),
         "not_judged": 1,

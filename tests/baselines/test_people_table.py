@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import merilo
+from merilo.baselines.baseline import Baseline
 from merilo.baselines.people_table import expected_majority
-from merilo.reports.baseline import BaselineResult
 
 GOLD = {f"q{item}": "ABCD"[item % 4] for item in range(60)}
 OPTIONS = {"item": ["task"], "annotator": "worker", "answer": "label"}
@@ -32,7 +32,7 @@ def answers(people: int = 12, overlap: int = 5) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(["task", "worker", "label"], pl.String), orient="row")
 
 
-def made(**more: int) -> BaselineResult:
+def made(**more: int) -> Baseline:
     return merilo.baseline(merilo.read_responses(answers(**more), **OPTIONS), gold=GOLD)
 
 
@@ -54,7 +54,7 @@ def test_the_majority_is_the_mean_over_all_draws(
 
 def test_the_table_goes_from_one_person_to_a_majority_of_five() -> None:
     result = made()
-    table, single = result.to_dict()["people"], result.to_dict()["single_person"]
+    table, single = result.to_json()["people"], result.to_json()["single_person"]
     assert list(table) == ["metric", "one", "median", "best_tenth", "majority_of_3", "majority_of_5"]
     assert table["one"] == {"value": single["value"], "n": 60}
     assert table["median"]["people"] == single["with_min_answers"]
@@ -65,8 +65,8 @@ def test_the_table_goes_from_one_person_to_a_majority_of_five() -> None:
 
 
 def test_a_majority_of_more_people_than_answered_is_left_out() -> None:
-    assert "majority_of_5" not in made(overlap=4).to_dict()["people"]
-    assert made(overlap=4).to_dict()["people"]["majority_of_3"]["n"] == 60
+    assert "majority_of_5" not in made(overlap=4).to_json()["people"]
+    assert made(overlap=4).to_json()["people"]["majority_of_3"]["n"] == 60
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_majority_of_more_people_than_answered_is_left_out() -> None:
     [({}, "no gold answers"), ({"gold": GOLD, "metric": "f1_macro"}, "not a mean of the points")],
 )
 def test_without_points_of_single_answers_the_reason_is_told(more: dict[str, object], reason: str) -> None:
-    table = merilo.baseline(merilo.read_responses(answers(), **OPTIONS), **more).to_dict()["people"]
+    table = merilo.baseline(merilo.read_responses(answers(), **OPTIONS), **more).to_json()["people"]
     assert [*table] == ["reason"]
     assert reason in table["reason"]
 

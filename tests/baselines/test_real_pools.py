@@ -186,7 +186,7 @@ def test_pairs_of_rudetox_that_all_three_projects_accept_are_the_published_ones(
     for project, (file, sentences, accepts, people, excluded, majorities) in JUDGED.items():
         fields = ["toxic_comment", "neutral_comment"][-sentences:]
         found = package.baseline(package.read_responses(folder / file, item=fields), resolve="none")
-        annotators = found.to_dict()["annotators"]
+        annotators = found.to_json()["annotators"]
         assert (annotators["with_controls"], annotators["excluded"]) == (people, excluded)
         assert (found.consensus.height, found.consensus["label"].count()) == (800, majorities)
         accepted[project] = set(found.consensus.filter(pl.col("label") == accepts).select(fields).iter_rows())

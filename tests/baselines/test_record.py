@@ -7,7 +7,7 @@ import pytest
 from command import merilo
 from exports import small_pool, toloka, written
 
-from merilo.baselines.record import BaselineRecord, read_record
+from merilo.baselines.baseline import Baseline, read_record
 from merilo.errors import InputError
 from merilo.records import Span
 
@@ -29,7 +29,7 @@ def test_a_saved_record_is_read_back_and_written_the_same(folder: Path) -> None:
     record = read_record(folder)
     assert record.to_json() == json.loads(text)
     assert list(record.to_json()) == list(json.loads(text))
-    assert BaselineRecord.of_json(record.to_json()) == record
+    assert Baseline.of_json(record.to_json()) == record
 
 
 def test_the_interval_of_record_is_over_items_and_annotators_where_it_is_defined(folder: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_record_has_defaults_for_what_its_file_lacks(tmp_path: Path) -> None:
     (tmp_path / "baseline.json").write_text(json.dumps({**content, "unknown": 1}))
     record = read_record(tmp_path)
     assert record.metrics["acc"].interval == (0.2, 0.8)
-    assert (record.annotators.total, record.cost.total, record.agreement.krippendorff_alpha) == (
+    assert (record.annotator_counts.total, record.cost.total, record.agreement.krippendorff_alpha) == (
         None,
         None,
         None,

@@ -33,7 +33,7 @@ def test_controls_that_good_annotators_contradict_are_named_with_their_answers(c
 
 
 def test_each_weakness_of_the_controls_is_a_warning(content: dict) -> None:
-    warnings = "\n".join(content["warnings"])
+    warnings = "\n".join(one["sentence"] for one in content["findings"])
     assert "2 of 8 control items may have a wrong known answer" in warnings
     assert "5 of 12 annotators (42%) are excluded, more than a third" in warnings
 
@@ -52,7 +52,7 @@ def test_a_third_of_the_people_may_be_excluded_without_a_warning(tmp_path: Path)
     pool = written(tmp_path / "pool.tsv", toloka(rows))
     outcome = merilo("baseline", pool, "--json", "-")
     assert outcome.json["annotators"]["excluded"] == 2
-    assert not any("excluded" in warning for warning in outcome.json["warnings"])
+    assert not any("excluded" in one["sentence"] for one in outcome.json["findings"])
 
 
 def test_the_report_shows_suspect_controls_in_both_languages(

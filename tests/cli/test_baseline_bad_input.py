@@ -344,7 +344,7 @@ def test_a_variant_of_the_exam_with_questions_missing_is_named_with_them(tmp_pat
     outcome = merilo("baseline", pool, "--dataset", "use", "--gold", tmp_path / "gold.json", "--json", "-")
     assert outcome.status == 0, outcome.err
     assert f"variant {name} has no item with a gold answer for tasks 8_0, 26" in "\n".join(
-        outcome.json["warnings"]
+        one["sentence"] for one in outcome.json["findings"]
     )
     missing = outcome.json["metrics"]["grade_norm"]
     assert missing["value"] is None

@@ -11,7 +11,7 @@ from model_backends import LocalBackend
 from simulated_pool import simulated_pool
 
 import merilo
-from merilo.reports.baseline import BaselineResult
+from merilo.baselines.baseline import Baseline
 from merilo.settings import Settings
 
 
@@ -54,10 +54,10 @@ def test_the_table_of_answers_holds_people_and_models_with_points_seconds_and_co
     assert people.drop("kind").equals(
         merilo.baseline(export, dataset="lcs", gold=str(gold)).answers.drop("kind")
     )
-    assert people["cost"].sum() == pytest.approx(made.to_dict()["cost"]["total"])
-    assert people["seconds"].sum() / 3600 == pytest.approx(made.to_dict()["cost"]["hours"], abs=1e-6)
+    assert people["cost"].sum() == pytest.approx(made.to_json()["cost"]["total"])
+    assert people["seconds"].sum() / 3600 == pytest.approx(made.to_json()["cost"]["hours"], abs=1e-6)
     models = answers.filter(kind="model").group_by("respondent", maintain_order=True)
-    for (name, given), one in zip(models, made.to_dict()["models"]["models"], strict=True):
+    for (name, given), one in zip(models, made.to_json()["models"]["models"], strict=True):
         assert (name[0], given.height) == (one["model"], made.consensus.height)
         assert given["points"].mean() == pytest.approx(one["comparisons"]["single"]["model"], abs=1e-6)
         logged = name[0] != rule.stem
@@ -69,7 +69,7 @@ def test_the_table_of_answers_holds_people_and_models_with_points_seconds_and_co
 def test_the_dictionary_is_the_json_of_the_command(study: Path) -> None:
     export = study / "export.tsv"
     told = run("baseline", export, "--dataset", "lcs", "--json", "-").json
-    assert json.loads(json.dumps(merilo.baseline(export, dataset="lcs").to_dict())) == told
+    assert json.loads(json.dumps(merilo.baseline(export, dataset="lcs").to_json())) == told
 
 
 def test_a_real_pool_gives_the_published_accuracy(pools: Path) -> None:
@@ -98,15 +98,15 @@ GOLD = {str(task): "yes" if task % 2 else "no" for task in range(1, 9)}
 def test_tables_of_pandas_and_polars_give_one_baseline(frame: pl.DataFrame) -> None:
     one = merilo.baseline(frame, gold=GOLD)
     other = merilo.baseline(pd.DataFrame(frame.to_dict(as_series=False)), gold=GOLD)
-    assert one.to_dict() == other.to_dict()
+    assert one.to_json() == other.to_json()
     assert one.metrics["acc"].value == 1.0
-    assert one.metrics["acc"].single_person is not None
+    assert one.metrics["acc"].single is not None
     assert one.consensus.to_pandas()["label"].tolist() == list(GOLD.values())
     assert (one.annotators.height, one.items.height) == (3, 8)
 
 
 def test_a_baseline_of_tables_names_the_call_and_the_digest_of_the_table(frame: pl.DataFrame) -> None:
-    made = merilo.baseline(frame, gold=GOLD, min_votes=2).to_dict()["provenance"]
+    made = merilo.baseline(frame, gold=GOLD, min_votes=2).to_json()["provenance"]
     assert made["command"] == "merilo.baseline(responses, gold='in memory', min_votes=2)"
     (table,) = made["inputs"]
     assert table["file"] == "table"
@@ -161,7 +161,7 @@ def test_without_gold_the_library_is_told_of_an_argument_and_not_of_a_flag(frame
 def test_settings_are_given_together_or_by_name(frame: pl.DataFrame) -> None:
     together = merilo.baseline(frame, gold=GOLD, settings=Settings(min_votes=2, resolve="none"))
     by_name = merilo.baseline(frame, gold=GOLD, settings=Settings(min_votes=2), resolve="none")
-    assert together.to_dict() == by_name.to_dict()
+    assert together.to_json() == by_name.to_json()
     with pytest.raises(
         merilo.UsageError, match=r"there is no setting 'min_vote' \(did you mean 'min_votes'\?"
     ):
@@ -237,7 +237,7 @@ def answered_by_three(ids: list, **fields: str) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def share_of(made: BaselineResult | Path, answers: dict) -> tuple[float, int]:
+def share_of(made: Baseline | Path, answers: dict) -> tuple[float, int]:
     (model,) = merilo.compare(made, {"m": answers}).to_dict()["models"]
     return model["comparisons"]["consensus"]["model"], model["comparisons"]["consensus"]["n"]
 

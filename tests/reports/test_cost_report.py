@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from merilo.baselines.record import BaselineRecord
+from merilo.baselines.baseline import Baseline
 from merilo.people import platforms
 from merilo.reports.cost_report import Arm, arm_cost, cost_json, cost_message, cost_report, pool_costs
 
@@ -25,7 +25,7 @@ EXPERTS: dict[str, Any] = {
 
 
 def asked(people: dict[str, Any], *experts: dict[str, Any]) -> dict[str, Arm]:
-    return {"people": BaselineRecord.of_json(people), **({"experts": experts[0]} if experts else {})}
+    return {"people": Baseline.of_json(people), **({"experts": experts[0]} if experts else {})}
 
 
 def russian(*arms: dict[str, Any]) -> str:

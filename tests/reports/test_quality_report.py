@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import merilo
 
 from merilo.cli import main
 
@@ -28,49 +27,6 @@ def test_every_annotator_has_a_row_with_all_that_is_known(lcs: Path) -> None:
     for name in ("agreement", "favourite_share"):
         assert people[name].is_between(0, 1).all()
     assert people["median_seconds"].min() > 0
-
-
-def test_the_metric_is_given_for_five_thresholds(lcs: Path) -> None:
-    content = json.loads((lcs / "baseline.json").read_text(encoding="utf-8"))
-    rows = {row["min_control_accuracy"]: row for row in content["sensitivity"]["rows"]}
-    assert [*rows] == [0.3, 0.4, 0.5, 0.6, 0.7]
-    figure = content["metrics"]["acc"]
-    assert rows[0.5] == {
-        "min_control_accuracy": 0.5,
-        "annotators": 26,
-        "value": figure["value"],
-        "n": figure["n"],
-    }
-
-
-@pytest.mark.parametrize(
-    ("pool", "threshold", "options"),
-    [
-        ("lcs", "0.7", ()),
-        ("lcs", "0.7", ("--resolve", "none")),
-        ("bps", "0.7", ("--aggregator", "auto")),
-        ("lcs", "0.3", ("--aggregator", "glad")),
-    ],
-)
-def test_a_row_is_what_a_baseline_with_this_threshold_says(
-    pools: Path, pool: str, threshold: str, options: tuple[str, ...]
-) -> None:
-    words = ("baseline", *sorted((pools / pool).glob("*.tsv")), "--dataset", pool, *options, "--json", "-")
-    (row,) = (
-        one
-        for one in merilo(*words).json["sensitivity"]["rows"]
-        if one["min_control_accuracy"] == float(threshold)
-    )
-    made = merilo(*words, "--min-control-accuracy", threshold).json
-    figure = made["metrics"]["acc"]
-    assert (row["value"], row["n"]) == (figure["value"], figure["n"])
-    assert row["annotators"] == made["annotators"]["total"] - made["annotators"]["excluded"]
-
-
-def test_the_report_shows_the_thresholds(lcs: Path) -> None:
-    page = (lcs / "report.html").read_text(encoding="utf-8")
-    assert "How the estimate depends on the threshold for control items" in page
-    assert "Как оценка зависит от порога по контрольным заданиям" in page
 
 
 def test_a_baseline_with_gold_says_whether_the_gold_is_right(lcs: Path) -> None:

@@ -11,7 +11,7 @@ from every import every
 from report_contents import CONTENT, STUDY
 
 from merilo import baseline
-from merilo.baselines.record import BaselineRecord
+from merilo.baselines.baseline import Baseline
 from merilo.reports.dataset_card import readme_with_section
 from merilo.reports.prose import human_baseline_section
 
@@ -39,13 +39,13 @@ def changed(**places: Any) -> dict[str, Any]:
 
 
 def russian(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline_section(BaselineRecord.of_json(content), plan, "ru", **options).replace(
+    return human_baseline_section(Baseline.of_json(content), plan, "ru", **options).replace(
         "\N{NO-BREAK SPACE}", " "
     )
 
 
 def english(content: dict[str, Any] = CONTENT, plan: dict[str, Any] | None = None, **options: Any) -> str:
-    return human_baseline_section(BaselineRecord.of_json(content), plan, "en", **options)
+    return human_baseline_section(Baseline.of_json(content), plan, "en", **options)
 
 
 #: Detail of the guide -> how the Russian and the English section tell it.
@@ -195,7 +195,7 @@ def test_without_a_plan_nothing_is_told_of_conditions() -> None:
 
 def test_an_empty_baseline_gives_sentences_and_no_error() -> None:
     for language in ("ru", "en"):
-        text = human_baseline_section(BaselineRecord(), None, language)  # type: ignore[arg-type]
+        text = human_baseline_section(Baseline(), None, language)  # type: ignore[arg-type]
         assert text
         assert "None" not in text
 
@@ -274,7 +274,7 @@ def test_published_pools_give_sections_with_their_published_figures(
 ) -> None:
     files = sorted(map(str, (pools / pool).glob("assignments*.tsv")))
     made = baseline(files, dataset=pool, skills=pools / pool / "workerSkills.csv")
-    text = russian(made.to_dict(), platform="toloka")
+    text = russian(made.to_json(), platform="toloka")
     for sentence in told:
         assert sentence in text
 
@@ -289,7 +289,7 @@ def test_names_of_a_dataset_cannot_be_markup_in_the_card() -> None:
     }
     content = changed(dataset=None, metrics={f"acc.{hostile}": {"value": 0.5, "n": 9}})
     for language in ("ru", "en"):
-        section = human_baseline_section(BaselineRecord.of_json(content), plan, language)  # type: ignore[arg-type]
+        section = human_baseline_section(Baseline.of_json(content), plan, language)  # type: ignore[arg-type]
         made = json.loads(readme_with_section(b"{}", section, "raw_readme_ru.json"))["Human baseline"]
         assert "heading" in made
         assert "\n# heading" not in made

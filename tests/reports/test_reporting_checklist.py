@@ -1,4 +1,4 @@
-"""The checklist of Wei et al.: at least 54 of 71 questions follow from a planned study, and nothing is guessed."""
+"""The checklist of Wei et al.: at least 53 of 71 questions follow from a planned study, and nothing is guessed."""
 
 import json
 import re
@@ -27,10 +27,6 @@ FULL: dict[str, Any] = {
         "used": 492,
         "dropped": {"excluded_annotator": 8, "not_submitted": 2},
     },
-    "sensitivity": {
-        "metric": "acc",
-        "rows": [{"min_control_accuracy": 0.5, "value": value} for value in (0.47, 0.83, None)],
-    },
 }
 PLAN: dict[str, Any] = {
     "study": "lcs-2026",
@@ -55,24 +51,24 @@ def test_there_are_71_questions() -> None:
     assert len(QUESTIONS) == 71
 
 
-def test_a_planned_study_answers_at_least_54_questions() -> None:
+def test_a_planned_study_answers_at_least_53_questions() -> None:
     found = checklist_json(reporting_checklist(record(FULL), PLAN, frozen=FROZEN))
-    assert found["answered"] == 54
+    assert found["answered"] == 53
     without_training = {key: value for key, value in PLAN.items() if key != "training"}
     assert (
-        checklist_json(reporting_checklist(record(FULL), without_training, frozen=FROZEN))["answered"] == 54
+        checklist_json(reporting_checklist(record(FULL), without_training, frozen=FROZEN))["answered"] == 53
     )
     published = {
         **PLAN,
         "publication": {"data": "https://example.org/hb", "materials": "https://example.org/study"},
     }
-    assert checklist_json(reporting_checklist(record(FULL), published, frozen=FROZEN))["answered"] == 58
+    assert checklist_json(reporting_checklist(record(FULL), published, frozen=FROZEN))["answered"] == 57
 
 
 def test_what_only_the_author_knows_is_left_to_the_author() -> None:
     found = checklist_json(reporting_checklist(record(FULL), PLAN, frozen=FROZEN))
     assert found["open"] == [
-        "0.1", "0.2", "0.3", "0.4", "0.10", "1.6", "1.9", "2.3.2", "2.4", "2.6.2", "2.6.2.1", "3.1.1", "5.1.1", "5.2", "5.2.1", "5.2.2", "5.3",
+        "0.1", "0.2", "0.3", "0.4", "0.10", "1.6", "1.9", "2.3.2", "2.4", "2.6.2", "2.6.2.1", "3.1.1", "4.6", "5.1.1", "5.2", "5.2.1", "5.2.2", "5.3",
     ]  # fmt: skip
 
 
@@ -100,7 +96,6 @@ def test_what_only_the_author_knows_is_left_to_the_author() -> None:
         ("3.4.1", "no", "the values of people are not adjusted for the instruction they read"),
         ("3.5", "partial", "rules for people: Do not use neural networks"),
         ("4.1.1", "not applicable", ""),
-        ("4.6", "partial", "0.470 to 0.830 over 2 thresholds for control items"),
         ("5.1.4", "forbidden, not measured", "the instruction forbids them; their use was not checked"),
     ],
 )
@@ -205,7 +200,7 @@ def test_every_form_has_all_questions_and_the_count() -> None:
     assert [item["number"] for item in content["items"]] == list(QUESTIONS)  # type: ignore[union-attr,index,call-overload]
     assert json.loads(json.dumps(content)) == content
     for text in (checklist_markdown(found), checklist_latex(found)):
-        assert "55 of 71 questions are answered (1 of them by the author); 16 are left to the author." in text
+        assert "54 of 71 questions are answered (1 of them by the author); 17 are left to the author." in text
     table = checklist_markdown(found)
     for number, question in QUESTIONS.items():
         assert f"| {number} | {question} |" in table

@@ -152,7 +152,7 @@ def test_dropouts_refusals_and_what_people_said_reach_the_report_as_counts(
     assert merilo("report", study.path, "--out", hb).status == 0
     found = json.loads((hb / "metrics.json").read_text("utf-8"))
     assert found["participation"]["left"] == {"questions": 1, "working": 2}
-    assert "annotators earned $0.01 an hour, less than the minimum of $3" in found["warnings"]
+    assert "annotators earned $0.01 an hour, less than the minimum of $3" in str(found["findings"])
     assert "<td>agreed and left before the end</td>" in plain(hb / "report.html")
     answers = {
         one["number"]: one

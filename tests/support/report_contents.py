@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from merilo.baselines.record import BaselineRecord
+from merilo.baselines.baseline import Baseline
 
 CONTENT: dict[str, Any] = {
     "dataset": "lcs",
@@ -62,6 +62,6 @@ STUDY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def record(content: dict[str, Any] = CONTENT, **changes: Any) -> BaselineRecord:
+def record(content: dict[str, Any] = CONTENT, **changes: Any) -> Baseline:
     """The record of a baseline, with other values for some keys."""
-    return BaselineRecord.of_json({**content, **changes})
+    return Baseline.of_json({**content, **changes})

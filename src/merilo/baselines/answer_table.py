@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from merilo.baselines.baseline_reader import responses_with_fate, stored_baseline_of
-from merilo.baselines.pipeline import Baseline
+from merilo.baselines.evidence import Evidence
 from merilo.datasets.rendering import render
 from merilo.responses import answer_cost, answer_seconds
 
@@ -33,40 +33,40 @@ ANSWER_COLUMNS: Final = (
 )  # fmt: skip
 
 
-def answer_table(baseline: Baseline, models: Sequence[Path] = ()) -> pl.DataFrame:
+def answer_table(evidence: Evidence, models: Sequence[Path] = ()) -> pl.DataFrame:
     """Return every answer, columns as in `ANSWER_COLUMNS`; the answers of models follow those of people.
 
     Args:
-        baseline: the baseline.
+        evidence: what the baseline rests on.
         models: files of models' answers, or folders of runs; their answers to items with gold are in the table.
 
     Raises:
         UsageError: a run has no answers to the baseline's dataset.
         InputError: a file cannot be read, or a run asked other items.
     """
-    table = responses_with_fate(baseline).with_columns(
+    table = responses_with_fate(evidence).with_columns(
         answer_seconds().alias("seconds"), answer_cost().alias("cost"), pl.lit("person").alias("kind")
     )
     if models:
-        table = pl.concat([table, _of_models(baseline, models)], how="diagonal")
-    table = table.join(_questions(baseline), on="item", how="left", maintain_order="left")
-    decided = baseline.consensus.select("item", pl.col("label").alias("consensus"))
+        table = pl.concat([table, _of_models(evidence, models)], how="diagonal")
+    table = table.join(_questions(evidence), on="item", how="left", maintain_order="left")
+    decided = evidence.consensus.select("item", pl.col("label").alias("consensus"))
     table = table.join(decided, on="item", how="left", maintain_order="left")
-    gold = baseline.gold
+    gold = evidence.gold
     if gold is None or gold.withheld:
         table = table.with_columns(pl.lit(None, pl.String).alias("gold"))
     else:
         right = gold.answers.select("item", "gold")
         table = table.join(right, on="item", how="left", maintain_order="left")
     table = table.with_columns(pl.coalesce("control", "gold").alias("gold"))
-    return table.with_columns(_points(baseline, table)).select(ANSWER_COLUMNS)
+    return table.with_columns(_points(evidence, table)).select(ANSWER_COLUMNS)
 
 
-def _of_models(baseline: Baseline, models: Sequence[Path]) -> pl.DataFrame:
+def _of_models(evidence: Evidence, models: Sequence[Path]) -> pl.DataFrame:
     """Return the models' answers to items with gold, with the seconds and costs that runs have logged."""
     from merilo.baselines.model_answers import read_model, run_file  # noqa: PLC0415 - needed only for models
 
-    crowd = stored_baseline_of(baseline)
+    crowd = stored_baseline_of(evidence)
     numbers = dict(zip(crowd.names, crowd.numbers, strict=True))
     rows: list[tuple[int, str, str, int, str | None, float | None, float | None]] = []
     for path in models:
@@ -101,24 +101,24 @@ def _logged(file: Path) -> dict[str, list[tuple[float | None, float | None]]]:
     return found
 
 
-def _questions(baseline: Baseline) -> pl.DataFrame:
+def _questions(evidence: Evidence) -> pl.DataFrame:
     """Return `item`, `id` and `prompt` of every item."""
-    known = baseline.gold.items if baseline.gold else {}
-    fields = baseline.responses.fields
+    known = evidence.gold.items if evidence.gold else {}
+    fields = evidence.responses.fields
     rows = []
-    for number, *values in baseline.responses.items.select("item", *fields).iter_rows():
+    for number, *values in evidence.responses.items.select("item", *fields).iter_rows():
         item = known.get(number)
         prompt = "\n".join(str(value) for value in values if value is not None)
         if item is not None and item.instruction:
-            prompt = render(item, baseline.declaration)
+            prompt = render(item, evidence.declaration)
         rows.append((number, str(item.id if item else number), prompt))
     return pl.DataFrame(rows, schema={"item": pl.UInt32, "id": pl.String, "prompt": pl.String}, orient="row")
 
 
-def _points(baseline: Baseline, table: pl.DataFrame) -> pl.Series:
+def _points(evidence: Evidence, table: pl.DataFrame) -> pl.Series:
     """Return the points of every answer that counts; null where the item has no gold or no metric scores it alone."""
-    scorer, earned = baseline.scorer, [None] * len(table)
-    if scorer is not None and baseline.declaration.answer.kind not in {"criteria", "program"}:
+    scorer, earned = evidence.scorer, [None] * len(table)
+    if scorer is not None and evidence.declaration.answer.kind not in {"criteria", "program"}:
         items = {int(item.id): item for item in scorer.items}
         rows = [
             (place, items[number], answer or "")

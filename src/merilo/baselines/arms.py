@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.people_table import counted_points
-from merilo.baselines.pipeline import Baseline
 from merilo.baselines.study_input import IN_MEMORY
 from merilo.errors import DataError, InputError, UsageError, argument
 from merilo.files import read_table
@@ -126,23 +126,23 @@ class Arms(ArmDifferences):
     arms: tuple[ArmEstimate, ...] = ()
 
 
-def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
+def arm_estimates(evidence: Evidence, of: Mapping[str, str]) -> Arms:
     """Compare the arms of a baseline with each other by the crossed test.
 
     Args:
-        baseline: the baseline of all answers.
+        evidence: what the baseline of all answers rests on.
         of: mapping from annotator to arm.
 
     Raises:
         DataError: an annotator has no arm, there are not two arms with answers that count, no two arms share an item,
             or the metric is not a mean of the points of single answers.
     """
-    judged = baseline.declaration.judged
-    found = counted_points(baseline, scored=True)
+    judged = evidence.declaration.judged
+    found = counted_points(evidence, scored=True)
     if isinstance(found, Text):
         raise DataError(f"arms cannot be compared: {found.en}")
     votes, score = found
-    names = [str(name) for name in baseline.pool.everyone.annotators]
+    names = [str(name) for name in evidence.pool.everyone.annotators]
     present = {names[code] for code in np.unique(votes.annotator).tolist()}
     if without := sorted(present - set(of)):
         raise DataError(f"{len(without)} of {len(present)} annotators have no arm ({listed(without, 5)})")
@@ -166,7 +166,7 @@ def arm_estimates(baseline: Baseline, of: Mapping[str, str]) -> Arms:
     # Answers that were scored elsewhere have no consensus.
     consensus = _corrected([None if one is None or judged else (one[1], one[2]) for one in apart])
     return Arms(
-        metric=baseline.declaration.metrics[0],
+        metric=evidence.declaration.metrics[0],
         arms=tuple(_estimate(name, *side, judged=judged) for name, side in zip(arms, sides, strict=True)),
         differences=tuple(
             ArmDifference(

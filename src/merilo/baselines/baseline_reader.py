@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from merilo.baselines.baseline import BASELINE_FILE, CostRecord, cost_record, read_record
 from merilo.baselines.consensus_table import COLUMNS
 from merilo.baselines.decision_rule import vote_weights
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.item_clusters import ItemClusters, field_tables, fields_of, find_clusters
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.record import BASELINE_FILE, CostRecord, cost_record, read_record
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, argument
@@ -142,7 +142,7 @@ def read_stored_baseline(
     """
     record = read_record(folder)
     tables = {name: _table(folder / f"{name}.parquet", columns) for name, columns in _COLUMNS.items()}
-    settings, declaration = record.settings(folder / BASELINE_FILE)
+    settings, declaration = record.parsed_settings(folder / BASELINE_FILE)
     _names(tables["consensus"].filter(pl.col("gold").is_not_null()), str(folder))
     consensus, items = (
         _with_data(tables["consensus"], data, declaration)
@@ -174,7 +174,7 @@ def read_stored_baseline(
     )
 
 
-def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> StoredBaseline:
+def stored_baseline_of(baseline: Evidence, *, cluster: str | None = None) -> StoredBaseline:
     """Return the annotators of a baseline in memory; the result equals `read_stored_baseline` of its folder.
 
     Args:
@@ -187,7 +187,7 @@ def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> Sto
     """
     clusters = baseline.clusters
     if cluster is not None:
-        items = baseline.cleaned.items
+        items = baseline.items
         clusters = find_clusters(cluster, None, items["item"].to_list(), field_tables(items, baseline.gold))
     scored = {int(item.id): item for item in baseline.scorer.items} if baseline.scorer else {}
     tables = _Tables(
@@ -196,7 +196,7 @@ def stored_baseline_of(baseline: Baseline, *, cluster: str | None = None) -> Sto
         responses_with_fate(baseline),
         baseline.annotators,
         baseline.status,
-        tuple(reason.en for reason in baseline.reasons),
+        tuple(one.sentence.en for one in baseline.findings if one.rejects),
         cost_record(baseline.cost),
         clusters,
         (len(baseline.whole.population.of), baseline.whole.population.items) if baseline.whole else None,
@@ -248,7 +248,7 @@ def items_without_people(
     )
 
 
-def responses_with_fate(baseline: Baseline) -> pl.DataFrame:
+def responses_with_fate(baseline: Evidence) -> pl.DataFrame:
     """Return all responses with their use in the column `became`: used, control, or excluded with its annotator."""
     out = baseline.annotators.filter("excluded")["annotator"].implode()
     became = (

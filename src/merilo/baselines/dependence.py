@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from merilo.baselines.warnings import BaselineWarning
+from merilo.baselines.evidence import Evidence
+from merilo.estimate import Finding
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.votes import IntArray, Votes
 from merilo.text import Text
@@ -26,9 +27,15 @@ _LEAST_CLUSTERS: Final = 10
 _LEAST_EFFECT: Final = 1.2
 
 
-def warning_on_busy_annotators(
-    votes: Votes, consensus: IntArray, names: Sequence[str]
-) -> BaselineWarning | None:
+def findings_on_busy_annotators(evidence: Evidence) -> Iterator[Finding]:
+    """Yield a finding if the people who do most of the work make intervals too short; none on verdicts."""
+    if not evidence.programs:
+        names = [str(one) for one in evidence.pool.everyone.annotators]
+        busy = finding_on_busy_annotators(evidence.pool.votes, evidence.decided.consensus.label, names)
+        yield from [busy] if busy else []
+
+
+def finding_on_busy_annotators(votes: Votes, consensus: IntArray, names: Sequence[str]) -> Finding | None:
     """Return a warning if the people who do most of the work make intervals too short.
 
     Args:
@@ -45,7 +52,7 @@ def warning_on_busy_annotators(
             name=names[int(answered.argmax())],
             share=share,
         )
-        return BaselineWarning("busy_annotator", text)
+        return Finding(code="busy_annotator", sentence=text)
     worse = worse_busy_annotators(votes, consensus)
     if worse is None:
         return None
@@ -59,7 +66,7 @@ def warning_on_busy_annotators(
         own=own,
         others=others,
     )
-    return BaselineWarning("busy_annotator", text)
+    return Finding(code="busy_annotator", sentence=text)
 
 
 def worse_busy_annotators(votes: Votes, consensus: IntArray) -> tuple[int, float, float, float] | None:

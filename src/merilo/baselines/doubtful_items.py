@@ -10,12 +10,15 @@ import numpy as np
 import polars as pl
 
 from merilo.baselines.consensus_table import COLUMNS
-from merilo.baselines.pipeline import Baseline
+from merilo.baselines.evidence import Evidence
 from merilo.people.gold_model import fit_gold_model
 from merilo.people.quality import work_of
 from merilo.people.quality.reliability import agreement_by_answer, is_reliable
 from merilo.people.typing_errors import typing_error
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS
+
+#: With more answers than this, gold answers are not checked.
+MOST_ANSWERS: Final = 50_000
 
 #: A gold answer that is wrong with at least this probability is doubtful, whatever the consensus is.
 LEAST_PROBABLE: Final = 0.05
@@ -46,7 +49,7 @@ class DoubtfulItems:
     typing_errors: Mapping[str, int]
 
 
-def doubtful_items(baseline: Baseline) -> DoubtfulItems | None:
+def doubtful_items(evidence: Evidence) -> DoubtfulItems | None:
     """Find the items whose consensus is not the gold answer, or whose gold answer is probably wrong.
 
     The probability is from all answers to items and control items, weighted by the annotators' abilities. Consensus,
@@ -54,17 +57,17 @@ def doubtful_items(baseline: Baseline) -> DoubtfulItems | None:
     answers to other items or, if these are known, to other datasets.
 
     Returns:
-        The items; `None` without gold, with fewer than three annotators, for programs, and if a gold answer is not one
-        text that an answer can be compared with.
+        The items; `None` without gold, with fewer than three annotators or very many answers, for programs, and if a
+        gold answer is not one text that an answer can be compared with.
     """
-    used = baseline.used.select("item", pl.col("respondent").alias("annotator"), "answer")
-    gold, form = baseline.gold, baseline.declaration.answer
-    if gold is None or gold.withheld or baseline.programs or form.kind == "criteria" or form.alternatives:
+    used = evidence.used.select("item", pl.col("respondent").alias("annotator"), "answer")
+    gold, form = evidence.gold, evidence.declaration.answer
+    if gold is None or gold.withheld or evidence.programs or form.kind == "criteria" or form.alternatives:
         return None
-    if used["annotator"].n_unique() < LEAST_ANNOTATORS:
+    if used["annotator"].n_unique() < LEAST_ANNOTATORS or len(evidence.pool.everyone.votes) > MOST_ANSWERS:
         return None
-    golds = _golds(baseline)
-    labels = baseline.consensus.select("item", "id", "gold", "label", "correct", "answers")
+    golds = _golds(evidence)
+    labels = evidence.consensus.select("item", "id", "gold", "label", "correct", "answers")
     known = labels.join(golds, on="item", how="inner", maintain_order="left")
     mistyped = _typing_errors(used, known, few=golds["few_labels"].any())
     by_item = mistyped.group_by("item", maintain_order=True).agg(
@@ -82,10 +85,10 @@ def doubtful_items(baseline: Baseline) -> DoubtfulItems | None:
         known.filter(doubtful)
         .sort(["log_odds", "for_gold", "item"], descending=[True, False, False])
         .join(by_item, on="item", how="left", maintain_order="left")
-        .join(_reliable(baseline, used), on="item", how="left", maintain_order="left")
+        .join(_reliable(evidence, used), on="item", how="left", maintain_order="left")
     )
-    fields = [name for name in baseline.consensus.columns if name not in COLUMNS]
-    asked = baseline.consensus.select("item", *fields)
+    fields = [name for name in evidence.consensus.columns if name not in COLUMNS]
+    asked = evidence.consensus.select("item", *fields)
     table = table.select(
         *("item", "id", "gold", pl.col("label").alias("consensus"), pl.col("gold_wrong").round(6)),
         *("answers", "typing_errors", "reliable", "unreliable"),
@@ -94,19 +97,19 @@ def doubtful_items(baseline: Baseline) -> DoubtfulItems | None:
     return DoubtfulItems(table, golds.height, dict(counts.iter_rows()))
 
 
-def _golds(baseline: Baseline) -> pl.DataFrame:
+def _golds(evidence: Evidence) -> pl.DataFrame:
     """Return one row for each item and control item with gold.
 
     Columns `item`, `gold_wrong`, `log_odds`, `for_gold` (the share of the answers), `truth` (the gold, or the most
     probable truth if the gold is probably wrong) and `few_labels`.
     """
-    controls = baseline.responses.table.filter("is_control").drop_nulls("control")
+    controls = evidence.responses.table.filter("is_control").drop_nulls("control")
     known = dict(
         controls.unique("item", keep="first", maintain_order=True).select("item", "control").iter_rows()
     )
-    if baseline.gold:
-        known |= dict(baseline.gold.answers.drop_nulls("gold").select("item", "gold").iter_rows())
-    coded = baseline.pool.everyone.with_labels(known.values())
+    if evidence.gold:
+        known |= dict(evidence.gold.answers.drop_nulls("gold").select("item", "gold").iter_rows())
+    coded = evidence.pool.everyone.with_labels(known.values())
     labels = coded.labels.cast(pl.String)
     code = {label: place for place, label in enumerate(labels)}
     gold = np.array(
@@ -126,7 +129,7 @@ def _golds(baseline: Baseline) -> pl.DataFrame:
             "log_odds": model.log_odds,
             "for_gold": agreeing / np.maximum(1, answers),
             "truth": labels.gather(pl.Series(truth).replace(-1, None)),
-            "few_labels": bool(baseline.settings.labels) or len(labels) <= _MOST_CHOICES,
+            "few_labels": bool(evidence.settings.labels) or len(labels) <= _MOST_CHOICES,
         }
     )
     return found.filter(pl.Series(gold >= 0))
@@ -145,10 +148,10 @@ def _typing_errors(used: pl.DataFrame, known: pl.DataFrame, *, few: bool) -> pl.
     return different.with_columns(pl.Series("kind", kinds, dtype=pl.String)).drop_nulls("kind")
 
 
-def _reliable(baseline: Baseline, used: pl.DataFrame) -> pl.DataFrame:
+def _reliable(evidence: Evidence, used: pl.DataFrame) -> pl.DataFrame:
     """Return the names of every item's `reliable` and `unreliable` annotators; the others are not judged."""
-    if "reliable" in baseline.annotators.columns:
-        by_name = baseline.annotators.select("annotator", "reliable")
+    if "reliable" in evidence.annotators.columns:
+        by_name = evidence.annotators.select("annotator", "reliable")
         judged = used.join(by_name, on="annotator", how="left")
     else:
         compared = agreement_by_answer(used["item"], used["annotator"], used["answer"])

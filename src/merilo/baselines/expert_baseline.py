@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
 from merilo.atomic_write import guarded
+from merilo.baselines.baseline import (
+    cluster_record,
+    cost_record,
+    ends_over_both,
+    estimate_on_dataset,
+    population_record,
+    score_record,
+)
 from merilo.baselines.consensus_scorer import settings_for
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates, estimate_points
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import (
     Marks,
@@ -21,17 +30,9 @@ from merilo.baselines.experts import (
     outside_labels,
     require_marks,
 )
-from merilo.baselines.pipeline import Baseline, baseline
+from merilo.baselines.pipeline import examine
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
-from merilo.baselines.record import (
-    cluster_record,
-    cost_record,
-    ends_over_both,
-    estimate_on_dataset,
-    population_record,
-    score_record,
-)
 from merilo.baselines.study_input import (
     IN_MEMORY,
     GoldSource,
@@ -39,9 +40,11 @@ from merilo.baselines.study_input import (
     StudyInput,
     find_gold,
     find_population,
+    name_of,
     population_files,
-    population_name,
     reading_inputs,
+    reading_options,
+    recorded,
     study_input,
 )
 from merilo.datasets import Dataset
@@ -82,7 +85,7 @@ class ExpertBaseline:
 
     scored: LabelScores
     bag: OutOfBag | None
-    people: Baseline | None
+    people: Evidence | None
     comparison: Difference | None
     outside: Mapping[str, int]
     items: pl.DataFrame | None
@@ -165,7 +168,7 @@ def expert_baseline(
     outside: dict[str, int] = {}
     if test.protocol == "basic":
         whole = find_population(population, strata, responses=answers, gold=known, encoding=encoding)
-        made = baseline(answers, settings, gold=known, population=whole)
+        made = examine(StudyInput(responses=answers, gold=known, population=whole), settings)
         answers, scored = made.responses, score_people(made, declared)
         content = {**basic_summary(made, scored), **baseline_on_dataset_json(made.whole)}
     else:
@@ -188,24 +191,26 @@ def expert_baseline(
     if others:
         other_gold = find_gold(others, declared, gold, gold_column, encoding)
         everyone = find_population(population, strata, responses=others, gold=other_gold, encoding=encoding)
-        other = baseline(others, settings, dataset=declared, gold=other_gold, population=everyone)
+        other = examine(
+            StudyInput(responses=others, dataset=declared, gold=other_gold, population=everyone), settings
+        )
         points = score_people(other, declared)
         untrained = {**basic_summary(other, points), **baseline_on_dataset_json(other.whole)}
         if scored.decided_by and points.decided_by:
             comparison = beside_people(scored.decided_by, answers, known, points.decided_by, other)
     people_files = _origin_files(others)
-    in_memory = (others is not None and not people_files) or population_name(population) == IN_MEMORY
+    in_memory = (others is not None and not people_files) or name_of(population) == IN_MEMORY
     options: dict[str, Json] = {
         "people": IN_MEMORY
         if others is not None and not people_files
         else [str(path) for path in people_files],
         **test.parameters(),
         "dataset": dataset if isinstance(dataset, str) else settings.dataset,
-        "gold": study.gold_name,
+        "gold": name_of(gold),
         "gold_column": gold_column,
-        "population": population_name(population),
+        "population": name_of(population),
         "strata": [*strata],
-        **study.reading,
+        **reading_options(study.origin),
         **{name: settings.parameters()[name] for name in ("repeats", "min_control_accuracy", "cluster")},
     }
     gold_files = study.files[len(study.origin.files) if study.origin else 0 :]
@@ -216,8 +221,14 @@ def expert_baseline(
         *population_files(population),
         *reading_inputs(study.origin),
     )
-    record = study.provenance(
-        "expert_baseline", options, _DEFAULTS, inputs=inputs, command="experts baseline", in_memory=in_memory
+    in_memory = in_memory or name_of(gold) == IN_MEMORY
+    record = recorded(
+        replace(study, files=inputs),
+        "expert_baseline",
+        options,
+        _DEFAULTS,
+        command="experts baseline",
+        in_memory=in_memory,
     )
     return ExpertBaseline(
         scored,
@@ -324,7 +335,7 @@ def out_of_bag_summary(
     }
 
 
-def basic_summary(baseline: Baseline, scored: LabelScores) -> dict[str, Json]:
+def basic_summary(baseline: Evidence, scored: LabelScores) -> dict[str, Json]:
     """Summarise the baseline of non-experts, or of experts who had not seen the questions.
 
     Args:
@@ -336,7 +347,7 @@ def basic_summary(baseline: Baseline, scored: LabelScores) -> dict[str, Json]:
         "status": baseline.status,
         "annotators": baseline.annotators.height,
         "excluded": int(baseline.annotators["excluded"].sum()),
-        "items": baseline.items,
+        "items": baseline.items.height,
         "clusters": _clusters(scored),
         **_metrics(scored),
     }

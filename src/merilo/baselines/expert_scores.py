@@ -12,9 +12,8 @@ import polars as pl
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.dataset_items import item_points, metas, texts
 from merilo.baselines.decision_rule import MANY_TIES, DecisionRule, decision_rule, tie_weights, two_ways
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.steps import test_items
 from merilo.datasets import Dataset
 from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError
@@ -185,7 +184,7 @@ def score_experts(
 def _clusters(
     responses: Responses, gold: Gold | None, declared: Dataset | None, chosen: str | None
 ) -> ItemClusters | None:
-    items = test_items(responses)
+    items = responses.test_items
     tables = field_tables(items, gold)
     return find_clusters(chosen, declared.cluster if declared else None, items["item"].to_list(), tables)
 
@@ -235,7 +234,7 @@ def _out_of_bag_rule(
     return scorer, rule, consensus
 
 
-def score_people(people: Baseline, declared: Dataset | None) -> LabelScores:
+def score_people(people: Evidence, declared: Dataset | None) -> LabelScores:
     """Score the consensus of non-experts.
 
     Raises:

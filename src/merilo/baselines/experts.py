@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.expert_scores import GroupRule
-from merilo.baselines.pipeline import Baseline
 from merilo.datasets import Dataset
 from merilo.errors import UsageError, argument
 from merilo.people.gold import Gold, read_gold
@@ -212,7 +212,7 @@ def _counts(responses: Responses, marks: Collection[tuple[str, int]] = ()) -> di
 
 
 def beside_people(
-    experts: GroupRule, responses: Responses, gold: Gold | None, people: GroupRule, untrained: Baseline
+    experts: GroupRule, responses: Responses, gold: Gold | None, people: GroupRule, untrained: Evidence
 ) -> Difference:
     """Compare experts with people without training on the items that both groups answered.
 

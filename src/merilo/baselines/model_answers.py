@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from merilo.answer_tables import AnswerRecord, read_answer_records
+from merilo.baselines.baseline import BASELINE_FILE, EXPERTS_FILE
 from merilo.baselines.baseline_reader import StoredBaseline
-from merilo.baselines.record import BASELINE_FILE, EXPERTS_FILE
 from merilo.datasets import CATALOGUE, Answer, Dataset
 from merilo.datasets.declaration import AnswerKind, program_golds, undeclared
 from merilo.errors import DataError, InputError, UsageError

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from merilo.baselines.baseline import AnnotatorEchoes, ModelEchoes
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned, people_scores
-from merilo.baselines.record import AnnotatorEchoes, ModelEchoes
 from merilo.errors import DataError
 from merilo.statistics import FloatArray
 from merilo.statistics.paired_tests import holm

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from merilo.baselines.pipeline import Baseline
+from merilo.baselines.evidence import Evidence
 from merilo.people.uncertainty.annotator_accuracy import individuals
 from merilo.people.votes import Votes
 from merilo.records import Number, Record
@@ -68,9 +68,9 @@ PEOPLE_ROWS: Final[Mapping[str, Text]] = {
 }
 
 
-def people_table(baseline: Baseline) -> PeopleTable:
+def people_table(evidence: Evidence) -> PeopleTable:
     """Compute what people of a baseline reach by its main metric."""
-    found = counted_points(baseline)
+    found = counted_points(evidence)
     if isinstance(found, Text):
         return PeopleTable(reason=found.en)
     votes, score = found
@@ -84,7 +84,7 @@ def people_table(baseline: Baseline) -> PeopleTable:
         scores, covered = majority_scores(votes, score, k)
         if covered >= _COVERED:
             values[f"majority_of_{k}"] = PeopleRow(value=float(scores.mean()), n=scores.shape[0])
-    return PeopleTable.model_validate({"metric": baseline.declaration.metrics[0], **values})
+    return PeopleTable.model_validate({"metric": evidence.declaration.metrics[0], **values})
 
 
 def majority_scores(votes: Votes, score: FloatArray, k: int) -> tuple[FloatArray, float]:
@@ -141,19 +141,19 @@ def expected_majority(labels: tuple[tuple[int, float], ...], k: int) -> float:
     return total / comb(sum(count for count, _ in labels), k)
 
 
-def counted_points(baseline: Baseline, *, scored: bool = False) -> tuple[Votes, FloatArray] | Text:
+def counted_points(evidence: Evidence, *, scored: bool = False) -> tuple[Votes, FloatArray] | Text:
     """Return the answers that count to items with gold and their points, or the reason why they have none.
 
     Args:
-        baseline: the baseline.
+        evidence: what the baseline rests on.
         scored: whether answers that were scored elsewhere have points, although no majority.
     """
-    scorer, pool = baseline.scorer, baseline.pool
+    scorer, pool = evidence.scorer, evidence.pool
     if scorer is None:
         return Text("there are no gold answers, or people's answers are not scored against them")
-    metric = baseline.declaration.metrics[0]
-    kind = baseline.declaration.answer.kind
-    judged = baseline.programs and not (scored and kind == "verdict")
+    metric = evidence.declaration.metrics[0]
+    kind = evidence.declaration.answer.kind
+    judged = evidence.programs and not (scored and kind == "verdict")
     if judged or kind == "criteria" or metric not in POINT_METRICS:
         return Text(
             "the metric is not a mean of the points of single answers, of which several make a majority"

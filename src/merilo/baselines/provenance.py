@@ -5,18 +5,17 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from merilo.files import sha256
+from merilo.records import Object, Record
 from merilo.strict_json import Json
 from merilo.version import __version__
 from merilo.wording import shown
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Record):
     """The provenance of a result.
 
     Attributes:
@@ -26,33 +25,31 @@ class Provenance:
         versions: the versions of Merilo, Python and the numerical libraries.
     """
 
-    command: str
-    inputs: tuple[dict[str, Json], ...]
-    parameters: Mapping[str, Json]
-    versions: Mapping[str, str]
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the record as JSON."""
-        return {
-            "command": self.command,
-            "inputs": list(self.inputs),
-            "parameters": dict(self.parameters),
-            "versions": dict(self.versions),
-        }
+    command: str = ""
+    inputs: tuple[Object, ...] = ()
+    parameters: Object = {}
+    versions: dict[str, str] = {}
 
     def without_folders(self) -> Provenance:
-        """Return the record with input files named without their folders."""
-        names = {str(one["file"]): Path(str(one["file"])).name for one in self.inputs}
-        return replace(
-            self,
-            command=shlex.join(names.get(word, word) for word in shlex.split(self.command)),
+        """Return the record with every path named without its folder: of inputs, and of a dataset's declaration."""
+        paths = [str(one["file"]) for one in self.inputs]
+        if isinstance(declared := self.parameters.get("dataset"), str):
+            paths.append(declared)
+        names = {path: PurePath(path).name for path in sorted(paths, key=len, reverse=True)}
+        command = self.command
+        for path, name in names.items():
+            command = command.replace(path, name)
+
+        def named(value: Json) -> Json:
+            if isinstance(value, list):
+                return [named(one) for one in value]
+            return names.get(value, value) if isinstance(value, str) else value
+
+        return Provenance(
+            command=command,
             inputs=tuple({**one, "file": names[str(one["file"])]} for one in self.inputs),
-            parameters={
-                name: [names.get(str(one), one) for one in value]
-                if isinstance(value, list)
-                else names.get(str(value), value)
-                for name, value in self.parameters.items()
-            },
+            parameters={name: named(value) for name, value in self.parameters.items()},
+            versions=self.versions,
         )
 
 
@@ -83,7 +80,7 @@ def provenance(command: str, inputs: Sequence[Path], parameters: Mapping[str, Js
     return Provenance(
         command=command,
         inputs=tuple(map(_input, inputs)),
-        parameters=parameters,
+        parameters=dict(parameters),
         versions={
             "merilo": __version__,
             "python": platform.python_version(),

@@ -10,37 +10,20 @@ import polars as pl
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, question_types
 from merilo.baselines.consensus_table import consensus_table
-from merilo.baselines.decision_rule import DecisionRule
-from merilo.baselines.dependence import warning_on_busy_annotators
-from merilo.baselines.groups import Group, groups_by
 from merilo.baselines.item_clusters import ItemClusters, field_tables, find_clusters, with_clusters
-from merilo.baselines.warnings import (
-    BaselineWarning,
-    Status,
-    reasons_to_reject,
-    status_of_baseline,
-    warnings,
-    warnings_on_exclusion,
-    warnings_on_pay,
-    warnings_on_variants,
-)
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError
-from merilo.people import cost
 from merilo.people.aggregation import Consensus, Fit, Resolution
 from merilo.people.aggregation.majority import majority
 from merilo.people.agreement import Agreement, measure, on_scale
 from merilo.people.decision import PoolVotes, decide, each_answer, pool_votes, with_parts
 from merilo.people.gold import Gold
-from merilo.people.quality.controls import (
-    ControlHealth,
-    ControlItem,
-    judged_annotators,
-)
+from merilo.people.other_datasets import OtherAnswers
+from merilo.people.quality.controls import ControlHealth, ControlItem, judged_annotators
 from merilo.people.quality.peers import agreement_with_others
 from merilo.people.recoding import settle
 from merilo.people.spelling import Merged, same_answers
-from merilo.people.verdicts import passed_shares
+from merilo.people.verdicts import passed_shares, with_passed
 from merilo.responses import Responses
 from merilo.settings import Settings
 
@@ -111,37 +94,6 @@ class Decided:
         return self.consensus.fit
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """The status, warnings, agreement, groups and cost of a baseline.
-
-    Attributes:
-        status: "rejected" if too many items have no majority, and otherwise as in `warnings.status_of_baseline`.
-        reasons: why the baseline was rejected; empty if it was accepted.
-        warnings: warnings for the reader of the baseline.
-        agreement: the agreement of the responses that count.
-        by: mapping from field to value to the group of items with this value, for the fields named in the settings.
-        cost: money and time.
-        overlap_before: mapping from the number of annotators who answered an item to the number of such items.
-        overlap: the same for the answers that count.
-    """
-
-    status: Status
-    reasons: tuple[BaselineWarning, ...]
-    warnings: tuple[BaselineWarning, ...]
-    agreement: Agreement
-    by: dict[str, dict[str, Group]]
-    cost: cost.Cost
-    overlap_before: dict[int, int]
-    overlap: dict[int, int]
-
-
-def test_items(responses: Responses) -> pl.DataFrame:
-    """Return the items that are not control items (`item` and the input fields), ordered by number."""
-    numbers = responses.table.filter(~pl.col("is_control")).select("item").unique()
-    return responses.items.join(numbers, on="item", how="semi", maintain_order="left")
-
-
 def clean(
     responses: Responses,
     gold: Gold | None,
@@ -163,7 +115,7 @@ def clean(
         responses, gold, declaration, types, min_control_score=settings.min_control_score
     )
     responses = settle(responses, settings.repeats)
-    items = test_items(responses)
+    items = responses.test_items
     if not items.height:
         raise DataError(
             f"all {responses.table.height} responses are to control items: there are no test items"
@@ -208,10 +160,12 @@ def decide_items(cleaned: Cleaned, screened: Screened, declaration: Dataset, set
     )
 
 
-def with_quality(screened: Screened, decided: Decided) -> Screened:
-    """Add to the annotators how often they agree with the others, and the model's estimates.
+def with_quality(
+    screened: Screened, decided: Decided, other: OtherAnswers | None, *, programs: bool
+) -> Screened:
+    """Add to the annotators how often they agree with the others, here and in other datasets, and what a model says.
 
-    These are GLAD's `ability`, or `expected_accuracy` from the other models.
+    The model's estimates are GLAD's `ability`, or `expected_accuracy` from the other models.
     """
     fit, pool = decided.model, screened.pool
     agreement = agreement_with_others(pool.everyone.votes.where(pool.tests))
@@ -224,6 +178,10 @@ def with_quality(screened: Screened, decided: Decided) -> Screened:
         quality = fit.quality if fit and fit.model in models else np.full(found.height, np.nan)
         found = found.with_columns(pl.Series(name, quality).fill_nan(None))
     annotators = screened.annotators.join(found, on="annotator", how="left", maintain_order="left")
+    if programs:
+        annotators = with_passed(annotators, pool)
+    if other:
+        annotators = annotators.join(other.reliability(), on="annotator", how="left", maintain_order="left")
     return replace(screened, annotators=annotators)
 
 
@@ -235,58 +193,6 @@ def tabulate(
     if scorer and scorer.dataset.judged:
         earned = passed_shares(screened.pool)
     return consensus_table(cleaned.items, screened.pool, decided.consensus, cleaned.gold, earned)
-
-
-def _warning_on_busy(pool: PoolVotes, decided: Decided) -> tuple[BaselineWarning, ...]:
-    if Resolution.EACH_ANSWER in decided.consensus.how:
-        return ()
-    names = [str(one) for one in pool.everyone.annotators]
-    busy = warning_on_busy_annotators(pool.votes, decided.consensus.label, names)
-    return (busy,) if busy else ()
-
-
-def diagnose(
-    cleaned: Cleaned,
-    screened: Screened,
-    decided: Decided,
-    settings: Settings,
-    *,
-    scorer: ConsensusScorer | None,
-    rule: DecisionRule,
-    health: ControlHealth,
-) -> Diagnosis:
-    """Compute the status, warnings, agreement, groups and cost of the baseline."""
-    items, pool = cleaned.items, screened.pool
-    paid = cost.cost(cleaned.responses, settings.currency)
-    reasons = reasons_to_reject(decided.low_agreement, items.height, decided.votes_needed, settings)
-    return Diagnosis(
-        status=status_of_baseline(reasons, health, scored=scorer is not None),
-        reasons=reasons,
-        warnings=(
-            *warnings(
-                cleaned.responses, screened.annotators, settings, gold=cleaned.gold, merged=cleaned.merged
-            ),
-            *warnings_on_exclusion(health),
-            *warnings_on_variants(scorer),
-            *warnings_on_pay(paid, settings),
-            *_warning_on_busy(pool, decided),
-        ),
-        agreement=agreement_of(pool, settings, no_agreement=Resolution.EACH_ANSWER in decided.consensus.how),
-        by=groups_by(
-            settings.by,
-            items=items,
-            gold=cleaned.gold,
-            pool=pool,
-            scorer=scorer,
-            decided=decided.consensus,
-            rule=rule,
-            level=settings.level,
-            order=settings.labels,
-        ),
-        cost=paid,
-        overlap_before=_overlap(items, cleaned.tests),
-        overlap=_overlap(items, screened.used),
-    )
 
 
 def agreement_of(
@@ -339,7 +245,7 @@ def _votes_needed(pool: PoolVotes, settings: Settings) -> dict[int, int]:
     return {int(votes): int(n) for votes, n in zip(*np.unique(needed, return_counts=True), strict=True)}
 
 
-def _overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
+def overlap(items: pl.DataFrame, answered: pl.DataFrame) -> dict[int, int]:
     """Count the items by the number of annotators who answered them, largest overlap first."""
     people = answered.group_by("item").agg(pl.col("respondent").n_unique().alias("people"))
     counts = items.select("item").join(people, on="item", how="left")["people"].fill_null(0).value_counts()

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import polars as pl
 
-from merilo.baselines.pipeline import test_items
 from merilo.baselines.population import (
     COUNTS,
     Population,
@@ -48,6 +47,11 @@ from merilo.responses import Responses
 from merilo.strict_json import Json
 from merilo.wording import listed, shown
 
+if TYPE_CHECKING:
+    from merilo.baselines.arms import ArmDivision
+    from merilo.baselines.model_verdicts import Margin
+    from merilo.people.other_datasets import OtherAnswers
+
 GoldSource: TypeAlias = str | Path | Frame | Mapping[str, str] | Gold | None
 SkillSource: TypeAlias = str | Path | Frame | Mapping[str, float] | None
 
@@ -58,81 +62,90 @@ IN_MEMORY: Final = "in memory"
 _FEWEST_OF_ANOTHER_FORM: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyInput:
-    """A study as the arguments of a function give it.
+    """Everything that a baseline is computed from, beside its settings.
 
     Attributes:
         responses: the responses as they are written.
-        origin: where the responses come from; `None` if they were not read by `read_responses`.
+        dataset: the dataset's declaration; `None` if the study names none: labels are compared as texts.
         gold: the gold answers; `None` if they are not known.
-        skills: the skills as a table of `annotator` and `skill`; `None` if they are not known.
-        gold_name: the file of gold answers, `IN_MEMORY`, or `None`.
-        skills_name: the same for skills.
+        skills: the platform's skills as a table of `annotator` and `skill`; `None` if they are not known.
+        population: the whole dataset in strata; `None` if the items are not a sample of it.
+        arms: which annotator is in which arm; `None` if the study has no arms.
+        other: the annotators' answers to other datasets; `None` if they are not known.
+        models: the files of models' answers to compare with the annotators.
+        common_items: whether models are compared on the items that both sides answered.
+        margin: the margin for equivalence with models; `None` if there is none.
+        provenance: how the baseline is computed; `None` if it is not recorded.
         files: the input files.
+        pseudonymous: whether annotators already have pseudonyms.
     """
 
     responses: Responses
-    origin: Origin | None
-    gold: Gold | None
-    skills: pl.DataFrame | None
-    gold_name: str | None
-    skills_name: str | None
-    files: tuple[Path, ...]
+    dataset: Dataset | None = None
+    gold: Gold | None = None
+    skills: pl.DataFrame | None = None
+    population: Population | None = None
+    arms: ArmDivision | None = None
+    other: OtherAnswers | None = None
+    models: tuple[Path, ...] = ()
+    common_items: bool = False
+    margin: Margin | None = None
+    provenance: Provenance | None = None
+    files: tuple[Path, ...] = ()
+    pseudonymous: bool = False
 
     @property
-    def in_memory(self) -> bool:
-        """Return whether an input is not a file, so that no command reproduces the result."""
-        return not (self.origin and self.origin.files) or IN_MEMORY in {self.gold_name, self.skills_name}
+    def origin(self) -> Origin | None:
+        """Where the responses come from; `None` if they were not read by `read_responses`."""
+        return self.responses.origin if isinstance(self.responses, StudyResponses) else None
 
-    @property
-    def reading(self) -> dict[str, Json]:
-        """Return how the responses were read, as options of the command."""
-        origin = self.origin
-        reading = origin.reading if origin and not origin.declared else Reading()
-        return {
-            "platform": reading.platform,
-            "reading": shown(origin.declared) if origin and origin.declared else None,
-            "item": [*reading.item],
-            "annotator": next(iter(reading.annotator), None),
-            "answer": next(iter(reading.answer), None),
-        }
 
-    def provenance(
-        self,
-        function: str,
-        parameters: Mapping[str, Json],
-        defaults: Mapping[str, Json],
-        *,
-        inputs: Sequence[Path],
-        command: str | None = None,
-        flags: Mapping[str, Json] | None = None,
-        in_memory: bool = False,
-    ) -> Provenance:
-        """Record the provenance: the command if all inputs are files, else the Python call.
+def reading_options(origin: Origin | None) -> dict[str, Json]:
+    """Return how the responses were read, as options of the command."""
+    reading = origin.reading if origin and not origin.declared else Reading()
+    return {
+        "platform": reading.platform,
+        "reading": shown(origin.declared) if origin and origin.declared else None,
+        "item": [*reading.item],
+        "annotator": next(iter(reading.annotator), None),
+        "answer": next(iter(reading.answer), None),
+    }
 
-        Args:
-            function: the name of the library's function.
-            parameters: all parameters.
-            defaults: the parameters that the command leaves out if they have these values.
-            inputs: the input files.
-            command: the command's name; by default, that of the function.
-            flags: the options of the command line, if they differ from `parameters`.
-            in_memory: whether a further argument was given in memory.
-        """
-        origin = self.origin
-        if not (in_memory or self.in_memory) and origin:
-            words = command_line(command or function, origin.files, flags or parameters, defaults)
-            return provenance(words, inputs, parameters)
-        given = {
-            name: value
-            for name, value in parameters.items()
-            if value is not None and value != [] and value != defaults.get(name)
-        }
-        arguments = ", ".join(["responses", *(f"{name}={value!r}" for name, value in given.items())])
-        made = provenance(f"merilo.{function}({arguments})", inputs, parameters)
-        tables = origin.inputs() if origin else ()
-        return Provenance(made.command, (*tables, *made.inputs), made.parameters, made.versions)
+
+def recorded(
+    study: StudyInput,
+    function: str,
+    parameters: Mapping[str, Json],
+    defaults: Mapping[str, Json],
+    *,
+    command: str | None = None,
+    in_memory: bool = False,
+) -> Provenance:
+    """Record the provenance: the command if all inputs are files, else the Python call.
+
+    Args:
+        study: the responses and the input files.
+        function: the name of the library's function.
+        parameters: all parameters.
+        defaults: the parameters that the command leaves out if they have these values.
+        command: the command's name; by default, that of the function.
+        in_memory: whether an argument was given in memory, so that no command gives the same result.
+    """
+    origin = study.origin
+    if not in_memory and origin and origin.files:
+        words = command_line(command or function, origin.files, parameters, defaults)
+        return provenance(words, study.files, parameters)
+    given = {
+        name: value
+        for name, value in parameters.items()
+        if value is not None and value != [] and value != defaults.get(name)
+    }
+    arguments = ", ".join(["responses", *(f"{name}={value!r}" for name, value in given.items())])
+    record = provenance(f"merilo.{function}({arguments})", study.files, parameters)
+    tables = origin.inputs() if origin else ()
+    return record.model_copy(update={"inputs": (*tables, *record.inputs)})
 
 
 def study_input(
@@ -169,15 +182,12 @@ def study_input(
     if gold is None and not read.scored:
         gold = own_gold_file(declared)
     gold_file, skills_file = _file(gold), _file(skills)
-    files = [*(origin.files if origin else ()), *(one for one in (gold_file, skills_file) if one)]
     return StudyInput(
-        read,
-        origin,
-        find_gold(read, declared, gold, gold_column, encoding, alternatives=alternatives),
-        read_skills(skills_file, encoding) if skills_file else _skills(skills),
-        _name(gold),
-        _name(skills),
-        tuple(files),
+        responses=read,
+        dataset=declared,
+        gold=find_gold(read, declared, gold, gold_column, encoding, alternatives=alternatives),
+        skills=read_skills(skills_file, encoding) if skills_file else _skills(skills),
+        files=(*(origin.files if origin else ()), *filter(None, (gold_file, skills_file))),
     )
 
 
@@ -209,7 +219,8 @@ def _file(given: object) -> Path | None:
     return Path(given) if isinstance(given, str | Path) else None
 
 
-def _name(given: object) -> str | None:
+def name_of(given: object) -> str | None:
+    """Return the name of a file as given, `IN_MEMORY` for another argument, and `None` for none."""
     file = _file(given)
     return shown(file) if file else None if given is None else IN_MEMORY
 
@@ -246,7 +257,7 @@ def gold_of(
     if column is not None:
         raise UsageError(f"{argument('gold_column')} needs {argument('gold')}")
     if declared and declared.name in SOLVERS:
-        return solved_gold(test_items(responses), solver(declared.name), declared.name)
+        return solved_gold(responses.test_items, solver(declared.name), declared.name)
     return None
 
 
@@ -261,7 +272,7 @@ def _read(  # noqa: PLR0917 - one source
     """Read gold answers and join them to the test items."""
     found = read_gold(
         source,
-        test_items(responses),
+        responses.test_items,
         answer=responses.answer_field or "",
         column=column,
         encoding=encoding,
@@ -409,13 +420,6 @@ def _ids(items: pl.DataFrame, gold: Gold) -> dict[int, str]:
     table = items if "id" in items.columns else gold.answers.join(items, on="item", how="semi")
     found = {int(item): name for item, name in table.select("item", "id").iter_rows()}
     return {item: str(found[item]) for item in items["item"] if found.get(item) is not None}
-
-
-def population_name(given: PopulationSource) -> str | None:
-    """Return the file's name, `IN_MEMORY`, or `None`."""
-    if isinstance(given, str | Path):
-        return shown(Path(given))
-    return None if given is None else IN_MEMORY
 
 
 def population_files(given: PopulationSource) -> list[Path]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import polars as pl
 
+from merilo.estimate import Finding
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
 from merilo.metrics.scoring import exam_items
 from merilo.people.cost import Cost
@@ -24,6 +24,7 @@ from merilo.wording import listed, shortened
 
 if TYPE_CHECKING:
     from merilo.baselines.consensus_scorer import ConsensusScorer
+    from merilo.baselines.evidence import Evidence
 
 #: A baseline that excludes a larger share of its annotators gets a warning.
 MOST_EXCLUDED: Final = 1 / 3
@@ -46,32 +47,6 @@ STATUSES: Final[Mapping[Status, tuple[Text, str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineWarning:
-    """One sentence for the reader of a baseline.
-
-    Attributes:
-        code: machine-readable code of the warning.
-        text: the sentence.
-    """
-
-    code: str
-    text: Text
-
-    @property
-    def en(self) -> str:
-        """Return the sentence in English."""
-        return self.text.en
-
-    @property
-    def ru(self) -> str:
-        """Return the sentence in Russian."""
-        return self.text.ru
-
-    def __str__(self) -> str:
-        return str(self.text)
-
-
 def majority_rule(needed: Mapping[int, int]) -> Text:
     """Describe how many equal answers make a majority.
 
@@ -90,7 +65,7 @@ def majority_rule(needed: Mapping[int, int]) -> Text:
 
 def reasons_to_reject(
     low: int, items: int, needed: Mapping[int, int], settings: Settings
-) -> tuple[BaselineWarning, ...]:
+) -> tuple[Finding, ...]:
     """Return the reasons why a baseline is rejected; empty if it is accepted.
 
     Args:
@@ -111,22 +86,22 @@ def reasons_to_reject(
         rule=majority_rule(needed),
         allowed=settings.max_low_agreement,
     )
-    return (BaselineWarning("low_agreement", text),)
+    return (Finding(code="low_agreement", sentence=text, rejects=True),)
 
 
-def status_of_baseline(reasons: Sequence[BaselineWarning], health: ControlHealth, *, scored: bool) -> Status:
+def status_of_baseline(findings: Sequence[Finding], health: ControlHealth, *, scored: bool) -> Status:
     """Return the status of a baseline; with several, the first one of rejected, check the controls, no estimate.
 
     The controls are to be checked if they exclude half of the annotators, or if a quarter of them, at least
     two, are suspect.
 
     Args:
-        reasons: the reasons for rejection.
+        findings: what the reader must know.
         health: the control items, and the annotators excluded by them.
         scored: whether the consensus is scored against gold answers.
     """
     suspects = len(health.suspects)
-    if reasons:
+    if any(one.rejects for one in findings):
         return "rejected"
     if health.excluded and health.excluded >= _UNTRUSTED_EXCLUSION * health.annotators:
         return "check the controls"
@@ -135,35 +110,27 @@ def status_of_baseline(reasons: Sequence[BaselineWarning], health: ControlHealth
     return "accepted" if scored else NO_ESTIMATE
 
 
-def warnings(
-    responses: Responses,
-    annotators: pl.DataFrame,
-    settings: Settings,
-    *,
-    gold: Gold | None,
-    merged: Merged | None = None,
-) -> tuple[BaselineWarning, ...]:
-    """Return the warnings for the reader of a baseline.
-
-    Args:
-        responses: all responses.
-        annotators: the table of annotators that `judged_annotators` returns.
-        settings: the settings of the baseline.
-        gold: the gold answers, if they are known.
-        merged: which answers count as another spelling, and which texts are no answers.
-    """
+def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
+    """Return what the reader of a baseline must know, what rejects it first."""
+    responses, annotators, settings = evidence.responses, evidence.annotators, evidence.settings
+    decided, gold = evidence.decided, evidence.gold
     return (
+        *reasons_to_reject(decided.low_agreement, evidence.items.height, decided.votes_needed, settings),
         *_warnings_on_controls(responses, annotators, settings),
         *_warnings_on_labels(responses, settings.labels),
-        *_warnings_on_reading(responses, settings.labels, merged),
+        *_warnings_on_reading(responses, settings.labels, evidence.merged),
         *map(_warning_on_unread, responses.unread),
         *warnings_on_speed(responses),
         *warnings_on_few_annotators(annotators.filter(~pl.col("excluded")).height),
         *(_warnings_on_gold(gold) if gold else ()),
+        *warnings_on_exclusion(evidence.health),
+        *warnings_on_variants(evidence.scorer),
+        *warnings_on_pay(evidence.cost, settings),
+        *(warnings_on_other_datasets(annotators) if evidence.study.other else ()),
     )
 
 
-def warnings_on_pay(paid: Cost, settings: Settings) -> Iterator[BaselineWarning]:
+def warnings_on_pay(paid: Cost, settings: Settings) -> Iterator[Finding]:
     """Yield a warning if annotators earned less than the minimum for an hour of work."""
     least = settings.minimum_hourly
     if least is not None and paid.hourly is not None and paid.hourly < least:
@@ -173,12 +140,12 @@ def warnings_on_pay(paid: Cost, settings: Settings) -> Iterator[BaselineWarning]
             earned=earned,
             least=wanted,
         )
-        yield BaselineWarning("low_pay", text)
+        yield Finding(code="low_pay", sentence=text)
 
 
 def _warnings_on_controls(
     responses: Responses, annotators: pl.DataFrame, settings: Settings
-) -> Iterator[BaselineWarning]:
+) -> Iterator[Finding]:
     unjudged = annotators.filter(pl.col("controls") < settings.min_controls).height
     if not unjudged:
         return
@@ -198,14 +165,14 @@ def _warnings_on_controls(
         )
     else:
         text = Text("there are no control items: annotators were not checked, and none was excluded")
-    yield BaselineWarning("no_controls", text)
+    yield Finding(code="no_controls", sentence=text)
 
 
 #: The share of answers given faster than anyone reads that is worth a warning.
 MOST_FAST: Final = 0.05
 
 
-def warnings_on_speed(responses: Responses) -> Iterator[BaselineWarning]:
+def warnings_on_speed(responses: Responses) -> Iterator[Finding]:
     """Yield a warning if many items were answered in less time than it takes to read them."""
     timed = faster_than_reading(responses).drop_nulls()
     fast = timed.filter("fast")
@@ -218,10 +185,10 @@ def warnings_on_speed(responses: Responses) -> Iterator[BaselineWarning]:
             share=fast.height / timed.height,
             people=fast["respondent"].n_unique(),
         )
-        yield BaselineWarning("fast_answers", text)
+        yield Finding(code="fast_answers", sentence=text)
 
 
-def warnings_on_few_annotators(annotators: int) -> Iterator[BaselineWarning]:
+def warnings_on_few_annotators(annotators: int) -> Iterator[Finding]:
     """Yield a warning if no model can be told from so few annotators."""
     if 0 < annotators < FEWEST_ANNOTATORS:
         text = Text(
@@ -229,10 +196,10 @@ def warnings_on_few_annotators(annotators: int) -> Iterator[BaselineWarning]:
             n=annotators,
             least=FEWEST_ANNOTATORS,
         )
-        yield BaselineWarning("few_annotators", text)
+        yield Finding(code="few_annotators", sentence=text)
 
 
-def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> Iterator[BaselineWarning]:
+def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> Iterator[Finding]:
     outside = responses.table.filter(~pl.col("answer").is_in(labels)) if labels else None
     if outside is None or not outside.height:
         return
@@ -245,12 +212,12 @@ def _warnings_on_labels(responses: Responses, labels: Sequence[str]) -> Iterator
         file=first["file"],
         row=first["row"],
     )
-    yield BaselineWarning("outside_labels", text)
+    yield Finding(code="outside_labels", sentence=text)
 
 
 def _warnings_on_reading(
     responses: Responses, labels: Sequence[str], merged: Merged | None
-) -> Iterator[BaselineWarning]:
+) -> Iterator[Finding]:
     """Warn about merged and missing answers, and about answers that look like typing errors."""
     yield from _warnings_on_merged(responses, merged)
     counts = dict(responses.table["answer"].value_counts().iter_rows())
@@ -271,20 +238,20 @@ def _warnings_on_reading(
                 text=text,
                 n=len(near) - 5,
             )
-        yield BaselineWarning("near_spelling", text)
+        yield Finding(code="near_spelling", sentence=text)
 
 
 #: How many answers a warning on merged answers lists.
 _MOST_LISTED: Final = 8
 
 
-def _warnings_on_merged(responses: Responses, merged: Merged | None) -> Iterator[BaselineWarning]:
+def _warnings_on_merged(responses: Responses, merged: Merged | None) -> Iterator[Finding]:
     """Tell which answers are counted as others, which texts are no answers, and which rows have no annotator."""
     lost = responses.dropped.get("without_annotator", 0)
     if lost:
-        yield BaselineWarning(
-            "without_annotator",
-            Text(
+        yield Finding(
+            code="without_annotator",
+            sentence=Text(
                 "{n:# row has|# rows have} no annotator and {n:is|are} left out, as the reading says", n=lost
             ),
         )
@@ -300,7 +267,7 @@ def _warnings_on_merged(responses: Responses, merged: Merged | None) -> Iterator
             n=sum(merged.missing.values()),
             texts=told,
         )
-        yield BaselineWarning("missing", text)
+        yield Finding(code="missing", sentence=text)
     given = {text: n for text, n in merged.counts.items() if n}
     if given:
         first = sorted(given, key=lambda text: (-given[text], text))[:_MOST_LISTED]
@@ -319,10 +286,10 @@ def _warnings_on_merged(responses: Responses, merged: Merged | None) -> Iterator
             spellings=told,
             more=more,
         )
-        yield BaselineWarning("merged", text)
+        yield Finding(code="merged", sentence=text)
 
 
-def _warning_on_unread(unread: Unread) -> BaselineWarning:
+def _warning_on_unread(unread: Unread) -> Finding:
     text = Text(
         "{n:# row has|# rows have} an unreadable {what:time=time|seconds=duration|reward} in {field} (the first is "
         "'{first}': {file}, row {row}); it is treated as missing",
@@ -333,10 +300,10 @@ def _warning_on_unread(unread: Unread) -> BaselineWarning:
         file=unread.file,
         row=unread.row,
     )
-    return BaselineWarning("unread", text)
+    return Finding(code="unread", sentence=text)
 
 
-def warnings_on_other_datasets(annotators: pl.DataFrame) -> Iterator[BaselineWarning]:
+def warnings_on_other_datasets(annotators: pl.DataFrame) -> Iterator[Finding]:
     """Name the annotators who do not agree with the others on other datasets."""
     names = annotators.filter(~pl.col("reliable"))["annotator"].to_list()
     if names:
@@ -346,10 +313,10 @@ def warnings_on_other_datasets(annotators: pl.DataFrame) -> Iterator[BaselineWar
             n=len(names),
             names=listed(names),
         )
-        yield BaselineWarning("other_datasets", text)
+        yield Finding(code="other_datasets", sentence=text)
 
 
-def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:
+def _warnings_on_gold(gold: Gold) -> Iterator[Finding]:
     if gold.without_gold:
         text = Text(
             "{n:# item of the pool has no gold answer and is|# items of the pool have no gold answer and are} not "
@@ -357,14 +324,14 @@ def _warnings_on_gold(gold: Gold) -> Iterator[BaselineWarning]:
             n=len(gold.without_gold),
             numbers=_first(gold.without_gold),
         )
-        yield BaselineWarning("without_gold", text)
+        yield Finding(code="without_gold", sentence=text)
 
 
 def _first(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")
 
 
-def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
+def warnings_on_exclusion(health: ControlHealth) -> Iterator[Finding]:
     """Return the warnings about control items and the annotators excluded by them."""
     if suspects := len(health.suspects):
         text = Text(
@@ -373,7 +340,7 @@ def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
             n=suspects,
             controls=len(health.controls),
         )
-        yield BaselineWarning("suspect_controls", text)
+        yield Finding(code="suspect_controls", sentence=text)
     if health.excluded > MOST_EXCLUDED * health.annotators:
         text = Text(
             "{n} of {annotators} annotators ({share:.0%}) are excluded, more than a third: the estimate describes only "
@@ -382,10 +349,10 @@ def warnings_on_exclusion(health: ControlHealth) -> Iterator[BaselineWarning]:
             annotators=health.annotators,
             share=health.excluded / health.annotators,
         )
-        yield BaselineWarning("many_excluded", text)
+        yield Finding(code="many_excluded", sentence=text)
 
 
-def warnings_on_variants(scorer: ConsensusScorer | None) -> Iterator[BaselineWarning]:
+def warnings_on_variants(scorer: ConsensusScorer | None) -> Iterator[Finding]:
     """Return a warning for each incomplete variant of the exam, with its missing tasks.
 
     Args:
@@ -397,7 +364,7 @@ def warnings_on_variants(scorer: ConsensusScorer | None) -> Iterator[BaselineWar
     if scorer is None or "grade_norm" not in scorer.dataset.metrics:
         return
     for variant, lacking in incomplete_variants(exam_items(scorer.dataset, scorer.items)).items():
-        yield BaselineWarning("incomplete_variant", _variant(str(variant), lacking))
+        yield Finding(code="incomplete_variant", sentence=_variant(str(variant), lacking))
 
 
 def _variant(variant: str, lacking: list[str]) -> Text:

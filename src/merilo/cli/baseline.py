@@ -28,8 +28,8 @@ from merilo.text import Text
 
 if TYPE_CHECKING:
     from merilo.baselines.arms import ArmDivision
+    from merilo.baselines.baseline import Baseline
     from merilo.people.reading import StudyResponses
-    from merilo.reports.baseline import BaselineResult
 
 app = typer.Typer(add_completion=False)
 
@@ -100,7 +100,7 @@ def make(
             models=model or (), common_items=common_items, margin=margin, population=given.population,
             strata=given.fields_of_strata, arm=division, other=other or (), settings=settings, anonymise=anonymise,
         )  # fmt: skip
-    return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
+    return finish(made, out, force=force, details=details, json_to=json_to)
 
 
 def _arms(responses: StudyResponses, chosen: str | None) -> Path | ArmDivision | None:
@@ -119,12 +119,11 @@ def _arms(responses: StudyResponses, chosen: str | None) -> Path | ArmDivision |
 
 
 def finish(
-    made: BaselineResult,
+    made: Baseline,
     out: Path | None,
     *,
     force: bool,
     details: bool,
-    compared: bool,
     json_to: str | None,
 ) -> int:
     """Save and print a baseline; return the exit status.
@@ -134,15 +133,12 @@ def finish(
         out: the folder for its files.
         force: whether an existing one may be replaced.
         details: whether all rows of the table are printed.
-        compared: whether it is compared with models.
         json_to: where the JSON goes.
     """
-    # Without a folder, to_dict compares the models.
     with working(Text("Checking annotators and writing results")):
-        content = made.save(out, force=force) if out else made.to_dict() if json_to or compared else {}
-    result = made.details
-    for warning in (*result.warnings, *result.reasons):
-        say(warning)
+        content = made.save(out, force=force) if out else made.to_json()
+    for finding in made.findings:
+        say(finding.sentence)
     if json_to:
         emit_json(content, json_to)
     if json_to != "-":
@@ -153,11 +149,10 @@ def finish(
         from merilo.reports.arm_tables import arm_notes, arm_tables  # noqa: PLC0415
         from merilo.reports.baseline_table import table  # noqa: PLC0415
 
-        shown = made.record if details else made.without_quality
-        Console(highlight=False).print(table(shown, for_command_line, details=details))
-        for sentence in signal_sentences(shown.signals) if shown.signals else ():
+        Console(highlight=False).print(table(made, for_command_line, details=details))
+        for sentence in signal_sentences(made.signals) if made.signals else ():
             show(sentence)
-        if arms := shown.compared_arms:
+        if arms := made.compared_arms:
             for part in arm_tables(arms):
                 show_data(part)
             show(*arm_notes(arms), wrap=True)
@@ -165,20 +160,21 @@ def finish(
             show(Text("The report: {file}", file=out / "report.html"))
     if made.comparisons:
         _finish_models(made, printed=json_to != "-")
-    return 1 if result.status == "rejected" else 0
+    return 1 if made.status == "rejected" else 0
 
 
-def _finish_models(made: BaselineResult, *, printed: bool) -> None:
+def _finish_models(made: Baseline, *, printed: bool) -> None:
     """Print the comparisons with models and their warnings; without models, their slow modules are not imported."""
     from merilo.cli.compare_table import show_tests  # noqa: PLC0415
     from merilo.reports.comparison import sentences  # noqa: PLC0415
 
     if printed:
-        show_tests(made.comparisons, made.details.declaration.metrics[0])
+        show_tests(made.comparisons, made.evidence.declaration.metrics[0])
     if made.status == "rejected":
         say(Text("the baseline is rejected, so the comparison with models is not valid"))
     for comparison in made.comparisons:
         for sentence in sentences(comparison):
             say(f"{comparison.model}: {sentence}")
     for echo in made.echoes if printed else ():
-        show(echo.sentence())
+        if not echo.reason:
+            show(echo.sentence())

@@ -106,8 +106,8 @@ def people_and_models_compared(
     Exit status 1: models answered other items than the baseline or the first model, and --force was not given.
     """
     from merilo.atomic_write import write_bytes, write_text  # noqa: PLC0415 - slow; the help needs only declarations
+    from merilo.baselines.baseline import BASELINE_FILE  # noqa: PLC0415
     from merilo.baselines.model_answers import split_arguments  # noqa: PLC0415
-    from merilo.baselines.record import BASELINE_FILE  # noqa: PLC0415
 
     baselines, models = split_arguments(paths)
     needed = [*(one / BASELINE_FILE for one in baselines), *models, data]
@@ -152,13 +152,13 @@ def _compared(
     whole: bool,
 ) -> tuple[DatasetComparisons, Comparison | None]:
     """Compare people and models; also return the comparison if it is on one dataset and the table is not asked for."""
-    from merilo.baselines.record import read_record  # noqa: PLC0415 - slow
+    from merilo.baselines.baseline import read_record  # noqa: PLC0415 - slow
     from merilo.reports.comparison import compare  # noqa: PLC0415
     from merilo.reports.dataset_comparisons import compare_datasets, on_one_dataset  # noqa: PLC0415
 
     if len(baselines) == 1 and models and not whole:
         folder = baselines[0]
-        if settings.metric is not None or not read_record(folder).settings(folder)[1].answer.criteria:
+        if settings.metric is not None or not read_record(folder).parsed_settings(folder)[1].answer.criteria:
             alone = compare(folder, models, data=data, settings=settings)
             return on_one_dataset(alone), alone
     result = compare_datasets(baselines, models, dataset=dataset, data=data, settings=settings)

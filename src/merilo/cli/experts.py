@@ -269,7 +269,7 @@ def _bag(experts: Mapping[str, Any]) -> Iterator[Text]:
 
 
 def _figure(score: dict[str, Any]) -> str:
-    from merilo.baselines.record import MetricRecord  # noqa: PLC0415 - slow
+    from merilo.baselines.baseline import MetricRecord  # noqa: PLC0415 - slow
     from merilo.reports.estimates import OVER_ITEMS_ALONE  # noqa: PLC0415
 
     one = MetricRecord.of_json(score)

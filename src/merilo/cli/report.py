@@ -202,7 +202,7 @@ def table(
     The interval of a study covers items and annotators. Links to reports start from the folder of --out.
     """
     from merilo.atomic_write import write_text  # noqa: PLC0415 - slow
-    from merilo.baselines.record import BASELINE_FILE, METRICS_FILE  # noqa: PLC0415
+    from merilo.baselines.baseline import BASELINE_FILE, METRICS_FILE  # noqa: PLC0415
     from merilo.reports.human_table import (  # noqa: PLC0415
         human_rows,
         read_study,

@@ -393,7 +393,7 @@ def baseline_(
             margin=margin,
             anonymise=anonymise,
         )
-    return finish(made, out, force=force, details=details, compared=bool(model), json_to=json_to)
+    return finish(made, out, force=force, details=details, json_to=json_to)
 
 
 def _experts(study: StudyFolder, arm: str, out: Path | None, *, force: bool, json_to: str | None) -> int:

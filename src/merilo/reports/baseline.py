@@ -1,280 +1,41 @@
-"""`merilo.baseline`: compute a human baseline from responses, and the result that it returns."""
+"""`merilo.baseline`: compute a human baseline from responses."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from merilo.atomic_write import new_folder, refuse_existing, write_files
-from merilo.baselines import pipeline
-from merilo.baselines.answer_table import answer_table
-from merilo.baselines.arms import Arms, ArmSource, arm_division, arm_estimates
+from merilo.baselines.arms import ArmSource, arm_division
+from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_scorer import settings_for
-from merilo.baselines.estimates import Bounds, MetricEstimate
-from merilo.baselines.pipeline import Baseline, test_items
-from merilo.baselines.provenance import Provenance
-from merilo.baselines.record import BaselineRecord, record_of, with_quality
+from merilo.baselines.pipeline import compute, examine
 from merilo.baselines.study_input import (
     IN_MEMORY,
     GoldSource,
     PopulationSource,
     SkillSource,
+    StudyInput,
     find_population,
-    population_files,
-    population_name,
-    reading_inputs,
+    name_of,
+    reading_options,
+    recorded,
     study_input,
 )
-from merilo.baselines.warnings import Status
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import Dataset
-from merilo.errors import UsageError, argument, for_library
-from merilo.metrics.score import Score
+from merilo.errors import UsageError, argument
 from merilo.people import pseudonyms
-from merilo.people.agreement import Agreement
 from merilo.people.other_datasets import OtherAnswers, read_other_answers
 from merilo.people.reading import Source
-from merilo.people.uncertainty.annotator_accuracy import Individuals
 from merilo.responses import Responses
 from merilo.settings import DEFAULTS, Settings
-from merilo.statistics.intervals import Interval
 from merilo.strict_json import Json
 from merilo.wording import shown
 
 if TYPE_CHECKING:
-    from merilo.baselines.model_comparison import ModelComparison
     from merilo.baselines.model_verdicts import Margin
-    from merilo.baselines.quality import StudyQuality
-    from merilo.baselines.record import ModelEchoes
-    from merilo.reports.hb.raw_study import RawStudy
-    from merilo.reports.model_sections import ModelSections
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric of a baseline.
-
-    Attributes:
-        name: the metric's name.
-        value: the metric of the consensus.
-        n: how many items it was computed on.
-        interval_over_items: its 95 % interval over items alone.
-        interval_items_and_annotators: its 95 % interval over items and annotators together; `None` if it is
-            not defined.
-        single_person: the metric of single annotators; `None` if it is not defined.
-        published: the metric by majority only, other items left out; `None` if `value` is already computed so.
-        bounds: the possible values of the metric if no item were left out; `None` if none was left out.
-    """
-
-    name: str
-    value: float
-    n: int
-    interval_over_items: Interval | None
-    interval_items_and_annotators: Interval | None
-    single_person: Individuals | None
-    published: Score | None
-    bounds: Bounds | None
-
-    @classmethod
-    def of(cls, name: str, estimate: MetricEstimate) -> Metric:
-        """Build the metric from an estimate."""
-        return cls(
-            name=name,
-            value=estimate.score.value,
-            n=estimate.score.n,
-            interval_over_items=estimate.score.interval,
-            interval_items_and_annotators=estimate.two_way.interval if estimate.two_way else None,
-            single_person=estimate.single,
-            published=estimate.published,
-            bounds=estimate.bounds,
-        )
-
-    @property
-    def interval(self) -> Interval | None:
-        """Return the 95 % interval to publish.
-
-        Over items and annotators, or over items alone if that is not defined.
-        """
-        return self.interval_items_and_annotators or self.interval_over_items
-
-
-class BaselineResult:
-    """A human baseline with all its data, as returned by `merilo.baseline`; printing it shows the table.
-
-    Attributes:
-        details: the internal representation of the baseline.
-        provenance: how the baseline was computed.
-    """
-
-    def __init__(
-        self,
-        details: Baseline,
-        provenance: Provenance,
-        *,
-        models: tuple[Path, ...] = (),
-        common_items: bool = False,
-        margin: Margin | None = None,
-        inputs: tuple[Path, ...] = (),
-        raw: Callable[[], RawStudy] | None = None,
-        arms: Arms | None = None,
-    ) -> None:
-        self.details = details
-        self.provenance = provenance
-        self._models, self._common_items, self._inputs = models, common_items, inputs
-        self._margin, self._arms = margin, arms
-        self._raw = raw
-
-    @property
-    def status(self) -> Status:
-        """Return "accepted", or why not: "rejected", "check the controls" or "no estimate"."""
-        return self.details.status
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Return the reasons for rejection; empty if the baseline is accepted."""
-        return tuple(for_library(one.en) for one in self.details.reasons)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return the warnings for the reader of the baseline."""
-        return tuple(for_library(one.en) for one in self.details.warnings)
-
-    @property
-    def settings(self) -> Settings:
-        """Return the settings of the baseline."""
-        return self.details.settings
-
-    @cached_property
-    def metrics(self) -> Mapping[str, Metric]:
-        """Return the metrics by name, the main one first; empty without gold answers."""
-        return {name: Metric.of(name, one) for name, one in self.details.estimates.all().items()}
-
-    @property
-    def agreement(self) -> Agreement:
-        """Return Krippendorff's alpha with its interval, Fleiss' kappa and Gwet's AC1."""
-        return self.details.agreement
-
-    @property
-    def consensus(self) -> pl.DataFrame:
-        """Return the consensus, one row per item.
-
-        `item`, `id`, its fields, `answers`, `votes`, `label`, `resolved_by`, `confidence`, `difficulty`,
-        `gold`, `correct`, `points`.
-        """
-        return self.details.consensus
-
-    @cached_property
-    def answers(self) -> pl.DataFrame:
-        """Return every answer of people and of the models with its gold answer, points, seconds and cost.
-
-        The columns are those of `ANSWER_COLUMNS`.
-        """
-        return answer_table(self.details, self._models)
-
-    @property
-    def annotators(self) -> pl.DataFrame:
-        """Return the annotators, one row each: answers, control items, accuracy, skill, exclusion."""
-        return self.details.annotators
-
-    @property
-    def items(self) -> pl.DataFrame:
-        """Return the items that are not control items, one row each: the number `item` and the fields."""
-        return test_items(self.details.responses)
-
-    @cached_property
-    def quality(self) -> StudyQuality:
-        """Return the doubtful items and the sensitivity of the metric; computed on first access."""
-        from merilo.baselines.quality import study_quality  # noqa: PLC0415 - fits models
-
-        return study_quality(self.details)
-
-    @property
-    def doubtful(self) -> pl.DataFrame | None:
-        """Return the doubtful items, the most probably wrong gold first; `None` if they are not checked."""
-        found = self.quality.doubtful
-        return found.table if found else None
-
-    @cached_property
-    def record(self) -> BaselineRecord:
-        """Return everything that `baseline.json` holds, typed, without the comparisons with models."""
-        return with_quality(self.without_quality, self.quality)
-
-    @cached_property
-    def without_quality(self) -> BaselineRecord:
-        """Return the record without what is computed last and takes longest: the doubtful items."""
-        return record_of(self.details, self.provenance, arms=self._arms)
-
-    @cached_property
-    def _with_models(self) -> ModelSections:
-        from merilo.reports.model_sections import with_models  # noqa: PLC0415 - needed only for JSON and models
-
-        return with_models(
-            self.details,
-            self.record.to_json(),
-            self._models,
-            common_items=self._common_items,
-            margin=self._margin,
-        )
-
-    @property
-    def comparisons(self) -> list[ModelComparison]:
-        """Return the comparisons with models; computed on first access."""
-        return self._with_models.comparisons if self._models else []
-
-    @property
-    def echoes(self) -> tuple[ModelEchoes, ...]:
-        """Return who repeats the wrong answers of each model; computed on first access."""
-        return self._with_models.echoes if self._models else ()
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return the baseline as JSON, as in the output of `merilo baseline --json` and in `baseline.json`."""
-        return dict(self._with_models.content) if self._models else self.record.to_json()
-
-    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
-        """Write the folder that `merilo baseline --out` writes: report, JSON and tables.
-
-        Args:
-            folder: a new folder.
-            force: replace an existing one.
-
-        Returns:
-            The baseline as JSON, with the comparisons with models if there are any.
-
-        Raises:
-            OutputError: the folder exists and `force` is not given, or it contains an input file of the baseline.
-        """
-        from merilo.reports.folder import write_folder  # noqa: PLC0415 - slow to load; needed only to write files
-        from merilo.reports.hb.raw_study import RAW  # noqa: PLC0415 - as above
-
-        path = Path(folder)
-        refuse_existing(path, force=force, needed=self._inputs)
-        with new_folder(path, force=force) as place:
-            write_folder(place, self.details, self.quality, self._with_models)
-            if self._raw:
-                write_files(place / RAW, self._raw().to_files())
-        return self.to_dict()
-
-    def __repr__(self) -> str:
-        from rich.console import Console  # noqa: PLC0415 - slow to load; needed only to print
-
-        from merilo.reports.baseline_table import table  # noqa: PLC0415
-
-        text = io.StringIO()
-        Console(file=text, width=100, highlight=False, color_system=None).print(
-            table(self.without_quality, for_library)
-        )
-        return text.getvalue().rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        from merilo.reports.baseline_table import baseline_html  # noqa: PLC0415 - needed only in notebooks
-
-        return baseline_html(self.without_quality)
 
 
 def baseline(
@@ -294,7 +55,7 @@ def baseline(
     anonymise: bool = False,
     settings: Settings | None = None,
     **chosen: object,
-) -> BaselineResult:
+) -> Baseline:
     """Compute a human baseline from responses, as `merilo baseline` does.
 
     Args:
@@ -341,8 +102,8 @@ def baseline(
         (1.0, ['y', 'n'])
     """
     declared = find_dataset(dataset) if isinstance(dataset, str) else dataset
-    settings = settings_for(declared, Settings.of(chosen, settings))
-    answered = _answer_files(models, settings.dataset)
+    settings = Settings.of(chosen, settings)
+    settings_for(declared, settings)
     study = study_input(
         responses,
         declared,
@@ -351,120 +112,99 @@ def baseline(
         alternatives=settings.alternatives,
         skills=skills,
     )
-    read, found, skilled, origin = study.responses, study.gold, study.skills, study.origin
-    division = arm_division(arm, origin.reading.encoding if origin else None)
-    if isinstance(other, OtherAnswers):
-        elsewhere: OtherAnswers | None = other
-    else:
-        elsewhere = read_other_answers(other, read.table["respondent"].unique().to_list()) if other else None
+    encoding = study.origin.reading.encoding if study.origin else None
+    people = study.responses.table["respondent"].unique().to_list()
+    elsewhere = (
+        other if isinstance(other, OtherAnswers) else read_other_answers(other, people) if other else None
+    )
+    study = replace(study, arms=arm_division(arm, encoding), other=elsewhere)
     if anonymise:
-        if origin is None:
-            raise UsageError(f"{argument('anonymise')} needs responses from read_responses")
-        names = pseudonyms.names_of(read, origin.key)
-        division = division.renamed(names) if division else None
-        elsewhere = elsewhere.renamed(names) if elsewhere else None
-        read, skilled = pseudonyms.anonymise(read, skilled, origin.key)
-        found = replace(found, source=Path(found.source).name) if found else None
-    if models and not found:
+        study = _anonymous(study)
+    if models and not study.gold:
         raise UsageError(
             f"{argument('model')} is compared on gold answers, and none are known: give {argument('gold')}"
         )
-    allowed = _margin(margin, gold) if models or margin is not None else None
-    if allowed and not models:
+    study = replace(
+        study,
+        population=find_population(
+            population, strata, responses=study.responses, gold=study.gold, encoding=encoding
+        ),
+        common_items=common_items,
+        margin=_margin(margin, gold) if models or margin is not None else None,
+    )
+    if study.margin and not models:
         raise UsageError(
             f"{argument('margin')} is for a comparison with models: give {argument('model', 'FILE')}"
         )
-    whole = find_population(
-        population, strata, responses=read, gold=found, encoding=origin.reading.encoding if origin else None
-    )
-    made = pipeline.baseline(
-        read, settings, dataset=declared, gold=found, skills=skilled, population=whole, other=elsewhere
-    )
-    compared = arm_estimates(made, division.of) if division else None
-    answered = _log_files(answered, made)
+    study = replace(study, models=_answer_files(models, study, settings))
     options: dict[str, Json] = {
-        "dataset": dataset if isinstance(dataset, str) else settings.dataset,
-        "gold": study.gold_name,
+        "dataset": dataset if isinstance(dataset, str) or dataset is None else dataset.name,
+        "gold": name_of(gold),
         "gold_column": gold_column,
-        **study.reading,
+        **reading_options(study.origin),
         "anonymise": anonymise,
-        "skills": study.skills_name,
-        "model": [shown(path) for path in answered],
+        "skills": name_of(skills),
+        "model": [shown(path) for path in study.models],
         "common_items": common_items,
-        "margin": allowed.value if allowed else None,
-        "population": population_name(population),
+        "margin": study.margin.value if study.margin else None,
+        "population": name_of(population),
         "strata": [*strata],
-        "arm": division.source if division else None,
-        "other": [*elsewhere.sources] if elsewhere else [],
+        "arm": study.arms.source if study.arms else None,
+        "other": [*study.other.sources] if study.other else [],
         **settings.parameters(),
     }
-    inputs = [
-        *study.files,
-        *answered,
-        *population_files(population),
-        *reading_inputs(origin),
-        *([table] if (table := _path(arm)) else []),
-        *([] if isinstance(other, OtherAnswers) else map(Path, other)),
-    ]
-    in_memory = IN_MEMORY in {population_name(population), division.source if division else None}
-    off = dict.fromkeys(("common_items", "anonymise"), False)
-    defaults: dict[str, Json] = {**DEFAULTS, **off}
-    record = study.provenance("baseline", options, defaults, inputs=inputs, in_memory=in_memory)
+    given = (population, arm, *([] if isinstance(other, OtherAnswers) else other))
+    made = compute(_with_provenance(study, options, given), settings)
+    if not models:
+        return made
+    from merilo.reports.model_sections import with_models  # noqa: PLC0415 - slow to load; needed only with models
 
-    def raw() -> RawStudy:
-        from merilo.reports.hb.raw_study import RawStudy, without_folders  # noqa: PLC0415 - needed only to write files
-
-        kept = RawStudy(
-            read,
-            settings,
-            without_folders(record),
-            found,
-            skilled,
-            declared,
-            tuple(answered),
-            common_items,
-            platform=origin.recognised if origin else None,
-            population=whole,
-            margin=allowed,
-            arms=division,
-            other=elsewhere,
-        )
-        return kept if anonymise else kept.pseudonymised(origin.key if origin else None)
-
-    return BaselineResult(
-        made,
-        record.without_folders() if anonymise and not study.in_memory else record,
-        raw=raw,
-        models=tuple(answered),
-        common_items=common_items,
-        margin=allowed,
-        inputs=tuple(inputs),
-        arms=compared,
+    return made.with_models(
+        with_models(made.evidence, study.models, common_items=common_items, margin=study.margin)
     )
 
 
-def _path(given: object) -> Path | None:
-    return Path(given) if isinstance(given, str | Path) else None
+def _anonymous(study: StudyInput) -> StudyInput:
+    """Replace annotators' ids by pseudonyms in all parts of a study."""
+    if study.origin is None:
+        raise UsageError(f"{argument('anonymise')} needs responses from read_responses")
+    names = pseudonyms.names_of(study.responses, study.origin.key)
+    responses, skills = pseudonyms.anonymise(study.responses, study.skills, study.origin.key)
+    return replace(
+        study,
+        responses=responses,
+        skills=skills,
+        arms=study.arms.renamed(names) if study.arms else None,
+        other=study.other.renamed(names) if study.other else None,
+        gold=replace(study.gold, source=Path(study.gold.source).name) if study.gold else None,
+        pseudonymous=True,
+    )
 
 
-def _answer_files(models: Sequence[str | Path], dataset: str | None) -> list[Path]:
-    """Return the files of models' answers that paths of files and of runs mean."""
+def _with_provenance(study: StudyInput, options: Mapping[str, Json], given: Iterable[object]) -> StudyInput:
+    """Record how the baseline is computed, and its input files: those of the study and those among other arguments."""
+    declared = study.origin.declared if study.origin else None
+    files = (*study.models, *(Path(one) for one in (declared, *given) if isinstance(one, str | Path)))
+    study = replace(study, files=(*study.files, *files))
+    defaults = {**DEFAULTS, **dict.fromkeys(("common_items", "anonymise"), False)}
+    in_memory = IN_MEMORY in {options[name] for name in ("gold", "skills", "population", "arm")}
+    record = recorded(study, "baseline", options, defaults, in_memory=in_memory)
+    hidden = study.pseudonymous and not in_memory and study.origin and study.origin.files
+    return replace(study, provenance=record.without_folders() if hidden else record)
+
+
+def _answer_files(models: Sequence[str | Path], study: StudyInput, settings: Settings) -> tuple[Path, ...]:
+    """Return the files of models' answers that paths of files, of runs and of other harnesses' folders mean."""
     if not models:
-        return []
-    from merilo.baselines.model_answers import run_file  # noqa: PLC0415 - slow to load; needed only with models
+        return ()
+    from merilo.baselines.baseline_reader import stored_baseline_of  # noqa: PLC0415 - needed only with models
+    from merilo.baselines.model_answers import log_file, run_file  # noqa: PLC0415 - as above
 
-    return [run_file(Path(one), dataset) for one in models]
-
-
-def _log_files(models: list[Path], made: Baseline) -> list[Path]:
-    """Replace folders of other harnesses by the log in them that answers the baseline's items."""
-    if not any(path.is_dir() for path in models):
-        return models
-    from merilo.baselines.baseline_reader import stored_baseline_of  # noqa: PLC0415 - needed only for folders
-    from merilo.baselines.model_answers import log_file  # noqa: PLC0415 - as above
-
-    crowd = stored_baseline_of(made)
-    return [log_file(path, crowd) for path in models]
+    files = [run_file(Path(one), study.dataset.name if study.dataset else None) for one in models]
+    if any(path.is_dir() for path in files):
+        people = stored_baseline_of(examine(study, settings))
+        files = [log_file(path, people) for path in files]
+    return tuple(files)
 
 
 def _margin(given: float | Margin | None, gold: GoldSource) -> Margin | None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from merilo.baselines.baseline import Baseline, MetricRecord
 from merilo.baselines.people_table import PeopleRow
-from merilo.baselines.record import BaselineRecord, MetricRecord
 from merilo.datasets.declaration import CATALOGUE, is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.table import one_line
@@ -97,7 +97,7 @@ REASONS: Final = {
 }
 
 
-def other_datasets(record: BaselineRecord) -> Text | None:
+def other_datasets(record: Baseline) -> Text | None:
     """Name the annotators who are reliable by their answers to other datasets; `None` without these answers."""
     found = record.other_datasets
     if found is None:
@@ -113,7 +113,7 @@ def other_datasets(record: BaselineRecord) -> Text | None:
     )
 
 
-def ways(record: BaselineRecord) -> dict[str, int]:
+def ways(record: Baseline) -> dict[str, int]:
     """Return how many items each way decided; `majority` is without unanimous answers and most votes."""
     resolved = record.resolved_by
     counts: dict[str, int] = {name: getattr(resolved, name) for name in WAYS}
@@ -172,7 +172,7 @@ class BaselineFacts:
         conditions: the conditions, by the plan.
     """
 
-    record: BaselineRecord
+    record: Baseline
     role: Role
     title: str | None
     platform: str | None
@@ -181,12 +181,12 @@ class BaselineFacts:
     @property
     def overlap(self) -> dict[int, int]:
         """Return how many items have how many answers after exclusion, the most answers first."""
-        return _largest_first(self.record.items.overlap)
+        return _largest_first(self.record.item_counts.overlap)
 
     @property
     def overlap_asked(self) -> dict[int, int]:
         """Return the same before exclusion; after exclusion if that is not known."""
-        return _largest_first(self.record.items.overlap_before_exclusion) or self.overlap
+        return _largest_first(self.record.item_counts.overlap_before_exclusion) or self.overlap
 
     @property
     def ways(self) -> dict[str, int]:
@@ -217,7 +217,7 @@ class BaselineFacts:
 
 
 def baseline_facts(
-    record: BaselineRecord,
+    record: Baseline,
     plan: Mapping[str, Json] | None = None,
     *,
     role: Role = "people",
@@ -236,7 +236,7 @@ def baseline_facts(
     return BaselineFacts(record, role, dataset_title(record, plan), name, _conditions(plan, role))
 
 
-def dataset_title(record: BaselineRecord, plan: Mapping[str, Json] | None) -> str | None:
+def dataset_title(record: Baseline, plan: Mapping[str, Json] | None) -> str | None:
     """Return the dataset's name as it is published."""
     name = record.dataset or text_at(record.declaration, "name") or text_at(plan, "dataset")
     known = CATALOGUE.get(name.lower()) if name else None

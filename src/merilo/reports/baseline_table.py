@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from merilo.baselines.people_table import PEOPLE_ROWS, PeopleTable
-from merilo.baselines.record import (
+from merilo.baselines.baseline import (
     AgreementRecord,
-    BaselineRecord,
+    Baseline,
     GroupRecord,
     MetricRecord,
     OnDataset,
     SinglePerson,
 )
+from merilo.baselines.people_table import PEOPLE_ROWS, PeopleTable
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import argument, for_library
 from merilo.people.cost import paid_work
@@ -54,7 +55,7 @@ class Row(NamedTuple):
     whole: bool = True
 
 
-def table(record: BaselineRecord, spoken: Callable[[str], str], *, details: bool = False) -> Table:
+def table(record: Baseline, spoken: Callable[[str], str], *, details: bool = False) -> Table:
     """Build the table of names and values of a baseline.
 
     Args:
@@ -75,12 +76,12 @@ def table(record: BaselineRecord, spoken: Callable[[str], str], *, details: bool
     return shown
 
 
-def rows(record: BaselineRecord, *, details: bool = False) -> list[tuple[Text | str, Text | str]]:
+def rows(record: Baseline, *, details: bool = False) -> list[tuple[Text | str, Text | str]]:
     """Return the names and values of the table, without the status: about ten rows, or all."""
     return [(row.name, row.value) for row in _rows(record) if (row.whole if details else row.short)]
 
 
-def _title(record: BaselineRecord) -> Text:
+def _title(record: Baseline) -> Text:
     return Text(
         "Human baseline{name}{simulated}",
         name=Text(" of {name}", name=record.dataset) if record.dataset else "",
@@ -88,13 +89,13 @@ def _title(record: BaselineRecord) -> Text:
     )
 
 
-def _status(record: BaselineRecord) -> tuple[Text | str, str]:
+def _status(record: Baseline) -> tuple[Text | str, str]:
     """Return the name of the status, and its colour."""
     known = {str(name): (text, colour) for name, (text, colour, _) in STATUSES.items()}
     return known.get(record.status, (record.status, "default"))
 
 
-def _rows(record: BaselineRecord) -> Iterator[Row]:
+def _rows(record: Baseline) -> Iterator[Row]:
     main = _main(record)
     for name, one in record.metrics.items():
         for row in _metric(name, one):
@@ -112,13 +113,12 @@ def _rows(record: BaselineRecord) -> Iterator[Row]:
     if told := other_datasets(record):
         yield Row(Text("other datasets"), told)
     yield from _items(record)
-    yield from _sensitivity(record)
     yield from _reached(record.people) if record.people else ()
     yield from _groups(record.by)
     yield from _money(record)
 
 
-def _main(record: BaselineRecord) -> set[str]:
+def _main(record: Baseline) -> set[str]:
     """Return the names of the declared metrics; the others are of groups of items."""
     declared = (record.declaration or {}).get("metrics")
     main = {str(name) for name in declared} & {*record.metrics} if isinstance(declared, list) else set()
@@ -188,7 +188,7 @@ def _reached(people: PeopleTable) -> Iterator[Row]:
             )
 
 
-def _clusters(record: BaselineRecord) -> Iterator[Row]:
+def _clusters(record: Baseline) -> Iterator[Row]:
     """Return the row with the clusters of the items; nothing if items are independent."""
     clusters = record.clusters
     if clusters and clusters.clusters and clusters.clusters != clusters.items:
@@ -203,7 +203,7 @@ def _clusters(record: BaselineRecord) -> Iterator[Row]:
         yield Row(Text("clusters"), value, short=False)
 
 
-def _whole(record: BaselineRecord, main: set[str]) -> Iterator[Row]:
+def _whole(record: Baseline, main: set[str]) -> Iterator[Row]:
     """Return the rows of the whole dataset, of which the items are a sample."""
     whole = record.population
     if whole is None:
@@ -248,7 +248,7 @@ def _on_dataset(name: str, one: OnDataset) -> Iterator[Row]:
         yield _under(Text("single person"), value, short=False)
 
 
-def _gold(record: BaselineRecord) -> Row:
+def _gold(record: Baseline) -> Row:
     gold = record.gold
     if gold is None:
         add = argument("gold", "FILE")
@@ -266,8 +266,8 @@ def _gold(record: BaselineRecord) -> Row:
     return Row(Text("gold", context="row"), value, short=False)
 
 
-def _people(record: BaselineRecord) -> Iterator[Row]:
-    people, responses = record.annotators, record.responses
+def _people(record: Baseline) -> Iterator[Row]:
+    people, responses = record.annotator_counts, record.response_counts
     without = people.kept_without_controls or 0
     few = (people.unjudged or 0) - without
     gone = {**responses.dropped, "excluded_annotator": responses.dropped.get("excluded_annotator", 0)}
@@ -297,7 +297,7 @@ def _people(record: BaselineRecord) -> Iterator[Row]:
     yield from _suspects(record)
 
 
-def _suspects(record: BaselineRecord) -> Iterator[Row]:
+def _suspects(record: Baseline) -> Iterator[Row]:
     """Return the row with the suspect control items; nothing if there are none."""
     health = record.control_health
     if not health.suspects:
@@ -308,8 +308,8 @@ def _suspects(record: BaselineRecord) -> Iterator[Row]:
     yield Row(Text("suspect controls"), value, short=False)
 
 
-def _items(record: BaselineRecord) -> Iterator[Row]:
-    items, agreement = record.items, record.agreement
+def _items(record: Baseline) -> Iterator[Row]:
+    items, agreement = record.item_counts, record.agreement
     low: dict[str, Any] = {
         "low": agreement.low_agreement,
         "share": agreement.low_agreement_share,
@@ -351,7 +351,7 @@ def _items(record: BaselineRecord) -> Iterator[Row]:
     yield Row(Text("equal answers"), _counts(agreement.majority_sizes), short=False)
 
 
-def _way(way: str, record: BaselineRecord) -> Text:
+def _way(way: str, record: Baseline) -> Text:
     """Return the short name of a way; of unresolved items with their reasons."""
     if way != "unresolved" or not record.unresolved:
         return WAYS[way].short
@@ -371,19 +371,6 @@ def _agreement(agreement: AgreementRecord) -> Iterator[Row]:
         n=agreement.n or 0,
     )
     yield Row(Text("Krippendorff's alpha"), Text("not defined") if alpha is None else told)
-
-
-def _sensitivity(record: BaselineRecord) -> Iterator[Row]:
-    """Return a row for each threshold on control items."""
-    for one in record.sensitivity.rows if record.sensitivity else ():
-        told = Text(
-            "{value:.3f} on {n:# item|# items}, {people:# annotator|# annotators}",
-            value=one.value,
-            n=one.n,
-            people=one.annotators,
-        )
-        name = Text("threshold {threshold:.1f}", threshold=one.min_control_accuracy)
-        yield Row(name, Text("not defined") if one.value is None else told, short=False)
 
 
 def _groups(by: Mapping[str, Mapping[str, GroupRecord]]) -> Iterator[Row]:
@@ -406,7 +393,7 @@ def _groups(by: Mapping[str, Mapping[str, GroupRecord]]) -> Iterator[Row]:
             yield _under(f"{field}: {shortened(value, 40)}", joined(parts, ", "))
 
 
-def _money(record: BaselineRecord) -> Iterator[Row]:
+def _money(record: Baseline) -> Iterator[Row]:
     cost, published = record.cost, record.cost.published_way
     known = f" {cost.currency}" if cost.currency else ""
     if cost.total is not None:
@@ -483,7 +470,16 @@ _STYLE: Final = Markup(
 )
 
 
-def baseline_html(record: BaselineRecord) -> str:
+def baseline_text(record: Baseline) -> str:
+    """Render the table as text, as printing a baseline shows it."""
+    from rich.console import Console  # noqa: PLC0415 - slow to load; needed only to print
+
+    text = io.StringIO()
+    Console(file=text, width=100, highlight=False, color_system=None).print(table(record, for_library))
+    return text.getvalue().rstrip("\n")
+
+
+def baseline_html(record: Baseline) -> str:
     """Render the baseline as HTML without scripts: status, plot of the main metric with its interval, and tables."""
     title = Markup("<b>{}: {}</b>").format(_title(record), _status(record)[0])
     return str(
@@ -501,14 +497,14 @@ def baseline_html(record: BaselineRecord) -> str:
     )
 
 
-def _html_rows(record: BaselineRecord, *, details: bool = False) -> Markup:
+def _html_rows(record: Baseline, *, details: bool = False) -> Markup:
     return Markup("").join(
         Markup("<tr><td>{}</td><td>{}</td></tr>").format(name, for_library(str(value)))
         for name, value in rows(record, details=details)
     )
 
 
-def _plot(record: BaselineRecord) -> Markup:
+def _plot(record: Baseline) -> Markup:
     from merilo.reports import charts  # noqa: PLC0415 - only notebooks draw
 
     headline = next(iter(record.metrics.values()), None)

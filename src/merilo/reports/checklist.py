@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from merilo.baselines.record import BaselineRecord, CostRecord
+from merilo.baselines.baseline import Baseline, CostRecord
 from merilo.baselines.signal_counts import signal_sentences
 from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.errors import DataError
@@ -185,7 +185,7 @@ def _study_answers(
     }
 
 
-def _declared(record: BaselineRecord, plan: Mapping[str, Json] | None) -> Dataset | None:
+def _declared(record: Baseline, plan: Mapping[str, Json] | None) -> Dataset | None:
     name = record.dataset or text_at(plan, "dataset")
     return CATALOGUE.get(name.lower()) if name else None
 
@@ -202,7 +202,7 @@ def _of_dataset(declared: Dataset | None) -> _Answers:
     }
 
 
-def _of_models(record: BaselineRecord, plan: Mapping[str, Json] | None, declared: Dataset | None) -> _Answers:
+def _of_models(record: Baseline, plan: Mapping[str, Json] | None, declared: Dataset | None) -> _Answers:
     size = count_at(plan, "subset", "of") or (record.population.items if record.population else None)
     if size is None and declared is not None and declared.sizes:
         size = [*declared.sizes.values()][-1]
@@ -233,17 +233,18 @@ def _of_models(record: BaselineRecord, plan: Mapping[str, Json] | None, declared
 
 
 def _of_people(facts: BaselineFacts, experts: Mapping[str, Json] | None) -> _Answers:
-    record, cost, responses = facts.record, facts.record.cost, facts.record.responses
-    people, used, excluded = record.annotators.total, record.annotators.used, record.annotators.excluded
+    record, cost, responses = facts.record, facts.record.cost, facts.record.response_counts
+    counts = record.annotator_counts
+    people, used, excluded = counts.total, counts.used, counts.excluded
     effort = [f"{cost.hours:.1f} hours" if cost.hours is not None else "", _money(cost)]
     mine = count_at(experts, "experts", "answers", "may_be_mine")
     checks = f"control items ({counted(responses.control, 'answer')})" if responses.control else None
     lost, unsubmitted = (responses.dropped.get(why, 0) for why in ("excluded_annotator", "not_submitted"))
     overlap = ", ".join(f"{size} on {counted(n, 'item')}" for size, n in facts.overlap_asked.items())
-    when = "before exclusion" if record.items.overlap_before_exclusion else ""
+    when = "before exclusion" if record.item_counts.overlap_before_exclusion else ""
     found: _Answers = {
         "1.1": (used or people, f"whose answers count, of {people}" if used not in {None, people} else ""),
-        "1.2": (record.items.total, ""),
+        "1.2": (record.item_counts.total, ""),
         "1.3": (overlap or None, when),
         "1.7": (
             "partial" if any(effort) else None,
@@ -306,7 +307,7 @@ def _of_participation(came: Participation) -> _Answers:
     return found
 
 
-def _of_results(record: BaselineRecord, plan: Mapping[str, Json] | None) -> _Answers:
+def _of_results(record: Baseline, plan: Mapping[str, Json] | None) -> _Answers:
     code = text_at(plan, "publication", "code") or text_at(plan, "publication", "data")
     notebook = "the notebook of hb/ recomputes every value; the plan does not state where it is published"
     found: _Answers = {"5.4": ("yes", code) if code else ("partial", notebook)}
@@ -319,13 +320,6 @@ def _of_results(record: BaselineRecord, plan: Mapping[str, Json] | None) -> _Ans
             "4.4": ("yes", "one scorer for people and models"),
             "4.5": ("yes", "a program, for people and models"),
         }
-    rows = record.sensitivity.rows if record.sensitivity else ()
-    if values := [one.value for one in rows if one.value is not None]:
-        found["4.6"] = (
-            "partial" if max(values) - min(values) > 0.02 else "yes",
-            f"{min(values):.3f} to {max(values):.3f} over "
-            f"{counted(len(values), 'threshold')} for control items",
-        )
     return found
 
 
@@ -439,7 +433,7 @@ def _of_pay(facts: BaselineFacts, plan: Mapping[str, Json]) -> _Answers:
     return found
 
 
-def _of_help(record: BaselineRecord, *, forbidden: bool) -> tuple[str | None, str]:
+def _of_help(record: Baseline, *, forbidden: bool) -> tuple[str | None, str]:
     """Answer whether people used AI tools, from the instruction, annotators who echo models, and recorded signals."""
     told = [one.sentence().en for one in record.echoes if not one.reason]
     told += [text.en for text in (signal_sentences(record.signals) if record.signals else ())]
@@ -461,7 +455,7 @@ _OPEN_LATEX: Final = rf"\emph{{{_OPEN}}}"
 
 
 def reporting_checklist(
-    record: BaselineRecord,
+    record: Baseline,
     plan: Mapping[str, Json] | None = None,
     *,
     frozen: Mapping[str, Json] | None = None,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from merilo.answer_tables import AnswerRecord, answer_record
+from merilo.baselines.baseline import BASELINE_FILE, cluster_record
 from merilo.baselines.baseline_reader import (
     StoredBaseline,
     items_without_people,
@@ -19,7 +20,6 @@ from merilo.baselines.model_comparison import Match, ModelComparison, verdict_se
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_verdicts import Compared, Margin
 from merilo.baselines.opposite_outcomes import OppositeOutcomes, opposite_outcomes
-from merilo.baselines.record import BASELINE_FILE, cluster_record
 from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import undeclared, with_metric
@@ -41,7 +41,7 @@ from merilo.text import Money, Text, joined
 from merilo.wording import listed, shown
 
 if TYPE_CHECKING:
-    from merilo.reports.baseline import BaselineResult
+    from merilo.baselines.baseline import Baseline
 
 Answers: TypeAlias = str | Path | Frame | Mapping[str, str | Sequence[str]]
 
@@ -303,7 +303,7 @@ ITEM_COLUMNS: Final = ("dataset", "model", "right", "id", "group", "consensus", 
 
 
 def compare(
-    baseline: BaselineResult | str | Path | None,
+    baseline: Baseline | str | Path | None,
     models: Mapping[str, Answers] | Sequence[str | Path] | str | Path = (),
     *,
     dataset: str | Dataset | None = None,
@@ -462,7 +462,7 @@ def chosen_margin(folder: Path | None, margin: float | None) -> Margin | None:
 
 
 def people_of(
-    baseline: BaselineResult | str | Path, data: str | Path | None, cluster: str | None = None
+    baseline: Baseline | str | Path, data: str | Path | None, cluster: str | None = None
 ) -> StoredBaseline:
     """Return the annotators of a baseline, given by its result or its folder.
 
@@ -475,7 +475,7 @@ def people_of(
         )
     if data is not None:
         raise UsageError("is for the folder of a baseline: give gold to baseline", field=argument("data"))
-    return stored_baseline_of(baseline.details, cluster=cluster)
+    return stored_baseline_of(baseline.evidence, cluster=cluster)
 
 
 def models_beside(

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import polars as pl
 
-from merilo.baselines.record import BaselineRecord, CostRecord, cost_record
+from merilo.baselines.baseline import Baseline, CostRecord, cost_record
 from merilo.datasets import names
 from merilo.people.cost import cost, paid_work
 from merilo.records import count_at, mapping_at, number_at, text_at
@@ -23,7 +23,7 @@ from merilo.strict_json import Json
 from merilo.text import Language, Money, Text, joined
 
 #: The baseline of one group of people; of experts, the JSON of `merilo experts baseline`.
-Arm: TypeAlias = BaselineRecord | Mapping[str, Json]
+Arm: TypeAlias = Baseline | Mapping[str, Json]
 
 #: Where the guide asks to send the report.
 RECIPIENT: Final = "mera@a-ai.ru"
@@ -74,10 +74,10 @@ def arm_cost(name: str, arm: Arm) -> CostLine:
         name: the arm: `people` or `experts`.
         arm: the baseline, or the JSON of `merilo experts baseline`.
     """
-    record = arm if isinstance(arm, BaselineRecord) else BaselineRecord.of_json(dict(arm))
-    overlap = record.items.overlap_before_exclusion
-    asked = sum(size * n for size, n in overlap.items()) or record.responses.used
-    if not asked and not isinstance(arm, BaselineRecord):
+    record = arm if isinstance(arm, Baseline) else Baseline.of_json(dict(arm))
+    overlap = record.item_counts.overlap_before_exclusion
+    asked = sum(size * n for size, n in overlap.items()) or record.response_counts.used
+    if not asked and not isinstance(arm, Baseline):
         asked = sum(count_at(arm, "experts", "answers", kind) or 0 for kind in ("counted", "late"))
     return CostLine(name, record.cost, asked or None)
 
@@ -175,8 +175,8 @@ def cost_message(
             is, or if it is one of its datasets already; otherwise the author fills in the recipient.
     """
     people, experts = arms["people"], arms.get("experts")
-    assert isinstance(people, BaselineRecord)  # noqa: S101 - only experts may be given as JSON
-    assert not isinstance(experts, BaselineRecord)  # noqa: S101
+    assert isinstance(people, Baseline)  # noqa: S101 - only experts may be given as JSON
+    assert not isinstance(experts, Baseline)  # noqa: S101
     title = dataset_title(people, plan)
     methodology = human_baseline_section(people, plan, language, experts=experts, platform=platform)
     message = Text(

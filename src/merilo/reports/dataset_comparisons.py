@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
+from merilo.baselines.baseline import MetricRecord, read_record
 from merilo.baselines.baseline_reader import StoredBaseline, read_stored_baseline
 from merilo.baselines.model_answers import Samples, by_criterion, by_dataset, dataset_key
 from merilo.baselines.model_comparison import compare as compare_models
 from merilo.baselines.model_comparison import verdict_sentence
 from merilo.baselines.model_verdicts import Margin, verdicts
 from merilo.baselines.opposite_outcomes import Side
-from merilo.baselines.record import MetricRecord, read_record
 from merilo.datasets import dataset, names
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
 from merilo.models.run_folder import RunFolder, is_run, read_run

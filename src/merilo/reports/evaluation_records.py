@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from merilo.baselines.record import BaselineRecord, read_record
+from merilo.baselines.baseline import Baseline, read_record
 from merilo.datasets.declaration import CATALOGUE
 from merilo.errors import DataError
 from merilo.models.run_folder import RECORD_FILE
@@ -78,15 +78,15 @@ def evaluation_records(
     return made
 
 
-def _people(record: BaselineRecord) -> Iterator[_Respondent]:
+def _people(record: Baseline) -> Iterator[_Respondent]:
     dataset = record.dataset or "study"
     declared = CATALOGUE.get(dataset.lower())
     title = declared.title if declared else dataset
     details = {
         "respondent": "people",
-        "people": str(record.annotators.used),
-        "people_excluded": str(record.annotators.excluded),
-        "answers": str(record.responses.used),
+        "people": str(record.annotator_counts.used),
+        "people_excluded": str(record.annotator_counts.excluded),
+        "answers": str(record.response_counts.used),
         "simulated": str(record.simulated).lower(),
         "status": record.status,
     }

@@ -8,22 +8,34 @@ from pathlib import Path
 
 import polars as pl
 
-from merilo.atomic_write import guarded
+from merilo.atomic_write import guarded, new_folder, refuse_existing, write_files
+from merilo.baselines.baseline import BASELINE_FILE, Baseline
 from merilo.baselines.baseline_reader import ITEMS_FILE, responses_with_fate
 from merilo.baselines.dataset_items import items_of_pool
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.quality import StudyQuality
-from merilo.baselines.record import BASELINE_FILE, BaselineRecord
+from merilo.baselines.evidence import Evidence
 from merilo.items import Item, entry_of
 from merilo.people.gold import is_id
+from merilo.reports.hb.raw_study import RAW, published_study
 from merilo.reports.item_browser import item_browser
-from merilo.reports.model_sections import ModelSections
 from merilo.reports.page import page
 from merilo.strict_json import as_text
 
 
-def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found: ModelSections) -> None:
-    """Write all files of a baseline.
+def save(baseline: Baseline, folder: Path, *, force: bool = False) -> None:
+    """Write the folder of a baseline, which appears only when it is complete.
+
+    Raises:
+        OutputError: the folder exists and `force` is not given, or it contains an input file of the baseline.
+    """
+    study = baseline.evidence.study
+    refuse_existing(folder, force=force, needed=study.files)
+    with new_folder(folder, force=force) as place:
+        write_folder(place, baseline)
+        write_files(place / RAW, published_study(study, baseline.settings).to_files())
+
+
+def write_folder(folder: Path, baseline: Baseline) -> None:
+    """Write all files of a baseline but the raw answers.
 
     `report.html`, `items.html` (every item with all answers), `baseline.json`, `items.jsonl` (the items as a model can
     be asked them, with gold if it is known). As CSV and Parquet: `responses` (every response and its use),
@@ -33,33 +45,26 @@ def write_folder(folder: Path, baseline: Baseline, quality: StudyQuality, found:
     Args:
         folder: an existing folder.
         baseline: the baseline.
-        quality: its doubtful items, and its metric for other thresholds.
-        found: its JSON, and the comparisons with models.
     """
+    evidence, found = baseline.evidence, baseline.beside_models
     tables = {
-        "responses": responses_with_fate(baseline),
+        "responses": responses_with_fate(evidence),
         "annotators": baseline.annotators,
         "consensus": baseline.consensus,
     }
-    if quality.doubtful:
-        tables["doubtful"] = quality.doubtful.table
+    if baseline.doubtful is not None:
+        tables["doubtful"] = baseline.doubtful
     for name, table in tables.items():
         guarded(table).write_csv(folder / f"{name}.csv")
         table.write_parquet(folder / f"{name}.parquet")
-    _write_items(folder, baseline)
-    (folder / BASELINE_FILE).write_text(as_text(found.content), encoding="utf-8")
-    report = page(
-        baseline,
-        BaselineRecord.of_json(found.content),
-        quality,
-        found.comparisons,
-        echoes=found.echoes,
-    )
-    (folder / "report.html").write_text(report, encoding="utf-8")
-    (folder / "items.html").write_text(item_browser(baseline, found.answered), encoding="utf-8")
+    _write_items(folder, evidence)
+    (folder / BASELINE_FILE).write_text(as_text(baseline.to_json()), encoding="utf-8")
+    (folder / "report.html").write_text(page(baseline), encoding="utf-8")
+    answered = found.answered if found else []
+    (folder / "items.html").write_text(item_browser(baseline, answered), encoding="utf-8")
 
 
-def _write_items(folder: Path, baseline: Baseline) -> None:
+def _write_items(folder: Path, evidence: Evidence) -> None:
     """Write the items that people answered.
 
     `merilo run --data items.jsonl` and `merilo score consensus.csv --data items.jsonl` read them.
@@ -67,12 +72,12 @@ def _write_items(folder: Path, baseline: Baseline) -> None:
     Items with gold have the ids of the consensus. Without gold, only items that can be asked are written,
     without answers.
     """
-    scorer, gold = baseline.scorer, baseline.gold
+    scorer, gold = evidence.scorer, evidence.gold
     if scorer is not None and gold is not None:
         items = [replace(item, id=gold.items[int(item.id)].id) for item in scorer.items]
-        asked = None if any(item.instruction for item in items) else _of_dataset(baseline, items)
+        asked = None if any(item.instruction for item in items) else _of_dataset(evidence, items)
     elif gold is None:
-        asked, items = _of_dataset(baseline, _without_gold(baseline.cleaned.items)), []
+        asked, items = _of_dataset(evidence, _without_gold(evidence.items)), []
     else:
         return
     if lines := [json.dumps(entry_of(item), ensure_ascii=False) for item in asked or items]:
@@ -89,5 +94,5 @@ def _without_gold(items: pl.DataFrame) -> list[Item]:
     return [Item(name, "", row) for name, row in zip(ids, rows, strict=True)]
 
 
-def _of_dataset(baseline: Baseline, items: list[Item]) -> tuple[Item, ...] | None:
-    return items_of_pool(baseline.dataset, items) if baseline.dataset else None
+def _of_dataset(evidence: Evidence, items: list[Item]) -> tuple[Item, ...] | None:
+    return items_of_pool(dataset, items) if (dataset := evidence.study.dataset) else None

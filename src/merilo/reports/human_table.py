@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from merilo.baselines.record import BaselineRecord, MetricRecord, read_record
+from merilo.baselines.baseline import Baseline, MetricRecord, read_record
 from merilo.baselines.warnings import STATUSES
 from merilo.datasets import dataset, names
 from merilo.datasets.declaration import HumanFigure
@@ -39,7 +39,7 @@ class OwnStudy(NamedTuple):
     """The user's own study of a dataset: its folder as given, and the record in it."""
 
     folder: Path
-    record: BaselineRecord
+    record: Baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _own_json(study: OwnStudy, own: MetricRecord) -> dict[str, Json]:
         "by_majority_alone": {"value": alone.value, "n": alone.n}
         if alone and alone.value is not None
         else None,
-        "people": record.annotators.kept,
+        "people": record.annotator_counts.kept,
         "krippendorff_alpha": record.agreement.krippendorff_alpha,
         "cost": record.cost.total,
         "currency": record.cost.currency,
@@ -235,7 +235,7 @@ def _own_cells(study: OwnStudy, own: MetricRecord, language: Language) -> list[s
         bounds = "–".join(decimal(end, 3, language) for end in own.interval)
         if not own.over_both:
             bounds += f" ({OVER_ITEMS_ALONE.in_language(language)})"
-    people, alpha, cost = record.annotators.kept, record.agreement.krippendorff_alpha, record.cost
+    people, alpha, cost = record.annotator_counts.kept, record.agreement.krippendorff_alpha, record.cost
     return [
         value,
         bounds,

@@ -21,13 +21,14 @@ from typing import Final
 import polars as pl
 from markupsafe import Markup
 
+from merilo.baselines.baseline import Baseline
 from merilo.baselines.baseline_reader import StoredBaseline, responses_with_fate
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_items import metas
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
 from merilo.baselines.opposite_outcomes import OppositeOutcomes, Side, in_order, opposite_outcomes
-from merilo.baselines.pipeline import Baseline
 from merilo.metrics.worth import MEANS, points
 from merilo.reports.charts import page_environment
 from merilo.text import Text
@@ -110,17 +111,18 @@ def model_answers(
     return found
 
 
-def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
+def item_browser(whole: Baseline, models: Sequence[ModelAnswers] = ()) -> str:
     """Render the item browser of a baseline.
 
     Args:
-        baseline: the baseline.
+        whole: the baseline.
         models: the models' answers to its items.
 
     Returns:
         HTML without links to anything outside itself. If there are more than `MOST_ITEMS` items, the page holds those
         with the lowest agreement and says so.
     """
+    baseline, simulated = whole.evidence, whole.simulated
     rows = baseline.consensus
     fields = shown_fields(rows)
     shown = rows.with_columns(agreement=_agreement(baseline))
@@ -133,7 +135,7 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
     outcomes = Counter(_outcome(row) for row in shown.iter_rows(named=True))
     return template.render(
         name=baseline.settings.dataset or "",
-        simulated=baseline.simulated,
+        simulated=simulated,
         items=rows.height,
         shown=shown.height,
         outcomes=[(code, name, outcomes[code]) for code, (_, name) in _OUTCOMES.items() if outcomes[code]],
@@ -149,7 +151,7 @@ def item_browser(baseline: Baseline, models: Sequence[ModelAnswers] = ()) -> str
     )
 
 
-def _agreement(baseline: Baseline) -> pl.Series:
+def _agreement(baseline: Evidence) -> pl.Series:
     """Return, for each row of the consensus, the share of counted answers that equal the most frequent one."""
     used = baseline.used.drop_nulls("answer").group_by("item", "answer").agg(n=pl.len())
     most = used.group_by("item").agg(agreement=pl.col("n").max() / pl.col("n").sum())
@@ -157,7 +159,7 @@ def _agreement(baseline: Baseline) -> pl.Series:
     return joined["agreement"]
 
 
-def _answers(baseline: Baseline, items: pl.Series) -> dict[int, list[_Answer]]:
+def _answers(baseline: Evidence, items: pl.Series) -> dict[int, list[_Answer]]:
     """Return all answers to the items on the page, by item number, in the order of the files."""
     table = responses_with_fate(baseline).filter(
         (pl.col("became") != "control") & pl.col("item").is_in(items.implode())
@@ -171,7 +173,7 @@ def _answers(baseline: Baseline, items: pl.Series) -> dict[int, list[_Answer]]:
     return found
 
 
-def _points(baseline: Baseline, answers: pl.DataFrame) -> dict[tuple[int, str], float]:
+def _points(baseline: Evidence, answers: pl.DataFrame) -> dict[tuple[int, str], float]:
     """Return the points of each answer to an item with gold; empty if the main metric does not score single items."""
     scorer = baseline.scorer
     if scorer is None:
@@ -197,7 +199,7 @@ def _is_shown(metric: str) -> bool:
     return metric in MEANS and metric != "grade_norm"
 
 
-def _facets(baseline: Baseline, shown: pl.DataFrame) -> dict[str, dict[int, str]]:
+def _facets(baseline: Evidence, shown: pl.DataFrame) -> dict[str, dict[int, str]]:
     """Return the fields that group items, each as a mapping from item number to value."""
     kept = set(shown["item"].to_list())
     columns: dict[str, dict[int, str]] = {}

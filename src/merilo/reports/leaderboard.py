@@ -14,9 +14,9 @@ from typing import Final
 from markupsafe import Markup
 
 from merilo.atomic_write import refuse_unwritable, write_text
+from merilo.baselines.baseline import BASELINE_FILE
 from merilo.baselines.model_answers import split_arguments
 from merilo.baselines.model_comparison import Match, signed, verdict_sentence
-from merilo.baselines.record import BASELINE_FILE
 from merilo.errors import InputError, OutputError, for_command_line
 from merilo.records import rounded
 from merilo.reports.charts import page_environment

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from merilo.baselines.baseline import ModelEchoes
 from merilo.baselines.baseline_reader import StoredBaseline, stored_baseline_of
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_answers import Samples, by_criterion, read_model
 from merilo.baselines.model_comparison import ModelComparison
 from merilo.baselines.model_echoes import model_echoes
 from merilo.baselines.model_verdicts import Margin
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.record import ModelEchoes
 from merilo.errors import DataError, UsageError
 from merilo.reports.comparison import ComparedModel, Comparison, compared
 from merilo.reports.item_browser import ModelAnswers, model_answers
@@ -25,32 +25,30 @@ class ModelSections:
     """Models beside the annotators of a baseline.
 
     Attributes:
-        content: the summary of the baseline with the models.
+        told: the comparisons as JSON; empty without models.
         comparisons: the comparison of each model with the annotators.
         answered: the answers of models, item by item.
-        echoes: who repeats each model's wrong answers, of the models for which this can be tested.
+        echoes: who repeats each model's wrong answers, or why this cannot be tested.
     """
 
-    content: dict[str, Json]
+    told: dict[str, Json]
     comparisons: list[ModelComparison]
     answered: list[ModelAnswers]
     echoes: tuple[ModelEchoes, ...] = ()
 
 
 def with_models(
-    baseline: Baseline,
-    content: dict[str, Json],
+    evidence: Evidence,
     models: Sequence[Path],
     *,
     common_items: bool,
     margin: Margin | None = None,
 ) -> ModelSections:
-    """Compare models with the annotators, and add the comparisons to the summary.
+    """Compare models with the annotators, item by item and as a whole.
 
     Args:
-        baseline: the baseline.
-        content: the summary of the baseline.
-        models: files of models' answers; without any, the summary is returned unchanged.
+        evidence: what the baseline rests on.
+        models: files of models' answers.
         common_items: if the items differ, compare on the items that both answered.
         margin: the margin for equivalence.
 
@@ -59,8 +57,8 @@ def with_models(
         InputError: a file cannot be read.
     """
     if not models:
-        return ModelSections(content, [], [])
-    crowd = stored_baseline_of(baseline)
+        return ModelSections({}, [], [])
+    crowd = stored_baseline_of(evidence)
     samples = [read_model(path, crowd) for path in models]
     settings = ComparisonSettings(force=common_items)
     found: list[ComparedModel] = []
@@ -72,14 +70,10 @@ def with_models(
     told: dict[str, Json] = {key: value for key, value in comparison.to_dict().items() if key != "baseline"}
     echoes = [_echoes(crowd, one) for one in samples]
     return ModelSections(
-        {
-            **content,
-            "models": told,
-            "echoes": [one.to_json() for one in echoes],
-        },
+        told,
         [one.tests for one in found],
-        model_answers(crowd, samples, by=_fields(crowd, baseline.settings.by)),
-        tuple(one for one in echoes if not one.reason),
+        model_answers(crowd, samples, by=_fields(crowd, evidence.settings.by)),
+        tuple(echoes),
     )
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from math import isnan
 from typing import Final
 
 import polars as pl
 from markupsafe import Markup
 
+from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_table import shown_fields
 from merilo.baselines.dataset_estimates import SampledStratum
 from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import MetricEstimate, why_items_alone
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_comparison import ModelComparison, verdict_sentence
 from merilo.baselines.people_table import PEOPLE_ROWS
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.quality import StudyQuality
-from merilo.baselines.record import BaselineRecord, ModelEchoes
 from merilo.baselines.signal_counts import PersonSignals, SignalsRecord, signal_sentences
 from merilo.baselines.warnings import STATUSES, majority_rule
 from merilo.errors import for_command_line
@@ -29,6 +27,7 @@ from merilo.reports import charts
 from merilo.reports.arm_tables import arm_notes, arm_tables
 from merilo.reports.baseline_facts import (
     REASONS,
+    UNRESOLVED,
     WAYS,
     baseline_facts,
     counted_from,
@@ -60,31 +59,24 @@ _MODELS: Final = {
 
 
 def page(
-    baseline: Baseline,
-    record: BaselineRecord,
-    quality: StudyQuality | None = None,
-    comparisons: Sequence[ModelComparison] = (),
+    record: Baseline,
     *,
     plan: Mapping[str, Json] | None = None,
     attachments: Mapping[str, bytes] | None = None,
     experts: Mapping[str, Json] | None = None,
-    echoes: Sequence[ModelEchoes] = (),
 ) -> str:
     """Render the report; if annotators are simulated, the heading and each estimate are marked as simulated.
 
     Args:
-        baseline: the baseline.
-        record: its record.
-        quality: its doubtful items; left out if not given.
-        comparisons: the comparisons with models.
+        record: the baseline.
         plan: the content of `study.yaml`; `None` if the study was not planned with Merilo.
         attachments: the files of the plan by name, such as the instruction.
         experts: the JSON of `merilo experts baseline`, if experts answered too.
-        echoes: who repeats each model's wrong answers.
 
     Returns:
         HTML without scripts and without links to anything outside itself.
     """
+    baseline, comparisons = record.evidence, record.comparisons
     segments, rule = resolution(record), majority_rule(baseline.decided.votes_needed)
     rendered = (
         page_environment()
@@ -93,8 +85,9 @@ def page(
             baseline=baseline,
             scored=record.scored,
             provenance=record.provenance,
+            findings=baseline.findings,
             title=dataset_title(record, plan) or "",
-            simulated=baseline.simulated,
+            simulated=record.simulated,
             status=STATUSES[baseline.status],
             ways=segments,
             way_chart=charts.stacked_bar(segments),
@@ -107,23 +100,23 @@ def page(
             excluded=baseline.annotators.filter("excluded")
             .sort(["responses", "control_accuracy", "annotator"], descending=[True, False, False])
             .to_dicts(),
-            doubtful=_doubtful(quality.doubtful) if quality and quality.doubtful else _undecided(baseline),
-            checked=bool(quality and quality.doubtful),
+            doubtful=_doubtful(baseline.doubtful) if baseline.doubtful else _undecided(baseline),
+            checked=bool(baseline.doubtful),
             typing_errors=TYPING_ERRORS,
             other_datasets=other_datasets(record),
             fields=shown_fields(baseline.consensus),
             rows=_rows(record),
-            overlap=_overlap(baseline),
-            alpha_defined=not isnan(baseline.alpha),
+            overlap=_overlap(record),
+            alpha_defined=record.agreement.krippendorff_alpha is not None,
             alpha_interval=baseline.agreement.interval,
             majority=Given({"en": rule.en, "ru": rule.ru}),
-            model_name=_MODELS[baseline.model.model] if baseline.model else "",
+            made=record,
+            model_name=_MODELS[record.model.name] if record.model else "",
             unjudged=int((baseline.annotators["controls"] == 0).sum()),
-            suspects=baseline.suspects,
-            unresolved=baseline.unresolved,
+            suspects=record.control_health.suspects,
+            unresolved=[(UNRESOLVED[why], n) for why, n in record.unresolved.items()],
             few_controls=FEW_CONTROLS,
             most_rows=MOST_ROWS,
-            sensitivity=record.sensitivity,
             asked=_asked(baseline, attachments or {}),
             frozen=_frozen(attachments or {}),
             experts=arm_rows(experts) if experts else (),
@@ -135,7 +128,7 @@ def page(
             verdict_sentence=verdict_sentence,
             whole=baseline.whole,
             heaviest=_heaviest(baseline),
-            echoes=echoes,
+            echoes=[one for one in record.echoes if not one.reason],
             signals=signal_sentences(record.signals) if record.signals else (),
             signalled=[] if record.signals is None else _with_signals(record.signals),
             conditions=baseline_facts(record, plan).conditions,
@@ -161,13 +154,12 @@ def _with_signals(signals: SignalsRecord) -> list[PersonSignals]:
     return sorted(found, key=lambda one: (-count(one), one.annotator))[:MOST_ROWS]
 
 
-def page_charts(
-    baseline: Baseline, record: BaselineRecord, comparisons: Sequence[ModelComparison] = ()
-) -> dict[str, Chart]:
+def page_charts(record: Baseline) -> dict[str, Chart]:
     """Return every chart of the page by name.
 
     The names are `estimate METRIC`, `resolution`, `controls`, `agreement` and `models`.
     """
+    baseline, comparisons = record.evidence, record.comparisons
     found = {f"estimate {name}": chart for name, _, chart in _figures(baseline)}
     charted = {
         "resolution": charts.stacked_bar(resolution(record)),
@@ -178,18 +170,18 @@ def page_charts(
     return found | {name: chart for name, chart in charted.items() if chart is not None}
 
 
-def resolution(record: BaselineRecord) -> list[Segment]:
+def resolution(record: Baseline) -> list[Segment]:
     """Return the parts of the chart of how items were resolved."""
     return [Segment(WAYS[way].colour, WAYS[way].phrase, n) for way, n in ways(record).items()]
 
 
-def _heaviest(baseline: Baseline) -> list[SampledStratum]:
+def _heaviest(baseline: Evidence) -> list[SampledStratum]:
     """Return the strata of the dataset with the largest weights; those without responses first."""
     strata = baseline.whole.strata if baseline.whole else ()
     return sorted(strata, key=lambda one: -(one.weight or float("inf")))[:MOST_ROWS]
 
 
-def _figures(baseline: Baseline) -> list[tuple[str, MetricEstimate, Chart]]:
+def _figures(baseline: Evidence) -> list[tuple[str, MetricEstimate, Chart]]:
     """Return each main metric with its chart; if there is no main metric, the first metric by group."""
     estimates = baseline.estimates
     shown = estimates.main or dict(list(estimates.extra.items())[:1])
@@ -200,18 +192,18 @@ def _figures(baseline: Baseline) -> list[tuple[str, MetricEstimate, Chart]]:
     ]
 
 
-def _standing_chart(baseline: Baseline, comparisons: Sequence[ModelComparison]) -> Chart | None:
+def _standing_chart(baseline: Evidence, comparisons: Sequence[ModelComparison]) -> Chart | None:
     """Draw single annotators, the crowd and the models on one axis."""
     headline = baseline.estimates.headline
     if not comparisons or headline is None or headline.single is None:
         return None
     people = [person.value for person in headline.single.people]
-    crowd = [score.value for score in baseline.scores.values()][:1]
+    crowd = [one.score.value for one in baseline.estimates.all().values()][:1]
     models = [(one.model, one.matches[0].difference.second) for one in comparisons if one.matches]
     return charts.standing_chart(people, crowd[0] if crowd else None, models)
 
 
-def _control_chart(baseline: Baseline) -> Chart | None:
+def _control_chart(baseline: Evidence) -> Chart | None:
     judged = baseline.annotators.filter(pl.col("controls") > 0)
     if not judged.height:
         return None
@@ -231,12 +223,12 @@ def _control_chart(baseline: Baseline) -> Chart | None:
     return charts.control_chart(dots, baseline.settings.min_control_accuracy)
 
 
-def _agreement_chart(baseline: Baseline) -> Chart:
+def _agreement_chart(baseline: Evidence) -> Chart:
     shares = _top_shares(baseline)
     return charts.histogram(shares["share"].to_list(), shares["correct"].to_list())
 
 
-def _top_shares(baseline: Baseline) -> pl.DataFrame:
+def _top_shares(baseline: Evidence) -> pl.DataFrame:
     """Compute the share of the most frequent answer among the answers to each item."""
     votes = baseline.used.group_by("item", "answer").len()
     top = votes.group_by("item").agg((pl.col("len").max() / pl.col("len").sum()).alias("share"))
@@ -252,7 +244,7 @@ def _doubtful(found: DoubtfulItems) -> list[dict[str, object]]:
     return found.table.with_columns(judged).to_dicts()
 
 
-def _undecided(baseline: Baseline) -> list[dict[str, object]]:
+def _undecided(baseline: Evidence) -> list[dict[str, object]]:
     """Return the items without a consensus, and those whose consensus differs from the gold."""
     table = baseline.consensus.join(_top_shares(baseline).select("item", "share"), on="item", how="left")
     wanted = pl.col("label").is_null() | ~pl.col("correct").fill_null(value=True)
@@ -264,14 +256,14 @@ def _undecided(baseline: Baseline) -> list[dict[str, object]]:
     return shown.rename({"label": "consensus"}).to_dicts()
 
 
-def _overlap(baseline: Baseline) -> list[tuple[int, int, int]]:
+def _overlap(record: Baseline) -> list[tuple[int, int, int]]:
     """Return how many people answered how many items, before and after exclusion, the most people first."""
-    before, after = baseline.diagnosis.overlap_before, baseline.diagnosis.overlap
+    before, after = record.item_counts.overlap_before_exclusion, record.item_counts.overlap
     sizes = sorted({*before, *after}, reverse=True)
     return [(size, before.get(size, 0), after.get(size, 0)) for size in sizes]
 
 
-def _asked(baseline: Baseline, files: Mapping[str, bytes]) -> dict[str, object] | None:
+def _asked(baseline: Evidence, files: Mapping[str, bytes]) -> dict[str, object] | None:
     """Collect what annotators were asked: the instructions by language, and the fields of the first item.
 
     HTML inside an instruction stays text, and images are not loaded. An instruction without a translation stands under
@@ -292,13 +284,13 @@ def _asked(baseline: Baseline, files: Mapping[str, bytes]) -> dict[str, object] 
     return {"instructions": instructions, "example": example} if instructions or example else None
 
 
-def _rows(record: BaselineRecord) -> list[tuple[Text, int]]:
+def _rows(record: Baseline) -> list[tuple[Text, int]]:
     """Return the counts of rows by use or reason for dropping."""
     used = Text("used") if record.programs else Text("used for the consensus")
-    lines = [(used, record.responses.used), (Text("to control items"), record.responses.control)]
+    lines = [(used, record.response_counts.used), (Text("to control items"), record.response_counts.control)]
     lines += [
         (REASONS.get(reason, joined([reason.replace("_", " ")])), n)
-        for reason, n in record.responses.dropped.items()
+        for reason, n in record.response_counts.dropped.items()
     ]
     return [(name, n) for name, n in lines if n is not None]
 

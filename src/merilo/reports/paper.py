@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from merilo.baselines.record import BaselineRecord, MetricRecord
+from merilo.baselines.baseline import Baseline, MetricRecord
 from merilo.records import (
     Span,
     count_at,
     list_at,
     mapping_at,
     number_at,
-    text_at,
     value_at,
 )
 from merilo.reports.baseline_facts import dataset_title
@@ -57,7 +56,7 @@ class PaperTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def metric_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None) -> PaperTable:
+def metric_table(record: Baseline, plan: Mapping[str, Json] | None = None) -> PaperTable:
     """Make the table of metrics.
 
     The consensus, the majorities alone and a single annotator, each with interval and counts.
@@ -75,7 +74,7 @@ def metric_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None)
             one.single if one.single and one.single.mean is not None else None,
         )
         own = single.answers if single else None
-        answers = _count(own if "." in key else record.responses.used)
+        answers = _count(own if "." in key else record.response_counts.used)
         who = "people" if key.startswith("pass@") else "consensus"
         rows.append((name, who, _value(one.value), *_ends(one), str(one.n), answers, _count(one.annotators)))
         if alone := one.by_other_majority:
@@ -89,7 +88,7 @@ def metric_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None)
     return PaperTable("metrics", caption, columns, tuple(rows))
 
 
-def group_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None) -> PaperTable | None:
+def group_table(record: Baseline, plan: Mapping[str, Json] | None = None) -> PaperTable | None:
     """Make the table by groups of items; `None` if the baseline has no groups.
 
     Args:
@@ -115,7 +114,7 @@ def group_table(record: BaselineRecord, plan: Mapping[str, Json] | None = None) 
     return PaperTable("groups", caption, columns, tuple(rows)) if rows else None
 
 
-def _of(record: BaselineRecord, plan: Mapping[str, Json] | None) -> str:
+def _of(record: Baseline, plan: Mapping[str, Json] | None) -> str:
     title = dataset_title(record, plan)
     return f" of {title}" if title else ""
 
@@ -195,7 +194,7 @@ def arms_table(study: Mapping[str, Json]) -> PaperTable | None:
 
 
 def methods_paragraph(
-    record: BaselineRecord,
+    record: Baseline,
     plan: Mapping[str, Json] | None,
     form: Format,
     *,
@@ -244,7 +243,7 @@ def table_text(table: PaperTable, form: Format) -> str:
 
 
 def paper_files(
-    record: BaselineRecord,
+    record: Baseline,
     plan: Mapping[str, Json] | None,
     form: Format,
     *,
@@ -317,7 +316,7 @@ _PROGRAM: Final = """\
 """
 
 
-def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -> list[Source]:
+def sources(record: Baseline, experts: Mapping[str, Json] | None = None) -> list[Source]:
     """Return the sources of the methods that a baseline used, and of its reporting checklist; the program comes first.
 
     Args:
@@ -353,9 +352,9 @@ def sources(record: BaselineRecord, experts: Mapping[str, Json] | None = None) -
     return [program, *(_SOURCES[name] for name, is_used in used.items() if is_used)]
 
 
-def bibtex(record: BaselineRecord, found: Sequence[Source]) -> str:
+def bibtex(record: Baseline, found: Sequence[Source]) -> str:
     """Return the BibTeX file of the sources of a baseline."""
-    version = text_at(record.provenance, "versions", "merilo") or __version__
+    version = (record.provenance.versions.get("merilo") if record.provenance else None) or __version__
     kept = "".join(sign for sign in version if sign.isalnum() or sign in ".+-")
     entries = (files("merilo.reports") / "templates" / "references.bib").read_text("utf-8").split("\n\n")
     known = {entry.partition("{")[2].partition(",")[0]: f"{entry.rstrip()}\n" for entry in entries}

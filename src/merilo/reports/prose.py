@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from merilo.baselines.record import BaselineRecord, CostRecord, MetricRecord, PopulationRecord
+from merilo.baselines.baseline import Baseline, CostRecord, MetricRecord, PopulationRecord
 from merilo.people.cost import paid_work
 from merilo.records import Span, count_at, list_at, mapping_at, number_at, text_at, value_at
 from merilo.reports.baseline_facts import WAYS, BaselineFacts, baseline_facts
@@ -186,7 +186,7 @@ def _told(sentences: Sentences, facts: Facts) -> list[Text]:
 
 
 def human_baseline_section(
-    record: BaselineRecord,
+    record: Baseline,
     plan: Mapping[str, Json] | None,
     language: Language,
     *,
@@ -220,9 +220,7 @@ def human_baseline_section(
     return "\n\n".join(text.in_language(language) for text in people)
 
 
-def methods(
-    record: BaselineRecord, plan: Mapping[str, Json] | None, *, platform: str | None = None
-) -> list[Text]:
+def methods(record: Baseline, plan: Mapping[str, Json] | None, *, platform: str | None = None) -> list[Text]:
     """Describe how the baseline was made, and its results, in paragraphs."""
     return [*paragraphs(baseline_facts(record, plan, platform=platform)), *_whole_dataset(record)]
 
@@ -240,7 +238,7 @@ def paragraphs(facts: BaselineFacts) -> list[Text]:
     return [joined(told) for told in parts if told]
 
 
-def main_result(record: BaselineRecord) -> list[Text]:
+def main_result(record: Baseline) -> list[Text]:
     """Return the sentence about the main metric; empty if no metric has a value."""
     facts = baseline_facts(record)
     return [
@@ -249,10 +247,10 @@ def main_result(record: BaselineRecord) -> list[Text]:
     ]
 
 
-def human_benchmark(record: BaselineRecord) -> list[Text]:
+def human_benchmark(record: Baseline) -> list[Text]:
     """Say which items give the value of `human_benchmark`; nothing without a metric."""
     benchmark = record.human_benchmark
-    if benchmark is None or not benchmark.metrics or record.items.total is None:
+    if benchmark is None or not benchmark.metrics or record.item_counts.total is None:
         return []
     return [
         Text(
@@ -260,7 +258,7 @@ def human_benchmark(record: BaselineRecord) -> list[Text]:
             "{items:agreed=the items with a majority only|all items with a consensus}: {n} of {total}.",
             items=benchmark.items,
             n=next(iter(benchmark.metrics.values())).n,
-            total=record.items.total,
+            total=record.item_counts.total,
         )
     ]
 
@@ -319,7 +317,7 @@ def hours(value: float) -> Text:
 
 def _condition_facts(facts: BaselineFacts) -> Facts:
     record, known = facts.record, facts.conditions
-    items, people = record.items.total, record.annotators.total
+    items, people = record.item_counts.total, record.annotator_counts.total
     drawn, of, fields = known.subset or (None, None, ())
     overlap = {size: n for size, n in facts.overlap_asked.items() if size and people is not None}
     least, most = min(overlap, default=0), max(overlap, default=0)
@@ -359,8 +357,8 @@ def _condition_facts(facts: BaselineFacts) -> Facts:
 
 
 def _control_facts(facts: BaselineFacts) -> Facts:
-    record, annotators = facts.record, facts.record.annotators
-    answers, controls = record.responses.control, record.control_health.controls
+    record, annotators = facts.record, facts.record.annotator_counts
+    answers, controls = record.response_counts.control, record.control_health.controls
     people, excluded, share = annotators.total, annotators.excluded, annotators.min_control_accuracy
     if not answers:
         return {"role": facts.role, "no_controls": people}
@@ -382,9 +380,9 @@ def _control_facts(facts: BaselineFacts) -> Facts:
         "none_excluded": known and not excluded,
         "some_excluded": known and excluded,
         "unchecked": annotators.unchecked,
-        "used": record.responses.used,
+        "used": record.response_counts.used,
         "left": joined(left, ", ")
-        if excluded and record.responses.used is not None and facts.overlap
+        if excluded and record.response_counts.used is not None and facts.overlap
         else None,
     }
 
@@ -396,7 +394,7 @@ def _aggregation_facts(facts: BaselineFacts) -> Facts:
     least, most = min(agreement.votes_needed, default=0), max(agreement.votes_needed, default=0)
     procedure = record.parameters.get("aggregator"), record.parameters.get("resolve")
     (way, first), *others = facts.ways.items() or [("", 0)]
-    low, allowed, items = agreement.low_agreement, agreement.max_low_agreement, record.items.total
+    low, allowed, items = agreement.low_agreement, agreement.max_low_agreement, record.item_counts.total
     known = low is not None and allowed is not None and items
     return {
         "equal": most if least == most else None,
@@ -542,7 +540,7 @@ def pay(cost: CostRecord) -> list[Text]:
     return _told(_PAY, facts)
 
 
-def _whole_dataset(record: BaselineRecord) -> list[Text]:
+def _whole_dataset(record: Baseline) -> list[Text]:
     """Say what the metrics are on the whole dataset; nothing if the items are not a sample of it."""
     population = record.population
     told = []
@@ -595,17 +593,17 @@ def weighting(population: PopulationRecord) -> Text:
 def _expert_paragraphs(study: Mapping[str, Json], plan: Mapping[str, Json] | None) -> list[Text]:
     own = mapping_at(study, "experts")
     if not own:  # the experts' own baseline, without a comparison
-        return paragraphs(baseline_facts(BaselineRecord.of_json(dict(study)), plan, role="experts"))
-    paid = [joined(pay(BaselineRecord.of_json(dict(study)).cost))] if mapping_at(study, "cost") else []
+        return paragraphs(baseline_facts(Baseline.of_json(dict(study)), plan, role="experts"))
+    paid = [joined(pay(Baseline.of_json(dict(study)).cost))] if mapping_at(study, "cost") else []
     if text_at(own, "protocol") == "out-of-bag":
         return [joined(_out_of_bag(own)), *paid]
     if "resolved_by" in own:
-        return paragraphs(baseline_facts(BaselineRecord.of_json(dict(own)), plan, role="experts"))
+        return paragraphs(baseline_facts(Baseline.of_json(dict(own)), plan, role="experts"))
     counts: Json = {"total": own.get("annotators"), "excluded": own.get("excluded")}
-    record = BaselineRecord.of_json({**own, "dataset": study.get("dataset"), "annotators": counts})
+    record = Baseline.of_json({**own, "dataset": study.get("dataset"), "annotators": counts})
     facts = baseline_facts(record, plan, role="experts")
     conditions = _told(_CONDITIONS, _condition_facts(facts))
-    people, excluded = record.annotators.total, record.annotators.excluded
+    people, excluded = record.annotator_counts.total, record.annotator_counts.excluded
     if people is not None and excluded:
         conditions.append(
             Text(

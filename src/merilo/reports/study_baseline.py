@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from merilo.atomic_write import guarded
+from merilo.baselines.baseline import Baseline
 from merilo.baselines.expert_baseline import expert_items
 from merilo.baselines.expert_scores import LabelScores
 from merilo.baselines.experts import with_own_items
@@ -22,9 +23,9 @@ from merilo.baselines.study_input import find_population, gold_of
 from merilo.errors import DataError, UsageError, argument, renamed
 from merilo.people.out_of_bag import OutOfBag, OutOfBagDesign
 from merilo.people.reading import StudyResponses
-from merilo.reports.baseline import BaselineResult, baseline
+from merilo.reports.baseline import baseline
 from merilo.reports.hb.expert_raw import experts_computed
-from merilo.reports.hb.raw_study import RAW, RawStudy, without_folders
+from merilo.reports.hb.raw_study import RAW, RawStudy
 from merilo.responses import Responses
 from merilo.settings import AnalysisSettings, Settings
 from merilo.strict_json import Json, as_text
@@ -148,7 +149,7 @@ def study_baseline(
     common_items: bool = False,
     margin: float | None = None,
     anonymise: bool = False,
-) -> BaselineResult:
+) -> Baseline:
     """Compute the baseline of a study with the settings of its frozen plan, or of its plan if it is not frozen.
 
     Args:
@@ -209,7 +210,7 @@ class ExpertStudyResult:
     bag: OutOfBag
     scored: LabelScores
     responses: Responses
-    people: BaselineResult | None
+    people: Baseline | None
     raw: RawStudy
 
     def items(self) -> pl.DataFrame:
@@ -275,12 +276,12 @@ def expert_study(study: str | Path | StudyFolder, *, arm: str | None = None) -> 
     study_raw = RawStudy(
         raw,
         settings,
-        without_folders(published),
+        published.without_folders(),
         gold=known,
         dataset=declared,
         population=find_population(weights, (), responses=raw, gold=known),
     )
-    made = experts_computed(study_raw, design, others.details if others else None, domains)
+    made = experts_computed(study_raw, design, others.evidence if others else None, domains)
     summary: dict[str, Json] = {"dataset": declared.name, **made.content, "provenance": record.to_json()}
     return ExpertStudyResult(summary, made.bag, made.scored, made.responses, others, study_raw)
 
@@ -303,7 +304,7 @@ def _item_facts(
     return authors, {number: domain_of(item, domain) for number, item in there.items()} if domain else None
 
 
-def _people(folder: StudyFolder, experts: str) -> BaselineResult | None:
+def _people(folder: StudyFolder, experts: str) -> Baseline | None:
     """The baseline of the other group of annotators, if it has answered."""
     others = [name for name in folder.plan.arms if name != experts and name in read_imports(folder).tables]
     if not others:

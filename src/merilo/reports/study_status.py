@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import polars as pl
 from pydantic_core import to_jsonable_python
 
+from merilo.baselines.baseline import Baseline
 from merilo.baselines.consensus_scorer import declared, settings_for
 from merilo.baselines.steps import agreement_of, clean, screen, without_majority
 from merilo.baselines.study_input import gold_of
@@ -22,7 +23,6 @@ from merilo.people.cost import Cost, cost
 from merilo.people.quality.controls import judged_annotators
 from merilo.people.reading import StudyResponses
 from merilo.people.spelling import NOT_SHOWN, may_be_mine
-from merilo.reports.baseline import BaselineResult
 from merilo.reports.study_baseline import frozen_plan, gold_file, study_baseline, study_responses
 from merilo.responses import Responses, page_of
 from merilo.strict_json import Json
@@ -290,7 +290,7 @@ def _screened(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple
     ), ""
 
 
-def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[BaselineResult | None, str]:
+def _baseline(folder: StudyFolder, arm: str, responses: StudyResponses) -> tuple[Baseline | None, str]:
     """The baseline so far, or why there is none yet."""
     try:
         return study_baseline(folder, arm=arm, responses=responses), ""
@@ -345,8 +345,8 @@ def _annotators(
     return tuple(sorted(found, key=lambda one: (-one.answers, one.annotator)))
 
 
-def _estimate(made: BaselineResult) -> StudyEstimate | None:
-    main = made.details.estimates.headline
+def _estimate(made: Baseline) -> StudyEstimate | None:
+    main = made.evidence.estimates.headline
     if main is None:
         return None
     interval = main.interval

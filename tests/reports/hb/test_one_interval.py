@@ -13,7 +13,7 @@ import pytest
 from command import merilo as command
 
 import merilo
-from merilo.baselines.record import BaselineRecord
+from merilo.baselines.baseline import Baseline
 from merilo.reports.page import page_charts
 
 ITEMS, PEOPLE = 40, 7
@@ -156,7 +156,7 @@ def test_the_bar_of_the_chart_is_as_long_as_the_interval(
     )
     gold = dict(table.select("question", "gold").unique().iter_rows())
     made = merilo.baseline(responses, gold=gold)
-    chart = page_charts(made.details, made.without_quality)["estimate acc"].__html__()
+    chart = page_charts(made)["estimate acc"].__html__()
     band = re.search(r'<rect x="([\d.]+)" y="\d+" width="([\d.]+)"[^>]*class="band"', chart)
     assert band is not None
     left, width = float(band[1]), float(band[2])
@@ -196,7 +196,7 @@ def test_a_group_of_the_metrics_table_has_its_own_number_of_answers() -> None:
         "single_person": {"value": 0.4, "annotators": 5, "answers": 50, "items": 10},
     }
     content: Any = {"responses": {"used": 210}, "metrics": {"acc": whole, "acc.law": law}}
-    table = metric_table(BaselineRecord.of_json(content))
+    table = metric_table(Baseline.of_json(content))
     column = table.columns.index("answers")
     assert [row[column] for row in table.rows if row[1] == "consensus"] == ["210", "50"]
 

@@ -252,7 +252,6 @@ def test_no_table_or_page_tells_which_labels_are_right(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "hb" / "metrics.json").read_text(encoding="utf-8"))
     assert content["by"] == {}
     assert content["dataset_quality"] is None
-    assert content["sensitivity"] is None
     run_notebook(tmp_path / "hb")
     assert merilo("report", "verify", tmp_path / "hb").status == 0
 

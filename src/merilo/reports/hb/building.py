@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from merilo.atomic_write import new_folder, refuse_existing, write_files
-from merilo.baselines.record import COSTS_FILE, EXPERTS_FILE, METRICS_FILE, BaselineRecord
+from merilo.baselines.baseline import COSTS_FILE, EXPERTS_FILE, METRICS_FILE, Baseline
 from merilo.errors import DataError
 from merilo.reports.baseline_facts import baseline_facts
 from merilo.reports.checklist import (
@@ -143,7 +143,7 @@ _WITHHELD_FILES: Final = {
 
 
 def readme_files(
-    record: BaselineRecord, names: Iterable[str], *, version: str, plots_only_svg: bool
+    record: Baseline, names: Iterable[str], *, version: str, plots_only_svg: bool
 ) -> dict[str, bytes]:
     """Return the README in both languages.
 
@@ -159,7 +159,7 @@ def readme_files(
 
 
 def _paragraphs(
-    record: BaselineRecord, files: list[str], version: str, *, plots_only_svg: bool
+    record: Baseline, files: list[str], version: str, *, plots_only_svg: bool
 ) -> Iterator[Text | str]:
     yield Text("# Human baseline: {name}", name=record.dataset or Text("a study"))
     if record.status == "rejected":

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from merilo.baselines.baseline import cost_record
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.expert_baseline import (
     baseline_on_dataset_json,
     basic_summary,
@@ -16,8 +18,6 @@ from merilo.baselines.expert_baseline import (
 )
 from merilo.baselines.expert_scores import LabelScores, score_experts, score_people
 from merilo.baselines.experts import Marks, beside_people, outside_labels
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.record import cost_record
 from merilo.errors import InputError
 from merilo.people.cost import cost
 from merilo.people.out_of_bag import OutOfBag, OutOfBagDesign, out_of_bag
@@ -55,7 +55,7 @@ class ExpertsComputed:
 def experts_computed(
     raw: RawStudy,
     design: OutOfBagDesign,
-    people: Baseline | None,
+    people: Evidence | None,
     domains: Mapping[int, str] | None = None,
 ) -> ExpertsComputed:
     """Compute the baseline of experts who skip their own questions.
@@ -95,7 +95,7 @@ def experts_computed(
 
 
 def experts_again(
-    place: Path, published: Mapping[str, Json] | None, people: Baseline
+    place: Path, published: Mapping[str, Json] | None, people: Evidence
 ) -> dict[str, Json] | None:
     """Compute the experts' baseline from their raw answers; `None` if there are none.
 

@@ -55,7 +55,7 @@ _NEEDS_GOLD: Final = frozenset(
         "by",
         "models",
         "reasons",
-        "warnings",
+        "findings",
         "people",
         "comparison",
         "by_group",

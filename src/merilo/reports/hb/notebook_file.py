@@ -57,9 +57,9 @@ def check(*keys):
     print("the published figures follow:", ", ".join(keys))
 
 
-recomputed = json.loads(json.dumps(made.to_dict()))
+recomputed = json.loads(json.dumps(made.to_json()))
 left = set(published) | set(recomputed)
-left -= {{{", ".join(f'"{one}"' for one in (*NO_FIGURES, "warnings", "reasons"))}}}  # texts
+left -= {{{", ".join(f'"{one}"' for one in (*NO_FIGURES, "findings", "reasons"))}}}  # texts
 left -= {{"{DETAILS_KEY}"}}  # merilo.verify computes it below"""
 
 _COUNTS: Final = """\
@@ -79,14 +79,14 @@ made.consensus.head()"""
 _METRICS: Final = """\
 for name, metric in made.metrics.items():
     interval = metric.interval
-    over = "over items and annotators" if metric.interval_items_and_annotators else "over items alone"
+    over = "over items and annotators" if metric.over_both else "over items alone"
     bounds = f"[{interval.low:.3f}, {interval.high:.3f}] {over}" if interval else ""
     print(f"{name}: {metric.value:.3f} on {metric.n} items", bounds)
 check("metrics", "single_person")"""
 
 _WITHHELD: Final = """\
 # The gold answers are withheld: these values cannot be recomputed here.
-need_gold = "metrics human_benchmark single_person population by models status reasons warnings"
+need_gold = "metrics human_benchmark single_person population by models status reasons findings"
 for key in need_gold.split():
     left.discard(key)
 for name, metric in published["metrics"].items():

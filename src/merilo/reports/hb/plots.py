@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from merilo.baselines.pipeline import Baseline
+from merilo.baselines.evidence import Evidence
 from merilo.reports.chart_files import FORMS, MARGIN, chart_file, has_matplotlib, is_filled, with_title
 from merilo.reports.charts import WIDTH, Chart, Shape
 from merilo.reports.estimates import OVER_BOTH, OVER_ITEMS_ALONE
@@ -52,7 +52,7 @@ def plot_files(made: Recomputed) -> dict[str, bytes]:
     """Return the plots by name: `plots/en/agreement.svg`; PDF and PNG only if Matplotlib is installed."""
     files = {}
     drawn = has_matplotlib()
-    for name, chart in page_charts(made.baseline, made.record, made.comparisons).items():
+    for name, chart in page_charts(made.record).items():
         file_name = re.sub(r"[^\w.@-]+", "-", name)
         for language in LANGUAGES:
             shapes, height = _with_title_and_legend(name, chart, made, language)
@@ -85,7 +85,7 @@ def _with_title_and_legend(
     return shapes, y + 12
 
 
-def _title(name: str, baseline: Baseline) -> Text:
+def _title(name: str, baseline: Evidence) -> Text:
     if name in _TITLES:
         return _TITLES[name]
     metric = name.removeprefix("estimate ")

@@ -35,6 +35,7 @@ from merilo.baselines.model_answers import model_file_name
 from merilo.baselines.model_verdicts import Margin
 from merilo.baselines.population import Population
 from merilo.baselines.provenance import Provenance
+from merilo.baselines.study_input import StudyInput
 from merilo.datasets import CATALOGUE, Dataset
 from merilo.datasets.custom import declaration_text, read_declaration
 from merilo.errors import InputError, UsageError
@@ -112,15 +113,6 @@ class _PopulationReading(Record):
     fields: tuple[str, ...]
 
 
-class _ProvenanceReading(Record):
-    """How the baseline was first computed; see `Provenance`."""
-
-    command: str
-    inputs: tuple[Object, ...]
-    parameters: Object
-    versions: dict[str, str]
-
-
 class _Reading(Record):
     """The content of `reading.json`."""
 
@@ -144,7 +136,7 @@ class _Reading(Record):
     arms: str | None = None
     other: tuple[str, ...] = ()
     settings: Object
-    provenance: _ProvenanceReading | None
+    provenance: Provenance | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +172,23 @@ class RawStudy:
     margin: Margin | None = None
     arms: ArmDivision | None = None
     other: OtherAnswers | None = None
+
+    @property
+    def study(self) -> StudyInput:
+        """Return everything that the baseline is computed from, beside its settings."""
+        return StudyInput(
+            responses=self.responses,
+            dataset=self.dataset,
+            gold=self.gold,
+            skills=self.skills,
+            population=self.population,
+            arms=self.arms,
+            other=self.other,
+            models=self.models,
+            common_items=self.common_items,
+            margin=self.margin,
+            provenance=self.provenance,
+        )
 
     @property
     def keywords(self) -> dict[str, Json]:
@@ -267,36 +276,29 @@ class RawStudy:
             if population
             else None,
             settings=self.keywords,
-            provenance=_ProvenanceReading.model_validate(self.provenance.to_json())
-            if self.provenance
-            else None,
+            provenance=self.provenance,
         )
 
 
-def without_folders(provenance: Provenance) -> Provenance:
-    """Return the provenance with every path named without its folder: those of inputs, and of a dataset's declaration.
-
-    The command may be a call of the library; paths are replaced in both kinds of text.
-    """
-    paths = [str(one["file"]) for one in provenance.inputs]
-    if isinstance(declared := provenance.parameters.get("dataset"), str):
-        paths.append(declared)
-    names = {path: PurePath(path).name for path in sorted(paths, key=len, reverse=True)}
-    command = provenance.command
-    for path, name in names.items():
-        command = command.replace(path, name)
-
-    def named(value: Json) -> Json:
-        if isinstance(value, list):
-            return [named(one) for one in value]
-        return names.get(value, value) if isinstance(value, str) else value
-
-    return replace(
-        provenance,
-        command=command,
-        inputs=tuple({**one, "file": names[str(one["file"])]} for one in provenance.inputs),
-        parameters={name: named(value) for name, value in provenance.parameters.items()},
+def published_study(study: StudyInput, settings: Settings) -> RawStudy:
+    """Return the raw state of a study with pseudonyms for annotators and files named without folders."""
+    origin, record = study.origin, study.provenance
+    raw = RawStudy(
+        study.responses,
+        settings,
+        record.without_folders() if record else None,
+        study.gold,
+        study.skills,
+        study.dataset,
+        study.models,
+        study.common_items,
+        platform=origin.recognised if origin else None,
+        population=study.population,
+        margin=study.margin,
+        arms=study.arms,
+        other=study.other,
     )
+    return raw if study.pseudonymous else raw.pseudonymised(origin.key if origin else None)
 
 
 def _is_bundled(dataset: Dataset) -> bool:
@@ -385,7 +387,7 @@ def read_raw(folder: str | Path) -> RawStudy:
     return RawStudy(
         responses,
         settings=_settings(reading.settings, dataset, path),
-        provenance=Provenance(**dict(reading.provenance)) if reading.provenance else None,
+        provenance=reading.provenance,
         gold=_gold(place, reading.gold) if reading.gold else None,
         skills=_typed(skills, {"annotator": pl.String(), "skill": pl.Float64()})
         if skills.is_file()

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from merilo.atomic_write import guarded
-from merilo.baselines.arms import arm_estimates
+from merilo.baselines.baseline import Baseline
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_comparison import ModelComparison
-from merilo.baselines.pipeline import Baseline, baseline
+from merilo.baselines.pipeline import compute
 from merilo.baselines.provenance import Provenance, provenance
-from merilo.baselines.quality import StudyQuality, study_quality
-from merilo.baselines.record import BaselineRecord, record_of
 from merilo.reports.cost_report import Arm, CostLine, cost_json, pool_costs
 from merilo.reports.hb.raw_study import RawStudy
 from merilo.reports.item_browser import item_browser
@@ -28,19 +27,20 @@ class Recomputed:
 
     Attributes:
         raw: the raw state.
-        baseline: the baseline.
-        quality: its doubtful items, and its metric for other thresholds.
-        record: all results of the baseline.
+        record: the baseline.
         content: the baseline as JSON, exactly as it is written to files.
         models: the comparisons with models.
     """
 
     raw: RawStudy
-    baseline: Baseline
-    quality: StudyQuality
-    record: BaselineRecord
+    record: Baseline
     content: dict[str, Json]
     models: ModelSections
+
+    @property
+    def baseline(self) -> Evidence:
+        """Return what the baseline rests on."""
+        return self.record.evidence
 
     @property
     def comparisons(self) -> list[ModelComparison]:
@@ -60,26 +60,17 @@ class Recomputed:
         experts: Mapping[str, Json] | None,
     ) -> str:
         """Return the report page with the study's plan, instruction and experts."""
-        return page(
-            self.baseline,
-            self.record,
-            self.quality,
-            self.comparisons,
-            plan=plan,
-            attachments=attachments,
-            experts=experts,
-            echoes=self.models.echoes,
-        )
+        return page(self.record, plan=plan, attachments=attachments, experts=experts)
 
     def item_page(self) -> str:
         """Return the page of all items."""
-        return item_browser(self.baseline, self.models.answered)
+        return item_browser(self.record, self.models.answered)
 
     def tables(self) -> dict[str, bytes]:
         """Return annotators, consensus and doubtful items as CSV files, guarded against formulas, by name."""
         tables = {"annotators.csv": self.baseline.annotators, "consensus.csv": self.baseline.consensus}
-        if self.quality.doubtful:
-            tables["doubtful.csv"] = self.quality.doubtful.table
+        if self.record.doubtful is not None:
+            tables["doubtful.csv"] = self.record.doubtful
         return {name: guarded(table).write_csv().encode() for name, table in tables.items()}
 
 
@@ -89,31 +80,10 @@ def recompute(raw: RawStudy) -> Recomputed:
     Raises:
         DataError: no baseline can be computed from these answers.
     """
-    made = baseline(
-        raw.responses,
-        raw.settings,
-        dataset=raw.dataset,
-        gold=raw.gold,
-        skills=raw.skills,
-        population=raw.population,
-        other=raw.other,
-    )
-    quality = study_quality(made)
-    compared = arm_estimates(made, raw.arms.of) if raw.arms else None
-    record = record_of(
-        made, raw.provenance or provenance("merilo baseline", [], raw.keywords), quality, compared
-    )
-    models = with_models(
-        made,
-        record.to_json(),
-        raw.models,
-        common_items=raw.common_items,
-        margin=raw.margin,
-    )
-    content = as_written(models.content)
-    parts = BaselineRecord.of_json(content)
-    with_all = record.model_copy(update={name: getattr(parts, name) for name in ("models", "echoes")})
-    return Recomputed(raw, made, quality, with_all, content, models)
+    baseline = compute(raw.study, raw.settings)
+    models = with_models(baseline.evidence, raw.models, common_items=raw.common_items, margin=raw.margin)
+    baseline = baseline.with_models(models)
+    return Recomputed(raw, baseline, as_written(baseline.to_json()), models)
 
 
 def as_written(content: dict[str, Json]) -> dict[str, Json]:
@@ -121,7 +91,7 @@ def as_written(content: dict[str, Json]) -> dict[str, Json]:
     return cast("dict[str, Json]", json.loads(as_text(content)))
 
 
-def arms(record: BaselineRecord, experts: Mapping[str, Json] | None) -> dict[str, Arm]:
+def arms(record: Baseline, experts: Mapping[str, Json] | None) -> dict[str, Arm]:
     """Return the baseline of each group of people that was asked; of experts, its JSON."""
     return {"people": record, **({"experts": experts} if experts else {})}
 

@@ -222,7 +222,7 @@ def _responsible(
     yield "dataCollectionType", "Experiments"
     if days:
         yield "dataCollectionTimeFrame", list(days)
-    dropped = {reason: count for reason, count in facts.record.responses.dropped.items() if count}
+    dropped = {reason: count for reason, count in facts.record.response_counts.dropped.items() if count}
     if dropped:
         yield (
             "dataCollectionMissingData",
@@ -242,8 +242,8 @@ def _responsible(
         ]
         if parts:
             yield name, "; ".join(parts)
-    if facts.record.warnings:
-        yield "dataLimitations", _english(facts.record.warnings)
+    if facts.record.findings:
+        yield "dataLimitations", _english(one.sentence for one in facts.record.findings)
 
 
 def _english(told: Iterable[object]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from merilo.baselines.record import EXPERTS_FILE
+from merilo.baselines.baseline import EXPERTS_FILE
 from merilo.datasets.custom import read_yaml
 from merilo.errors import DataError, InputError
 from merilo.items import Item, read_split

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from merilo.baselines.record import COSTS_FILE, EXPERTS_FILE, METRICS_FILE
+from merilo.baselines.baseline import COSTS_FILE, EXPERTS_FILE, METRICS_FILE
 from merilo.errors import InputError, MeriloError
 from merilo.reports.hb.expert_raw import EXPERTS_RAW, experts_again
 from merilo.reports.hb.figures import ABSENT, Figure, compare_figures, figures_of, table_figures

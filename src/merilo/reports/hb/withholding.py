@@ -15,11 +15,11 @@ from typing import Any, Final, TypeVar, cast
 
 import polars as pl
 
+from merilo.baselines.baseline import record_of
 from merilo.baselines.dataset_estimates import DatasetEstimates
 from merilo.baselines.estimates import Estimates, MetricEstimate
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.groups import Group, field_values
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.record import record_of
 from merilo.errors import DataError, argument
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.gold import Gold
@@ -75,16 +75,19 @@ def withheld(made: Recomputed) -> Recomputed:
         open_baseline,
         estimates=estimates,
         whole=_whole(full.whole, estimates),
-        diagnosis=replace(
-            open_baseline.diagnosis, status=full.status, reasons=full.reasons, by=_groups(full, open_baseline)
+        status=full.status,
+        findings=(
+            *(one for one in full.findings if one.rejects),
+            *(one for one in open_baseline.findings if not one.rejects),
         ),
+        groups=_groups(full, open_baseline),
     )
-    record = record_of(shown, made.made_by, unknown.quality)
+    record = record_of(shown)
     content = as_written(record.to_json())
     if "models" in made.content:
         content["models"] = made.content["models"]
-    models = ModelSections(content, made.comparisons, [])
-    return Recomputed(raw, shown, unknown.quality, record, content, models)
+    models = ModelSections({}, made.comparisons, [])
+    return Recomputed(raw, record, content, models)
 
 
 def without_gold(raw: RawStudy) -> RawStudy:
@@ -137,7 +140,7 @@ def _tells(values: Mapping[int, Hashable], gold: Mapping[int, str]) -> bool:
     return bool(several) and all(len(one) == 1 for one in several) and len(set(map(frozenset, several))) > 1
 
 
-def _estimates(full: Baseline, gold: Gold | None) -> Estimates:
+def _estimates(full: Evidence, gold: Gold | None) -> Estimates:
     """Return the metrics that may be published.
 
     No groups of few items, no single annotators, no total close to another.
@@ -208,15 +211,15 @@ def _whole(whole: DatasetEstimates | None, shown: Estimates) -> DatasetEstimates
     return replace(whole, metrics=_rounded(kept))
 
 
-def _groups(full: Baseline, unknown: Baseline) -> dict[str, dict[str, Group]]:
+def _groups(full: Evidence, unknown: Evidence) -> dict[str, dict[str, Group]]:
     """Return the groups of items, with the metrics of those that are large enough."""
     if full.scorer is None:
-        return unknown.by
+        return unknown.groups
     decided = set(full.consensus.filter(pl.col("label").is_not_null())["item"].to_list())
     scored = frozenset(int(item.id) for item in full.scorer.items if item.id in decided)
     members: dict[tuple[str, str], frozenset[int]] = {}
-    for name in unknown.by:
-        column = field_values(name, full.cleaned.items, full.gold)
+    for name in unknown.groups:
+        column = field_values(name, full.items, full.gold)
         for value, group in column.drop_nulls().group_by("value"):
             members[name, str(value[0])] = scored.intersection(group["item"].to_list())
     hidden = too_small(members, scored)
@@ -226,15 +229,15 @@ def _groups(full: Baseline, unknown: Baseline) -> dict[str, dict[str, Group]]:
                 group,
                 scores={
                     key: replace(_rounded(score), per_item={})
-                    for key, score in full.by[name][value].scores.items()
+                    for key, score in full.groups[name][value].scores.items()
                 },
-                two_ways=_rounded(dict(full.by[name][value].two_ways)),
+                two_ways=_rounded(dict(full.groups[name][value].two_ways)),
             )
             if (name, value) not in hidden
             else group
             for value, group in groups.items()
         }
-        for name, groups in unknown.by.items()
+        for name, groups in unknown.groups.items()
     }
 
 

@@ -11,21 +11,23 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 import polars as pl
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
-from merilo.baselines.arms import ArmDifferences, ArmEstimate, Arms
+from merilo.baselines.arms import ArmDifferences, ArmEstimate, Arms, arm_estimates
 from merilo.baselines.dataset_estimates import DatasetEstimate, DatasetEstimates
 from merilo.baselines.decision_rule import by_majority_alone
+from merilo.baselines.doubtful_items import DoubtfulItems
 from merilo.baselines.estimates import Estimates, MetricEstimate, why_items_alone
+from merilo.baselines.evidence import Evidence
 from merilo.baselines.groups import Group
 from merilo.baselines.item_clusters import ItemClusters
-from merilo.baselines.people_table import PeopleTable
-from merilo.baselines.pipeline import Baseline
-from merilo.baselines.provenance import Provenance
+from merilo.baselines.people_table import PeopleTable, people_table
+from merilo.baselines.provenance import Provenance, provenance
 from merilo.baselines.signal_counts import SignalsRecord, count_signals
-from merilo.baselines.steps import SuspectControl
+from merilo.baselines.steps import SuspectControl, overlap, suspect_controls
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
-from merilo.errors import InputError
+from merilo.errors import InputError, UsageError
+from merilo.estimate import Finding
 from merilo.metrics.score import Score
 from merilo.participation import Participation
 from merilo.people.aggregation import Resolution
@@ -33,17 +35,19 @@ from merilo.people.agreement import Agreement
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
 from merilo.people.quality.controls import FEW_CONTROLS
+from merilo.people.simulation import SIMULATED_PREFIX
 from merilo.people.uncertainty.annotator_accuracy import Person
 from merilo.people.uncertainty.dataset_estimate import DatasetValue
 from merilo.people.uncertainty.two_way import TwoWay
 from merilo.records import Ends, Number, Object, Record, Span, rounded
+from merilo.responses import Responses
 from merilo.settings import Aggregator, Resolve, Settings
-from merilo.strict_json import read_json
+from merilo.strict_json import Json, read_json
 from merilo.text import Text
 
 if TYPE_CHECKING:
-    from merilo.baselines.doubtful_items import DoubtfulItems
-    from merilo.baselines.quality import StudyQuality
+    from merilo.baselines.model_comparison import ModelComparison
+    from merilo.reports.model_sections import ModelSections
 
 #: How many doubtful items the record names.
 MOST_DOUBTFUL: Final = 20
@@ -386,22 +390,6 @@ class ControlHealthRecord(Record):
     excluded_on_few: int = 0
 
 
-class SensitivityValue(Record):
-    """The main metric for one threshold on control accuracy."""
-
-    min_control_accuracy: float
-    annotators: int = 0
-    value: Number = None
-    n: int = 0
-
-
-class SensitivityRecord(Record):
-    """The main metric for other thresholds on control accuracy."""
-
-    metric: str
-    rows: tuple[SensitivityValue, ...] = ()
-
-
 class DatasetQualityRecord(Record):
     """The doubtful items: how many golds were checked and items are doubtful, and kinds of typing errors.
 
@@ -471,7 +459,7 @@ class ModelEchoes(Record):
         )
 
 
-class BaselineRecord(Record):
+class Baseline(Record):
     """A baseline with everything that its JSON holds; `docs/json.md` explains each key.
 
     The comparisons with `models` are those of `merilo compare`; they and the `echoes` are given only with models.
@@ -481,11 +469,11 @@ class BaselineRecord(Record):
     simulated: bool = False
     status: str = ""
     reasons: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    responses: ResponseCounts = ResponseCounts()
-    annotators: AnnotatorCounts = AnnotatorCounts()
+    findings: tuple[Finding, ...] = ()
+    response_counts: ResponseCounts = Field(default=ResponseCounts(), alias="responses")
+    annotator_counts: AnnotatorCounts = Field(default=AnnotatorCounts(), alias="annotators")
     control_health: ControlHealthRecord = ControlHealthRecord()
-    items: ItemCounts = ItemCounts()
+    item_counts: ItemCounts = Field(default=ItemCounts(), alias="items")
     clusters: ClusterRecord | None = None
     resolved_by: ResolvedBy = ResolvedBy()
     unresolved: dict[str, int] = {}
@@ -501,16 +489,113 @@ class BaselineRecord(Record):
     declaration: Object | None = None
     gold: GoldRecord | None = None
     normalisation: dict[str, str] = {}
-    sensitivity: SensitivityRecord | None = None
     dataset_quality: DatasetQualityRecord | None = None
     other_datasets: OtherDatasetsRecord | None = None
     people: PeopleTable | None = None
     arms: dict[str, ArmEstimate] | None = None
     arm_differences: ArmDifferences | None = None
-    provenance: Object | None = None
+    provenance: Provenance | None = None
     models: Object | None = None
     echoes: tuple[ModelEchoes, ...] = ()
     signals: SignalsRecord | None = None
+
+    _evidence: Evidence | None = PrivateAttr(default=None)
+    _models: ModelSections | None = PrivateAttr(default=None)
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return the answers, the votes and the consensus behind the baseline.
+
+        Raises:
+            UsageError: the baseline was read from its JSON alone.
+        """
+        if self._evidence is None:
+            raise UsageError("was read from baseline.json alone: load its folder", field="baseline")
+        return self._evidence
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the baseline."""
+        return self.evidence.settings
+
+    @property
+    def responses(self) -> Responses:
+        """Return all responses, in one spelling, one answer per annotator and item."""
+        return self.evidence.responses
+
+    @property
+    def annotators(self) -> pl.DataFrame:
+        """Return the annotators, one row each: answers, control items, accuracy, skill, exclusion."""
+        return self.evidence.annotators
+
+    @property
+    def consensus(self) -> pl.DataFrame:
+        """Return the consensus, one row per item; columns as in `consensus_table.COLUMNS`."""
+        return self.evidence.consensus
+
+    @property
+    def items(self) -> pl.DataFrame:
+        """Return the items that are not control items, one row each: the number `item` and the fields."""
+        return self.evidence.items
+
+    @property
+    def answers(self) -> pl.DataFrame:
+        """Return every answer of people and models; columns as in `answer_table.ANSWER_COLUMNS`."""
+        from merilo.baselines.answer_table import answer_table  # noqa: PLC0415 - imports this module
+
+        return answer_table(self.evidence, self.evidence.study.models)
+
+    @property
+    def doubtful(self) -> pl.DataFrame | None:
+        """Return the doubtful items, the most probably wrong gold first; `None` if they were not checked."""
+        found = self.evidence.doubtful
+        return found.table if found else None
+
+    @property
+    def beside_models(self) -> ModelSections | None:
+        """Return the models beside the people; `None` without models."""
+        return self._models
+
+    def with_models(self, found: ModelSections) -> Baseline:
+        """Return the baseline with comparisons with models."""
+        if not found.told:
+            return self
+        baseline = self.model_copy(update={"models": found.told, "echoes": found.echoes})
+        baseline._models = found
+        return baseline
+
+    @property
+    def comparisons(self) -> list[ModelComparison]:
+        """Return the comparisons with models."""
+        return self._models.comparisons if self._models else []
+
+    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Json]:
+        """Write the folder that `merilo baseline --out` writes: report, JSON and tables.
+
+        Args:
+            folder: a new folder.
+            force: replace an existing one.
+
+        Returns:
+            The baseline as JSON.
+
+        Raises:
+            OutputError: the folder exists and `force` is not given, or it contains an input file of the baseline.
+        """
+        from merilo.reports.folder import save  # noqa: PLC0415 - slow to load; needed only to write files
+
+        save(self, Path(folder), force=force)
+        return self.to_json()
+
+    def __repr__(self) -> str:
+        from merilo.reports.baseline_table import baseline_text  # noqa: PLC0415 - needed only to print
+
+        return baseline_text(self)
+
+    def _repr_html_(self) -> str:
+        from merilo.reports.baseline_table import baseline_html  # noqa: PLC0415 - needed only in notebooks
+
+        return baseline_html(self)
 
     @property
     def compared_arms(self) -> Arms | None:
@@ -527,8 +612,7 @@ class BaselineRecord(Record):
     @property
     def parameters(self) -> Object:
         """Return the parameters with which the baseline was computed; empty if they are not known."""
-        given = (self.provenance or {}).get("parameters")
-        return given if isinstance(given, dict) else {}
+        return self.provenance.parameters if self.provenance else {}
 
     @property
     def programs(self) -> bool:
@@ -548,7 +632,7 @@ class BaselineRecord(Record):
         """
         return (self.population.sampled, self.population.items) if self.population else None
 
-    def settings(self, file: Path | None = None) -> tuple[Settings, Dataset]:
+    def parsed_settings(self, file: Path | None = None) -> tuple[Settings, Dataset]:
         """Return the settings by which the items were decided, and the dataset's declaration.
 
         Args:
@@ -587,7 +671,7 @@ class BaselineRecord(Record):
         ), declaration
 
 
-def read_record(folder: Path) -> BaselineRecord:
+def read_record(folder: Path) -> Baseline:
     """Read the record of a saved baseline.
 
     Args:
@@ -605,75 +689,75 @@ def read_record(folder: Path) -> BaselineRecord:
     if path.name == METRICS_FILE and costs.is_file():
         paid = read_json(costs)
         content = {**(paid if isinstance(paid, dict) else {}), **content}
-    return BaselineRecord.of_json(content, path)
+    return Baseline.of_json(content, path)
 
 
-def record_of(
-    baseline: Baseline, provenance: Provenance, quality: StudyQuality | None = None, arms: Arms | None = None
-) -> BaselineRecord:
-    """Return the record of a baseline.
-
-    Args:
-        baseline: the baseline.
-        provenance: the provenance of the baseline.
-        quality: the quality of its annotators; left out if not given.
-        arms: the arms of the study; left out if not given.
-    """
-    annotators, estimates, resolved = baseline.annotators, baseline.estimates, baseline.resolved_by
-    record = BaselineRecord(
-        dataset=baseline.settings.dataset,
-        simulated=baseline.simulated,
-        status=baseline.status,
-        reasons=tuple(reason.en for reason in baseline.reasons),
-        warnings=tuple(warning.en for warning in baseline.warnings),
-        responses=_responses(baseline),
+def record_of(evidence: Evidence) -> Baseline:
+    """Return the baseline that follows from the evidence."""
+    annotators, estimates, decided = evidence.annotators, evidence.estimates, evidence.decided
+    study, items = evidence.study, evidence.items.height
+    made_by = study.provenance or provenance("merilo baseline", [], evidence.settings.parameters())
+    baseline = Baseline(
+        dataset=evidence.settings.dataset,
+        simulated=any(name.startswith(SIMULATED_PREFIX) for name in annotators["annotator"]),
+        status=evidence.status,
+        reasons=tuple(one.sentence.en for one in evidence.findings if one.rejects),
+        findings=evidence.findings,
+        responses=_responses(evidence),
         annotators=AnnotatorCounts(
             total=annotators.height,
-            used=baseline.used["respondent"].n_unique(),
+            used=evidence.used["respondent"].n_unique(),
             with_controls=int((annotators["controls"] > 0).sum()),
             excluded=int(annotators["excluded"].sum()),
             kept_without_controls=int((annotators["controls"] == 0).sum()),
             unjudged=int((~annotators["judged"]).sum()),
-            min_control_accuracy=baseline.settings.min_control_accuracy,
+            min_control_accuracy=evidence.settings.min_control_accuracy,
         ),
-        control_health=_control_health(baseline),
+        control_health=_control_health(evidence),
         items=ItemCounts(
-            total=baseline.items,
-            consensus=0 if baseline.programs else baseline.items - resolved[Resolution.UNRESOLVED],
-            overlap=dict(baseline.diagnosis.overlap),
-            overlap_before_exclusion=dict(baseline.diagnosis.overlap_before),
+            total=items,
+            consensus=0 if evidence.programs else items - decided.resolved_by[Resolution.UNRESOLVED],
+            overlap=overlap(evidence.items, evidence.used),
+            overlap_before_exclusion=overlap(
+                evidence.items, evidence.responses.table.filter(~pl.col("is_control"))
+            ),
         ),
-        clusters=cluster_record(baseline.clusters),
-        resolved_by=resolved_by(resolved),
-        unresolved={one.code: one.items for one in baseline.unresolved},
-        metrics=_metrics(estimates, baseline.whole),
-        human_benchmark=_human_benchmark(estimates, baseline.settings),
-        population=None if baseline.whole is None else population_record(baseline.whole),
+        clusters=cluster_record(evidence.clusters),
+        resolved_by=resolved_by(decided.resolved_by),
+        unresolved=_unresolved(evidence),
+        metrics=_metrics(estimates, evidence.whole),
+        human_benchmark=_human_benchmark(estimates, evidence.settings),
+        population=None if evidence.whole is None else population_record(evidence.whole),
         single_person=_headline_person(estimates),
-        model=_model(baseline),
-        agreement=_agreement(baseline),
+        model=None
+        if decided.model is None
+        else ModelOfAnnotators.of(decided.model, name=decided.model.model),
+        agreement=_agreement(evidence),
         by={
             field: {value: _group(group) for value, group in groups.items()}
-            for field, groups in baseline.by.items()
+            for field, groups in evidence.groups.items()
         },
-        cost=cost_record(baseline.cost),
-        declaration=declaration_json(baseline.declaration),
-        gold=None if baseline.gold is None else _gold(baseline.gold),
-        normalisation=dict(baseline.responses.renamed or {}),
-        provenance=provenance.to_json(),
+        cost=cost_record(evidence.cost),
+        declaration=declaration_json(evidence.declaration),
+        gold=None if evidence.gold is None else _gold(evidence.gold),
+        normalisation=dict(evidence.responses.renamed or {}),
+        dataset_quality=None if evidence.doubtful is None else _dataset_quality(evidence.doubtful),
+        people=people_table(evidence),
+        provenance=made_by,
     )
-    if signals := count_signals(baseline.responses):
-        record = record.model_copy(update={"signals": signals})
-    if came := baseline.responses.participation:
-        record = record.model_copy(update={"participation": came})
-    if "reliable" in baseline.annotators.columns:
-        record = record.model_copy(update={"other_datasets": _other_datasets(baseline.annotators)})
-    if arms is not None:
-        pairs = ArmDifferences.of(arms)
-        record = record.model_copy(
-            update={"arms": {one.arm: one for one in arms.arms}, "arm_differences": pairs}
-        )
-    return record if quality is None else with_quality(record, quality)
+    more: dict[str, object] = {}
+    if signals := count_signals(evidence.responses):
+        more["signals"] = signals
+    if came := evidence.responses.participation:
+        more["participation"] = came
+    if study.other:
+        more["other_datasets"] = _other_datasets(annotators)
+    if study.arms:
+        arms = arm_estimates(evidence, study.arms.of)
+        more |= {"arms": {one.arm: one for one in arms.arms}, "arm_differences": ArmDifferences.of(arms)}
+    baseline = baseline.model_copy(update=more)
+    baseline._evidence = evidence
+    return baseline
 
 
 def cluster_record(clusters: ItemClusters | None) -> ClusterRecord | None:
@@ -786,24 +870,32 @@ def cost_record(cost: Cost) -> CostRecord:
     )
 
 
-def _responses(baseline: Baseline) -> ResponseCounts:
-    responses = baseline.responses
+def _responses(evidence: Evidence) -> ResponseCounts:
+    responses = evidence.responses
     control = int(responses.table["is_control"].sum())
-    left = responses.table.height - control - baseline.used.height
+    left = responses.table.height - control - evidence.used.height
     return ResponseCounts(
         total=responses.rows_read,
         control=control,
-        used=baseline.used.height,
+        used=evidence.used.height,
         dropped={**responses.dropped, **({"excluded_annotator": left} if left > 0 else {})},
     )
 
 
-def _control_health(baseline: Baseline) -> ControlHealthRecord:
-    health = baseline.control_health
+def _unresolved(evidence: Evidence) -> dict[str, int]:
+    """Return the number of items without a consensus by reason; reasons that never occurred are left out."""
+    left = evidence.consensus.filter(pl.col("label").is_null())
+    empty = int((left["votes"] == 0).sum())
+    equal = "no_majority" if by_majority_alone(evidence.settings) else "equal"
+    return {why: n for why, n in (("no_answers", empty), (equal, left.height - empty)) if n}
+
+
+def _control_health(evidence: Evidence) -> ControlHealthRecord:
+    health = evidence.health
     return ControlHealthRecord.of(
         health,
         controls=len(health.controls),
-        suspects=tuple(map(_suspect, baseline.suspects)),
+        suspects=tuple(map(_suspect, suspect_controls(health, evidence.responses.items))),
         few_controls=FEW_CONTROLS,
     )
 
@@ -928,23 +1020,17 @@ def _human_benchmark(estimates: Estimates, settings: Settings) -> HumanBenchmark
     )
 
 
-def _model(baseline: Baseline) -> ModelOfAnnotators | None:
-    fit = baseline.model
-    if fit is None:
-        return None
-    return ModelOfAnnotators.of(fit, name=fit.model)
-
-
-def _agreement(baseline: Baseline) -> AgreementRecord:
-    return _coefficients(baseline.agreement).model_copy(
+def _agreement(evidence: Evidence) -> AgreementRecord:
+    decided, settings = evidence.decided, evidence.settings
+    return _coefficients(evidence.agreement).model_copy(
         update={
-            "level": baseline.settings.level,
-            "low_agreement": baseline.low_agreement,
-            "low_agreement_share": rounded(baseline.low_agreement_share),
-            "max_low_agreement": baseline.settings.max_low_agreement,
-            "min_votes": baseline.settings.min_votes,
-            "votes_needed": dict(baseline.decided.votes_needed),
-            "n": baseline.agreement.answers,
+            "level": settings.level,
+            "low_agreement": decided.low_agreement,
+            "low_agreement_share": rounded(decided.low_agreement / evidence.items.height),
+            "max_low_agreement": settings.max_low_agreement,
+            "min_votes": settings.min_votes,
+            "votes_needed": dict(decided.votes_needed),
+            "n": evidence.agreement.answers,
         }
     )
 
@@ -1002,30 +1088,6 @@ def _dataset_quality(found: DoubtfulItems) -> DatasetQualityRecord:
         gold_wrong=dict(first.iter_rows()),
         typing_errors=dict(found.typing_errors),
     )
-
-
-def with_quality(record: BaselineRecord, quality: StudyQuality) -> BaselineRecord:
-    """Return a record with the sensitivity of the metric and the doubtful items."""
-    scores = [row.score.name for row in quality.sensitivity if row.score]
-    more: dict[str, object] = {
-        "sensitivity": SensitivityRecord(
-            metric=scores[0],
-            rows=tuple(
-                SensitivityValue(
-                    min_control_accuracy=row.threshold,
-                    annotators=row.annotators,
-                    value=row.score.value if row.score else None,
-                    n=row.score.n if row.score else 0,
-                )
-                for row in quality.sensitivity
-            ),
-        )
-        if scores
-        else None,
-        "dataset_quality": _dataset_quality(quality.doubtful) if quality.doubtful else None,
-        "people": quality.reached,
-    }
-    return record.model_copy(update=more)
 
 
 def _errors(value: DatasetValue) -> StandardErrors:

@@ -1,0 +1,90 @@
+"""What stands behind a baseline and not in its JSON: the answers, the votes, the consensus and the scorer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from merilo.datasets.declaration import Dataset
+from merilo.estimate import Finding
+from merilo.people.agreement import Agreement
+from merilo.people.cost import Cost
+from merilo.people.decision import PoolVotes
+from merilo.people.gold import Gold
+from merilo.people.quality.controls import ControlHealth
+from merilo.people.spelling import Merged
+from merilo.responses import Responses
+from merilo.settings import Settings
+
+if TYPE_CHECKING:
+    from merilo.baselines.consensus_scorer import ConsensusScorer
+    from merilo.baselines.dataset_estimates import DatasetEstimates
+    from merilo.baselines.doubtful_items import DoubtfulItems
+    from merilo.baselines.estimates import Estimates
+    from merilo.baselines.groups import Group
+    from merilo.baselines.item_clusters import ItemClusters
+    from merilo.baselines.steps import Decided
+    from merilo.baselines.study_input import StudyInput
+    from merilo.baselines.warnings import Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a baseline rests on.
+
+    Attributes:
+        study: the study as it was read.
+        settings: the settings of the baseline.
+        declaration: the dataset as the scorer uses it.
+        responses: all responses, in one spelling, one answer per annotator and item.
+        gold: the gold answers in the same spelling; `None` if they are not known.
+        merged: which answers count as another spelling, and which texts are no answers.
+        items: the items that are not control items, one row each: the number `item` and the fields.
+        clusters: the clusters that the items form; `None` if no field is named.
+        annotators: one row per annotator; see `controls.judged_annotators`.
+        used: the responses that count.
+        pool: all votes of the pool, and which of them count.
+        decided: the consensus.
+        consensus: the consensus as a table, one row per item; see `consensus_table.COLUMNS`.
+        scorer: scores a consensus of this study; `None` without gold.
+        health: the control items with their answers.
+        estimates: every metric of the consensus and of single annotators; empty without gold.
+        whole: the metrics on the whole dataset, if the items are a sample of it and gold is known.
+        agreement: the agreement of the responses that count.
+        groups: field -> value -> the group of items with this value.
+        cost: money and time.
+        findings: what the reader must know.
+        status: the status; see `warnings.STATUSES`.
+        doubtful: the doubtful items; `None` if they were not checked.
+    """
+
+    study: StudyInput
+    settings: Settings
+    declaration: Dataset
+    responses: Responses
+    gold: Gold | None
+    merged: Merged
+    items: pl.DataFrame
+    clusters: ItemClusters | None
+    annotators: pl.DataFrame
+    used: pl.DataFrame
+    pool: PoolVotes
+    decided: Decided
+    consensus: pl.DataFrame
+    scorer: ConsensusScorer | None
+    health: ControlHealth
+    estimates: Estimates
+    whole: DatasetEstimates | None
+    agreement: Agreement
+    groups: dict[str, dict[str, Group]]
+    cost: Cost
+    findings: tuple[Finding, ...] = ()
+    status: Status = "accepted"
+    doubtful: DoubtfulItems | None = None
+
+    @property
+    def programs(self) -> bool:
+        """Return whether every answer counts by itself: the answers are verdicts, which have no consensus."""
+        return self.declaration.judged
