@@ -58,10 +58,12 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import decision_rule
 from merilo.baselines.estimates import MetricEstimate, estimate_metrics
 from merilo.baselines.steps import Decided, Screened
-from merilo.datasets.declaration import Answer, Dataset, undeclared
+from merilo.datasets import Answer, Dataset
+from merilo.datasets.declaration import undeclared
 from merilo.items import Item
-from merilo.metrics.classification import label_figures
-from merilo.metrics.worth import OF_LABELS, NamedPart, points
+from merilo.metrics.answers import gold_label
+from merilo.metrics.registry import metric_of
+from merilo.metrics.scoring import most_points, points
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.votes import Encoding, Votes
@@ -366,11 +368,12 @@ def figure(world: World, kind: NDArray[np.intp], label: NDArray[np.integer]) -> 
     cells = kind[label != NO_LABEL] * len(world.texts) + label[label != NO_LABEL]
     count = np.bincount(cells, minlength=len(world.kinds) * len(world.texts))
     kinds, labels = np.divmod(np.arange(count.size), len(world.texts))
-    if world.metric in OF_LABELS:
-        return float(label_figures(world.metric, kinds, labels, count[None])[0])
-    part = NamedPart(world.metric, world.metric, ())
+    form, metric = world.dataset.answer, metric_of(world.metric, world.dataset.answer.kind)
     items, answers = [world.kinds[row] for row in kinds], [world.texts[row] for row in labels]
-    return float(points(world.dataset, part, items, answers) @ count) / float(count.sum())
+    if metric.statistic:
+        gold = [gold_label(item) for item in items]
+        return float(metric.statistic(gold, answers, count[None].astype(np.float64))[0])
+    return float(points(form, metric, items, answers) @ count) / float(most_points(metric, items) @ count)
 
 
 def decided_figure(world: World, crowd: Crowd, votes: Votes, kind: NDArray[np.intp]) -> float:

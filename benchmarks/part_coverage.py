@@ -34,7 +34,7 @@ from merilo.baselines.decision_rule import decision_rule, two_ways
 from merilo.baselines.expert_scores import score_experts
 from merilo.datasets.declaration import undeclared
 from merilo.items import Item
-from merilo.metrics.score import Score
+from merilo.metrics.metric import Score
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.decision import PoolVotes, decide
 from merilo.people.gold import Gold

@@ -102,12 +102,12 @@ def test_a_mistyped_name_is_answered_with_the_nearest(wrong: str, near: str) -> 
 
 def test_an_item_knows_its_group() -> None:
     question = Item(1, "{text}", {"text": "?", "subject": "анатомия"}, "A", {"id": 1, "domain": "anatomy"})
-    assert dataset("rummlu").group(question) == "acc.anatomy"
+    assert question.fill(dataset("rummlu").extra) == "acc.anatomy"
     reply = Item(1, "{replica}", {"target_group": "женщины"}, "1", {"id": 1})
-    assert dataset("ruhatespeech").group(reply) == "acc.женщины"
-    assert dataset("use").group(Item(1, "", "", "1", {"id_task": "8_1"})) == "grade_norm.task8_1"
-    assert dataset("ruethics").group(Item(1, "", "", {}, {"question": "good"})) == "good.{criterion}"
-    assert dataset("bps").group(Item(1, "{inputs}", "( )")) is None
+    assert reply.fill(dataset("ruhatespeech").extra) == "acc.женщины"
+    assert Item(1, "", "", "1", {"id_task": "8_1"}).fill(dataset("use").extra) == "grade_norm.task8_1"
+    assert Item(1, "", "", {}, {"question": "good"}).fill(dataset("ruethics").extra) == "good.{criterion}"
+    assert Item(1, "{inputs}", "( )").fill(dataset("bps").extra) is None
 
 
 @every(

@@ -26,7 +26,8 @@ def test_a_published_folder_is_valid_and_a_dataset(name: str, numbered: bool, tm
     assert {note.path.partition(".")[0] for note in report.notes} <= {"description", "dataset_size"}
     declared = dataset(str(folder))
     meta = json.loads((folder / META).read_text("utf-8"))
-    assert (declared.title, declared.metrics, declared.gold) == (name, ("em",), "closed")
+    metrics = tuple(one.replace(" ", "_").lower() for one in meta["metrics"])
+    assert (declared.title, declared.metrics, declared.gold) == (name, metrics, "closed")
     assert set(declared.fields) == set(meta["data_example"]["inputs"])
     assert declared.skills == tuple(meta["skills"])
     assert declared.human[0].value == meta["human_benchmark"]["Exact match"]
@@ -104,7 +105,7 @@ def test_a_folder_walks_the_whole_road(name: str, tmp_path: Path, monkeypatch: p
     assert merilo("study", "validate", "study").status == 0
     assert "no item has the field 'colour'" in merilo("datasets", "new", name, "--group", "colour").complaint
     made = merilo("datasets", "new", name)
-    assert (made.status, f"em.{{{field}}}" in made.out) == (0, True), made.err
+    assert (made.status, f"exact_match.{{{field}}}" in made.out) == (0, True), made.err
     assert merilo("datasets", "validate", name).status == 0
     assert merilo("run", "--model", "random", "--datasets", name, "--out", "run").status == 0
     rows = ["id,annotator,answer"]
@@ -115,7 +116,7 @@ def test_a_folder_walks_the_whole_road(name: str, tmp_path: Path, monkeypatch: p
         result = merilo(
             "baseline", "answers.csv", "--dataset", name, "--by", by, "--out", f"hb-{len(by)}", "--json", "-"
         ).json
-        assert result["metrics"]["em"]["value"] == 1.0
+        assert result["metrics"]["exact_match"]["value"] == 1.0
         assert [len(groups) for groups in result["by"].values()] == [3]
     assert (folder / META).read_bytes() == before
 

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,9 +13,32 @@ from sklearn.isotonic import IsotonicRegression
 from tiny_models import POLITE, TOXIC
 
 from merilo.errors import InputError, MissingPartError
+from merilo.items import Item
 from merilo.metrics import classifiers
+from merilo.metrics.answers import Answer
 from merilo.metrics.classifiers import IDENTITY, Calibration, Classifier, Classifiers, Curve
-from merilo.metrics.detox import PARTS, Ratings, j_scores, judge
+from merilo.metrics.detox import PARTS, Ratings
+from merilo.metrics.scoring import Scoring, explain, score
+
+RUDETOX = Scoring(name="", answer=Answer(kind="text"), metrics=("j", *PARTS))
+
+
+class Known:
+    """A rater that gives ratings in turn."""
+
+    making: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, ratings: Ratings) -> None:
+        self.ratings = ratings
+
+    def rate(self, toxic, rewritten) -> Ratings:
+        return self.ratings
+
+
+def j_scores(ratings: Ratings):
+    items = [Item(number, "", "") for number in range(len(ratings.sta))]
+    return score(RUDETOX, items, {item.id: "" for item in items}, rater=Known(ratings)).main
+
 
 unit = st.floats(0, 1, allow_subnormal=False)
 
@@ -129,9 +153,11 @@ def test_batches_give_what_each_sentence_gives_alone(
 @pytest.mark.torch
 def test_the_judgement_of_one_sentence_is_its_share_of_j(tiny_models: Path) -> None:
     rater = Classifiers(tiny_models, device="cpu")
-    scores = j_scores(rater.rate(TOXIC, POLITE), ids=[1, 2, 3, 4])
-    for number, (toxic, polite) in enumerate(zip(TOXIC, POLITE, strict=True), start=1):
-        assert judge(toxic, polite, rater).points == pytest.approx(scores["j"].per_item[number], abs=1e-6)
+    scores = j_scores(rater.rate(TOXIC, POLITE))
+    for number, (toxic, polite) in enumerate(zip(TOXIC, POLITE, strict=True), start=0):
+        assert explain(RUDETOX, Item(1, "", toxic), polite, rater=rater)[0].points == pytest.approx(
+            scores["j"].per_item[number], abs=1e-6
+        )
 
 
 @pytest.mark.torch

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.metrics.exam import ExamItem, complete_variants, grade_norm, judge, letters, points, task_grades
+from merilo.errors import DataError
+from merilo.items import Item
+from merilo.metrics.answers import Answer
+from merilo.metrics.exam import complete_rows, letters, points_of, question
+from merilo.metrics.scoring import Scores, Scoring, explain, score
+
+EXAM = Scoring(
+    name="use", answer=Answer(kind="text"), metrics=("grade_norm",), extra="grade_norm.task{id_task}"
+)
 
 TASKS = [*map(str, range(1, 8)), *(f"8_{part}" for part in range(5)), *map(str, range(9, 27))]
 TEXT_TASKS = {"2", "4", "5", "6", "7", "13", "14", "24"}
@@ -15,23 +23,36 @@ numbers = st.sets(st.integers(1, 9), min_size=2, max_size=5)
 written = st.lists(st.sampled_from([*map(str, range(1, 10)), "", " 1", "а"]), max_size=6).map(",".join)
 
 
-def item(task: str, variant: int = 1, gold: str | None = None, number: int = 0) -> ExamItem:
+def item(task: str, variant: int = 1, gold: str | None = None, number: int = 0) -> Item:
     """An item of a task; by default, its gold answer identifies the task."""
+    most, kind, usual = 2 if task == "16" else 1, "multiple_choice_independent_options", "1,3"
     if task in TEXT_TASKS:
-        return ExamItem(number, task, variant, 1, "text", gold or "слово,другоеслово")
-    if task == "26":
-        return ExamItem(number, task, variant, 4, "matching", gold or "3,1,8,5")
-    most = 2 if task == "16" else 1
-    return ExamItem(number, task, variant, most, "multiple_choice_independent_options", gold or "1,3")
+        kind, usual = "text", "слово,другоеслово"
+    elif task == "26":
+        most, kind, usual = 4, "matching", "3,1,8,5"
+    meta = {"id_task": task, "variant": variant, "score": most, "type": kind}
+    return Item(number, "", "", gold or usual, meta)
 
 
-def variant(number: int) -> list[ExamItem]:
+def points(one: Item, answer: str) -> float:
+    return points_of(question(one), answer)
+
+
+def sat(items: list[Item], answers: dict) -> Scores:
+    return score(EXAM, items, answers)
+
+
+def grade_norm(items: list[Item], answers: dict):
+    return sat(items, answers).main["grade_norm"]
+
+
+def variant(number: int) -> list[Item]:
     return [item(task, number, number=number * 100 + place) for place, task in enumerate(TASKS)]
 
 
-def right(one: ExamItem) -> str:
+def right(one: Item) -> str:
     """A correct answer: the gold, or the first of its alternatives."""
-    return one.gold.split(",")[0] if one.kind == "text" else one.gold
+    return one.outputs.split(",")[0] if one.meta["type"] == "text" else one.outputs
 
 
 def neighbours(gold: set[str]) -> set[frozenset[str]]:
@@ -114,15 +135,15 @@ def test_text_compares_letters_only(gold: str, answer: str) -> None:
 def test_worked_examples(task: str, gold: str, answer: str, expected: int) -> None:
     one = item(task, gold=gold)
     assert points(one, answer) == expected
-    judgement = judge(one, answer)
-    assert (judgement.points, judgement.most) == (expected, one.most)
+    (judgement,) = explain(EXAM, one, answer)
+    assert (judgement.points, judgement.most) == (expected, one.meta["score"])
 
 
 @pytest.mark.parametrize("task", ["2", "9", "16", "26"])
-@pytest.mark.parametrize("answer", [None, "", "  ", "\n"])
-def test_a_blank_earns_nothing(task: str, answer: str | None) -> None:
+@pytest.mark.parametrize("answer", ["", "  ", "\n"])
+def test_a_blank_earns_nothing(task: str, answer: str) -> None:
     assert points(item(task), answer) == 0
-    assert "no answer" in judge(item(task), answer).steps[0]
+    assert "no answer" in explain(EXAM, item(task), answer)[0].steps[0]
 
 
 def test_letters_survive_how_they_were_typed() -> None:
@@ -136,17 +157,18 @@ def test_a_heap_of_marks_is_read_in_no_time() -> None:
 
 
 def test_an_unknown_type_of_task_is_refused() -> None:
-    with pytest.raises(ValueError, match="essay"):
-        ExamItem(1, "27", 1, 1, "essay", "")
+    meta = {"id_task": "27", "variant": 1, "score": 1, "type": "essay"}
+    with pytest.raises(DataError, match="essay"):
+        question(Item(1, "", "", "", meta))
 
 
 def test_a_complete_variant_is_thirty_items_and_34_points() -> None:
     whole = variant(1)
-    assert list(complete_variants(whole)) == [1]
-    assert sum(one.most for one in whole) == 34
-    assert not complete_variants(whole[:-1]), "29 items"
-    assert not complete_variants([*whole, item("3", number=999)]), "31 items"
-    assert not complete_variants([*whole[:-1], item("3", number=999)]), "a task twice"
+    assert complete_rows(whole) == list(range(30))
+    assert sum(question(one).most for one in whole) == 34
+    assert not complete_rows(whole[:-1]), "29 items"
+    assert not complete_rows([*whole, item("3", number=999)]), "31 items"
+    assert not complete_rows([*whole[:-1], item("3", number=999)]), "a task twice"
 
 
 def test_a_perfect_sheet_earns_one() -> None:
@@ -165,12 +187,12 @@ def test_the_norm_is_the_mean_over_variants(sheets: list[list[bool]]) -> None:
         for one, known in zip(variant(number), sheet, strict=True):
             items.append(one)
             answers[one.id] = right(one) if known else "мимо"
-            earned += one.most if known else 0
+            earned += one.meta["score"] if known else 0
         by_hand.append(earned / 34)
     score = grade_norm(items, answers)
     assert score.value == pytest.approx(sum(by_hand) / len(by_hand))
     assert score.n == 30 * len(sheets)
-    grades = {grade.name: grade.value for grade in task_grades(items, answers)}
+    grades = {name: grade.value for name, grade in sat(items, answers).extra.items()}
     assert list(grades) == [f"grade_norm.task{task}" for task in TASKS]
     for place, task in enumerate(TASKS):
         assert grades[f"grade_norm.task{task}"] == pytest.approx(sum(s[place] for s in sheets) / len(sheets))
@@ -181,17 +203,17 @@ def test_incomplete_variants_and_those_nobody_sat_do_not_count() -> None:
     sheet = {one.id: right(one) for one in [*variant(1), *variant(2)]}
     score = grade_norm(items, sheet)
     assert (score.value, score.n) == (1.0, 30)
-    assert grade_norm(variant(2)[:20], sheet).n == 0
+    assert "variant 2 lacks tasks" in sat(variant(2)[:20], sheet).missing["grade_norm"]
 
 
 def test_a_question_left_blank_costs_its_points() -> None:
-    sheet = {one.id: right(one) for one in variant(1) if one.task != "26"}
+    sheet = {one.id: right(one) for one in variant(1) if one.meta["id_task"] != "26"}
     assert grade_norm(variant(1), sheet).value == pytest.approx(30 / 34)
 
 
 def test_variants_are_what_the_interval_draws() -> None:
     items = [one for number in range(1, 11) for one in variant(number)]
-    answers = {one.id: right(one) if one.variant % 2 else "мимо" for one in items}
+    answers = {one.id: right(one) if one.meta["variant"] % 2 else "мимо" for one in items}
     interval = grade_norm(items, answers).interval
     assert interval is not None
     assert "bootstrap over variants" in interval.method or interval.method == "Wilson score"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from label_metrics import by_scikit_learn
 
 from merilo.metrics import label_comparison
-from merilo.metrics.classification import label_figures
 from merilo.metrics.label_comparison import compare_labels
+from merilo.metrics.registry import metric_of
 
 
 def label_figure(metric: str, answers, gold) -> float:
@@ -38,7 +38,7 @@ def test_a_metric_of_labels_is_tested_by_swapping_answers_in_every_way(
     triples: list[tuple], metric: str
 ) -> None:
     gold, first, second = (list(column) for column in zip(*triples, strict=True))
-    found = compare_labels(metric, first, second, gold)
+    found = compare_labels(metric_of(metric, "label"), first, second, gold)
     assert found.test.p == pytest.approx(by_swapping(metric, first, second, gold))
     assert found.first == pytest.approx(label_figure(metric, first, gold))
     assert found.second == pytest.approx(label_figure(metric, second, gold))
@@ -49,7 +49,7 @@ def test_many_different_answers_are_tested_by_drawing_swaps(monkeypatch: pytest.
     gold = list(rng.choice(list("ABC"), 9))
     first, second = list(gold), list(rng.choice(list("ABC"), 9))
     monkeypatch.setattr(label_comparison, "EXACT_SWAPS", 3)
-    found = compare_labels("f1_macro", first, second, gold)
+    found = compare_labels(metric_of("f1_macro", "label"), first, second, gold)
     assert "10000 permutations" in found.test.method
     assert found.test.p == pytest.approx(by_swapping("f1_macro", first, second, gold), abs=0.012)
 
@@ -58,7 +58,7 @@ def test_the_interval_of_a_difference_of_labels_is_that_of_drawing_items_one_by_
     rng = np.random.default_rng(2)
     gold = list(rng.choice(list("AB"), 120))
     first, second = ([g if rng.random() < p else "A" for g in gold] for p in (0.9, 0.6))
-    found = compare_labels("f1_macro", first, second, gold)
+    found = compare_labels(metric_of("f1_macro", "label"), first, second, gold)
     by_hand = []
     for _ in range(600):
         drawn = rng.integers(0, 120, 120)
@@ -74,7 +74,7 @@ def test_the_interval_of_a_difference_of_labels_is_that_of_drawing_items_one_by_
 
 def test_no_items_are_no_comparison_of_labels() -> None:
     with pytest.raises(ValueError, match="at least one item"):
-        compare_labels("mcc", [], [], [])
+        compare_labels(metric_of("mcc", "label"), [], [], [])
 
 
 @given(
@@ -83,6 +83,5 @@ def test_no_items_are_no_comparison_of_labels() -> None:
 )
 def test_figures_of_tables_are_scikit_learns(pairs: list[tuple[str, str]], metric: str) -> None:
     gold, answers = zip(*pairs, strict=True)
-    cells = np.array([("ABCD".index(g), "ABCD".index(a)) for g, a in pairs])
-    ours = label_figures(metric, cells[:, 0], cells[:, 1], np.ones((1, len(pairs)), dtype=np.int64))
+    ours = metric_of(metric, "label").statistic(gold, answers, np.ones((1, len(pairs))))
     assert ours[0] == pytest.approx(label_figure(metric, answers, gold))

@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scored import passed
 
-from merilo.metrics.pass_at_k import is_right, judge, pass_at_k, pass_score
+from merilo.items import Item
+from merilo.metrics.answers import Answer
+from merilo.metrics.pass_at_k import is_right, pass_at_k
+from merilo.metrics.scoring import Scoring, explain
 
 small = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 large = st.integers(1, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
@@ -61,13 +65,14 @@ def test_the_judgement_tells_the_score(generations: list[list[str | None]], data
     k = data.draw(st.integers(1, len(generations)))
     gold = ["1", "2"]
     right = sum(generation == gold for generation in generations)
-    judgement = judge(generations, gold, k)
-    assert judgement.points == pass_score([(len(generations), right)], k).value
+    scoring = Scoring(name="", answer=Answer(kind="program"), metrics=(f"pass@{k}",))
+    (judgement,) = explain(scoring, Item(1, "", {}, gold), tuple(map(tuple, generations)))
+    assert judgement.points == passed([(len(generations), right)], k).value
     assert sum(step.endswith(": right") for step in judgement.steps) == right
 
 
 def test_one_generation_each_is_a_proportion() -> None:
-    score = pass_score([(1, 1)] * 90 + [(1, 0)] * 10, 1)
+    score = passed([(1, 1)] * 90 + [(1, 0)] * 10, 1)
     assert score.value == pytest.approx(0.9)
     assert score.interval is not None
     assert score.interval.method == "Wilson score"
@@ -75,7 +80,7 @@ def test_one_generation_each_is_a_proportion() -> None:
 
 def test_the_interval_is_drawn_with_the_seed_that_it_names() -> None:
     counts = [(10, c) for c in range(11)] * 3
-    first, again, other = (pass_score(counts, 5, seed=seed).interval for seed in (5, 5, 6))
+    first, again, other = (passed(counts, 5, seed=seed).interval for seed in (5, 5, 6))
     assert first is not None
     assert other is not None
     assert first == again

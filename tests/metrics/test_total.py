@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from merilo.metrics.score import total_score
+from merilo.metrics.metric import total_score
 
 
 @settings(deadline=None)

@@ -11,7 +11,7 @@ from merilo.datasets.ready_items import examples
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
 from merilo.metrics.answers import read_answer
-from merilo.metrics.scoring import RATED, score
+from merilo.metrics.scoring import score
 from merilo.models.answer_extraction import extract
 from merilo.models.builtin_respondents import BuiltinRespondent, RespondentMaterial
 from merilo.models.prompter import Prompter
@@ -39,11 +39,7 @@ def answers(rule: str, known: RespondentMaterial, *, chat: bool = True, seed: in
 
 
 #: Datasets whose answers are scored without a sandbox and without classifiers.
-PLAIN = [
-    name
-    for name in names()
-    if dataset(name).answer.kind != "program" and not set(RATED) & set(dataset(name).metrics)
-]
+PLAIN = [name for name in names() if dataset(name).answer.kind != "program" and not dataset(name).rated]
 
 
 @every("name", PLAIN)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merilo.datasets import dataset
-from merilo.datasets.declaration import Answer, Dataset, undeclared
+from merilo.datasets import Answer, Dataset, dataset
+from merilo.datasets.declaration import undeclared
 from merilo.file_reading import Reading
 from merilo.people.spelling import answer_keys, key_of, plain_key, same_answers
 from merilo.responses import SCHEMA, Responses

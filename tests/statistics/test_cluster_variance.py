@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scored import f1_macro, passed
 
 from merilo.errors import DataError
-from merilo.metrics.classification import f1_macro
 from merilo.metrics.label_comparison import compare_labels
-from merilo.metrics.pass_at_k import pass_score
+from merilo.metrics.registry import metric_of
 from merilo.statistics.crossed_difference import SharedPart, crossed_difference
 from merilo.statistics.intervals import assumed_cluster_effect, cluster_design_effect, mean_interval, wilson
 from merilo.statistics.paired_tests import compare_scores, tango
+
+MCC = metric_of("mcc", "label")
 
 NOBODY = SharedPart(0.0, 0.0, 0.0, 50)
 
@@ -121,8 +123,8 @@ def test_shares_of_points_have_an_interval_over_clusters_too() -> None:
 
 def test_pass_at_k_takes_clusters() -> None:
     counts = [(10, 10)] * 20 + [(10, 0)] * 20
-    shared = pass_score(counts, 1, None, np.repeat(np.arange(8), 5).tolist()).interval
-    alone = pass_score(counts, 1).interval
+    shared = passed(counts, 1, np.repeat(np.arange(8), 5).tolist()).interval
+    alone = passed(counts, 1).interval
     assert shared is not None
     assert alone is not None
     assert shared.low < alone.low < alone.high < shared.high
@@ -176,14 +178,14 @@ def test_labels_are_swapped_by_cluster() -> None:
     gold, first = list("AABB") * 6, list("AABB") * 6
     second = list("BBBB") * 2 + list("AABB") * 4
     codes = np.repeat(np.arange(6), 4)
-    found = compare_labels("mcc", first, second, gold, clusters=codes)
+    found = compare_labels(MCC, first, second, gold, clusters=codes)
     # Two clusters differ: of the four swaps, two give the observed difference or its opposite.
     assert found.test.p == 0.5
     assert "6 clusters of items" in found.interval.method
-    plain = compare_labels("mcc", first, second, gold)
+    plain = compare_labels(MCC, first, second, gold)
     assert found.value == plain.value
     assert found.interval.low < plain.interval.low
-    assert compare_labels("mcc", first, second, gold, clusters=np.arange(24)) == plain
+    assert compare_labels(MCC, first, second, gold, clusters=np.arange(24)) == plain
 
 
 def test_one_cluster_has_no_interval_over_items() -> None:
@@ -192,7 +194,7 @@ def test_one_cluster_has_no_interval_over_items() -> None:
     for compared in (
         lambda: compare_scores(people, model, clusters=codes),
         lambda: crossed_difference(people, model, NOBODY, clusters=codes),
-        lambda: compare_labels("mcc", ["A", "B"] * 10, ["A"] * 20, ["A", "B"] * 10, clusters=codes),
+        lambda: compare_labels(MCC, ["A", "B"] * 10, ["A"] * 20, ["A", "B"] * 10, clusters=codes),
     ):
         with pytest.raises(DataError, match="at least two clusters"):
             compared()

@@ -12,7 +12,7 @@ from tiny_models import POLITE, TOXIC
 from merilo.datasets import dataset
 from merilo.items import Item, Split
 from merilo.metrics.classifiers import Classifiers
-from merilo.metrics.detox import j_scores
+from merilo.metrics.detox import product
 
 
 def score_zip(path: Path, gold: Path, *words: object):
@@ -120,10 +120,12 @@ def test_j_is_made_by_the_classifiers_that_are_named(tiny_models: Path, detox: t
     """No gold is needed: J compares with the toxic sentence itself."""
     outcome = score_zip(*detox, "--rudetox-models", tiny_models)
     metrics = outcome.json["results"]["ruDetox"]["metrics"]
-    expected = j_scores(Classifiers(tiny_models, device="cpu").rate(TOXIC, POLITE))
-    assert {name: metric["value"] for name, metric in metrics.items()} == pytest.approx(
-        {name: score.value for name, score in expected.items()}, abs=1e-6
-    )
+    ratings = Classifiers(tiny_models, device="cpu").rate(TOXIC, POLITE)
+    expected = {
+        "j": product(ratings).mean(),
+        **{name: column.mean() for name, column in ratings._asdict().items()},
+    }
+    assert {name: metric["value"] for name, metric in metrics.items()} == pytest.approx(expected, abs=1e-6)
     assert metrics["j"]["n"] == 4
     assert outcome.json["rudetox"]["calibration"] == "identity"
     assert "not comparable with published figures" in outcome.complaint

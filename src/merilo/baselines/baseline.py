@@ -28,7 +28,7 @@ from merilo.baselines.steps import SuspectControl, overlap, suspect_controls
 from merilo.datasets.declaration import Dataset, declaration_json, read_declaration_json
 from merilo.errors import InputError, UsageError
 from merilo.estimate import Finding
-from merilo.metrics.score import Score
+from merilo.metrics.metric import Score
 from merilo.participation import Participation
 from merilo.people.aggregation import Resolution
 from merilo.people.agreement import Agreement

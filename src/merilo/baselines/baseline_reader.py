@@ -22,7 +22,9 @@ from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError, argument
 from merilo.files import read_parquet
 from merilo.items import Item, read_split
-from merilo.metrics.scoring import has_gold
+from merilo.metrics.answers import has_gold
+from merilo.metrics.metric import Metric
+from merilo.metrics.registry import metric_of
 from merilo.people.decision import votes_needed
 from merilo.people.gold import read_gold
 from merilo.people.gold_file import text_of
@@ -94,6 +96,11 @@ class StoredBaseline:
     def metric(self) -> str:
         """Return the name of the baseline's main metric."""
         return self.declaration.metrics[0]
+
+    @property
+    def scored(self) -> Metric:
+        """Return the main metric."""
+        return metric_of(self.metric, self.declaration.answer.kind)
 
     @property
     def metric_name(self) -> str:

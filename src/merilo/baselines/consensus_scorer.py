@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.baselines.item_clusters import ItemClusters
-from merilo.datasets.declaration import METRICS, Dataset, is_metric, undeclared, with_metric
+from merilo.datasets.declaration import Dataset, undeclared, with_metric
 from merilo.errors import UsageError, argument
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.score import Score
-from merilo.metrics.scoring import RATED, Scores, score
-from merilo.metrics.worth import NamedPart, Worth, item_points, parts, worth
+from merilo.metrics.metric import Score
+from merilo.metrics.registry import NAMES, is_metric
+from merilo.metrics.scoring import Part, Scores, parts, score
+from merilo.metrics.worth import Worth, item_points, worth
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
@@ -111,7 +112,7 @@ class ConsensusScorer:
             dataset = replace(dataset, metrics=dataset.metrics[:1], extra=None, cluster=None)
         return next(iter(score(dataset, self.items, answers, clusters=self.clusters).all().values()), None)
 
-    def parts(self) -> tuple[list[NamedPart], list[NamedPart]]:
+    def parts(self) -> tuple[list[Part], list[Part]]:
         """Return the main and the extra scores with the places of their items."""
         return parts(self.dataset, self.items)
 
@@ -128,12 +129,12 @@ class ConsensusScorer:
         """Return the points of answers from 0 to 1; see `item_points`."""
         return item_points(self.dataset, items, answers)
 
-    def with_blanks(self, part: NamedPart, consensus: Consensus) -> float:
+    def with_blanks(self, part: Part, consensus: Consensus) -> float:
         """Compute a main metric with undecided items counted as unanswered."""
         given = self.answers(consensus)
         items = [self.items[row] for row in part.rows]
         filled: dict[int | str, Given] = {item.id: given.get(item.id, self._given("")) for item in items}
-        only = replace(self.dataset, metrics=(part.metric,), extra=None, cluster=None)
+        only = replace(self.dataset, metrics=(part.metric.name,), extra=None, cluster=None)
         return score(only, items, filled).main[part.name].value
 
     def pairs(self, votes: Votes, *consensus: Consensus) -> Pairs:
@@ -150,7 +151,7 @@ class ConsensusScorer:
         pair_of_vote[inside] = np.searchsorted(cells, given[inside])
         return Pairs(cells // width, cells % width, pair_of_vote, self.codes)
 
-    def worth(self, part: NamedPart, pairs: Pairs, weight: FloatArray) -> Worth:
+    def worth(self, part: Part, pairs: Pairs, weight: FloatArray) -> Worth:
         """Compute each pair's contribution to a score, linearised at the answers that the weights choose.
 
         Args:
@@ -199,13 +200,13 @@ class Pairs:
     def __len__(self) -> int:
         return int(self.place.shape[0])
 
-    def inside(self, part: NamedPart) -> NDArray[np.bool_]:
+    def inside(self, part: Part) -> NDArray[np.bool_]:
         """Return a mask of the pairs that belong to a part, shape (pairs,)."""
         member = np.zeros(len(self.codes), dtype=np.bool_)
         member[list(part.rows)] = True
         return np.asarray(member[self.place])
 
-    def votes_of(self, part: NamedPart) -> NDArray[np.bool_]:
+    def votes_of(self, part: Part) -> NDArray[np.bool_]:
         """Return a mask of the votes that belong to a part, shape (n,)."""
         if not len(self):
             return np.zeros(self.pair_of_vote.shape, dtype=np.bool_)
@@ -248,7 +249,7 @@ def settings_for(dataset: Dataset | None, settings: Settings) -> Settings:
         UsageError: there is no metric with the name in the settings.
     """
     if settings.metric is not None and not is_metric(settings.metric):
-        raise UsageError(f"there is no metric '{settings.metric}' (choose from: {', '.join(METRICS)})")
+        raise UsageError(f"there is no metric '{settings.metric}' (choose from: {', '.join(NAMES)})")
     if dataset is None:
         return settings
     labels = dataset.answer.labels
@@ -279,7 +280,7 @@ def consensus_scorer(
     dataset: Dataset, pool: PoolVotes, gold: Gold | None, clusters: ItemClusters | None = None
 ) -> ConsensusScorer | None:
     """Return the scorer of a study's consensus; `None` without gold, or if the metrics need more than the answers."""
-    if gold is None or gold.withheld or set(dataset.metrics) <= set(RATED):
+    if gold is None or gold.withheld or dataset.rated:
         return None
     items: Mapping[int, Item] = gold.items
     if dataset.answer.kind in _LABELS:

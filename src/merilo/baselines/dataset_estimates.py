@@ -15,7 +15,7 @@ from merilo.baselines.decision_rule import DecisionRule, vote_weights
 from merilo.baselines.population import Population
 from merilo.baselines.steps import Decided, Screened
 from merilo.errors import DataError
-from merilo.metrics.worth import TASK, NamedPart
+from merilo.metrics.scoring import Part
 from merilo.people.aggregation import NO_LABEL, Consensus
 from merilo.people.uncertainty.dataset_estimate import (
     DatasetValue,
@@ -171,7 +171,7 @@ def sampled_strata(
 def estimate_points(
     points: Mapping[int, float],
     population: Population,
-    part: NamedPart,
+    part: Part,
     *,
     scorer: ConsensusScorer,
     rule: DecisionRule,
@@ -253,9 +253,9 @@ class _Maker:
         of_pair = self.of_row[self.pairs.place]
         self.pair_weight = np.where(of_pair >= 0, sample.weight[of_pair], 0.0)
 
-    def estimate(self, part: NamedPart) -> DatasetEstimate | str:
+    def estimate(self, part: Part) -> DatasetEstimate | str:
         """Estimate one metric, or return the reason why it is not defined."""
-        if part.metric in {"grade_norm", TASK}:
+        if part.metric.unit:
             return OF_EXAM
         inside = self.pairs.votes_of(part) & (self.of_code[self.votes.item] >= 0)
         votes = self.votes.where(inside)
@@ -296,7 +296,7 @@ class _Maker:
         return DatasetEstimate(crowd, self._single(part, votes, inside, self.of_code[votes.item]))
 
     def _single(
-        self, part: NamedPart, votes: Votes, inside: NDArray[np.bool_], row: NDArray[np.int64]
+        self, part: Part, votes: Votes, inside: NDArray[np.bool_], row: NDArray[np.int64]
     ) -> DatasetValue:
         pair = self.pairs.pair_of_vote[inside]
         each = self.sample.weight[row] / np.bincount(votes.item, minlength=votes.items)[votes.item]

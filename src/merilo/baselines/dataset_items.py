@@ -15,7 +15,8 @@ from merilo.datasets.solvers import SOLVERS
 from merilo.errors import DataError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.scoring import RATED, explain
+from merilo.metrics.registry import metric_of
+from merilo.metrics.scoring import most_points, points
 from merilo.people.gold import Gold, is_id
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json
@@ -70,8 +71,13 @@ def item_points(
         items: the items with their gold answers, identified by number.
         answers: mapping from item number to answer; items without an answer are left out.
     """
-    judged = {item.id: explain(declared, item, answers[item.id])[0] for item in items if item.id in answers}
-    return {int(number): one.points / one.most for number, one in judged.items()}
+    kind = declared.answer.kind
+    named = [metric_of(name, kind) for name in declared.metrics]
+    metric = next((one for one in named if one.points), None) or metric_of("acc", kind)
+    answered = [item for item in items if item.id in answers]
+    earned = points(declared.answer, metric, answered, [answers[item.id] for item in answered])
+    shares = earned / most_points(metric, answered)
+    return {int(item.id): share for item, share in zip(answered, shares.tolist(), strict=True)}
 
 
 def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] | None:
@@ -89,7 +95,7 @@ def items_of_pool(dataset: Dataset, items: Sequence[Item]) -> tuple[Item, ...] |
         The items; `None` if the pool lacks a field of the dataset, or people were asked other questions than
         the dataset's.
     """
-    if not items or set(dataset.metrics) & set(RATED):
+    if not items or dataset.rated:
         return None
     made: list[Item] = []
     dialogue = turn = 0

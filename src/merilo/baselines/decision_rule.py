@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from merilo.baselines.consensus_scorer import ConsensusScorer, Pairs
 from merilo.errors import DataError
-from merilo.metrics.score import Score
-from merilo.metrics.worth import NamedPart, Worth
+from merilo.metrics.metric import Score
+from merilo.metrics.scoring import Part
+from merilo.metrics.worth import Worth
 from merilo.people.aggregation import NO_LABEL, Consensus, Resolution, is_open
 from merilo.people.aggregation.candidates import log_odds, wrong_answers
 from merilo.people.aggregation.dawid_skene import auto, dawid_skene
@@ -150,7 +151,7 @@ def _fitted_again(
 def over_annotators(
     rule: DecisionRule,
     scorer: ConsensusScorer,
-    part: NamedPart,
+    part: Part,
     consensus: Consensus,
     value: float,
     *,
@@ -206,7 +207,7 @@ def over_annotators(
 def _refitted(
     refits: IntArray | None,
     scorer: ConsensusScorer,
-    part: NamedPart,
+    part: Part,
     consensus: Consensus,
     *,
     pairs: Pairs,

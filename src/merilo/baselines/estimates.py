@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import DecisionRule, by_majority_alone, over_annotators
 from merilo.baselines.steps import Decided, Screened
-from merilo.metrics.score import Score
-from merilo.metrics.worth import NamedPart
+from merilo.metrics.metric import Score
+from merilo.metrics.scoring import Part
 from merilo.people.aggregation import NO_LABEL
 from merilo.people.uncertainty.annotator_accuracy import MIN_ANSWERS, Individuals, drawn_answer, individuals
 from merilo.people.uncertainty.two_way import LEAST_ANNOTATORS, TwoWay, interval_of_record
@@ -186,7 +186,7 @@ class _Maker:
         )
 
     def estimate(
-        self, part: NamedPart, score: Score, published: Score | None = None, *, with_bounds: bool = False
+        self, part: Part, score: Score, published: Score | None = None, *, with_bounds: bool = False
     ) -> MetricEstimate:
         """MetricEstimate one metric with its uncertainty; `score` and `published` come from the scorer."""
         crowd = over_annotators(self.rule, self.scorer, part, self.decided, score.value, pairs=self.pairs)
@@ -208,9 +208,9 @@ class _Maker:
             reason,
         )
 
-    def _single(self, part: NamedPart) -> tuple[Individuals | None, str | None]:
+    def _single(self, part: Part) -> tuple[Individuals | None, str | None]:
         inside = self.pairs.votes_of(part)
-        if part.metric == "grade_norm":
+        if part.metric.unit == "variant" and part.metric.name == part.name:
             inside &= self._whole_variants(part)
             if not inside.any():
                 return None, NO_WHOLE_VARIANT
@@ -226,7 +226,7 @@ class _Maker:
         own = None if part.is_mean else self._own(part, votes, pair)
         return individuals(votes, worth.answer[pair], own=own, bounds=part.bounds), None
 
-    def _own(self, part: NamedPart, votes: Votes, pair: NDArray[np.int64]) -> FloatArray:
+    def _own(self, part: Part, votes: Votes, pair: NDArray[np.int64]) -> FloatArray:
         """Return what each answer adds to its annotator's metric, computed on that annotator's answers only."""
         own = np.zeros(len(votes))
         order = np.argsort(votes.annotator, kind="stable")
@@ -237,7 +237,7 @@ class _Maker:
                 own[rows] = self.scorer.worth(part, self.pairs, weight).answer[pair[rows]]
         return own
 
-    def _whole_variants(self, part: NamedPart) -> NDArray[np.bool_]:
+    def _whole_variants(self, part: Part) -> NDArray[np.bool_]:
         """Mark the answers of annotators to exam variants that they answered completely, shape (n,)."""
         variants = {
             row: str(item.meta.get("variant"))
@@ -255,7 +255,7 @@ class _Maker:
         whole: NDArray[np.bool_] = (variant >= 0) & (answered[inverse] == asked[np.maximum(variant, 0)])
         return whole
 
-    def _bounds(self, part: NamedPart) -> Bounds | None:
+    def _bounds(self, part: Part) -> Bounds | None:
         label = self.decided.label[self.scorer.codes]
         rows = np.array(part.rows, dtype=np.int64)
         dropped = rows[label[rows] == NO_LABEL]

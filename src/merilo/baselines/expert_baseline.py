@@ -51,7 +51,7 @@ from merilo.datasets import Dataset
 from merilo.datasets import dataset as find_dataset
 from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError, argument
-from merilo.metrics.score import Score
+from merilo.metrics.metric import Score
 from merilo.people.cost import cost
 from merilo.people.out_of_bag import ONE_DOMAIN, OutOfBag, OutOfBagDesign, out_of_bag
 from merilo.people.reading import Origin, Source, StudyResponses, read_responses

@@ -19,8 +19,8 @@ from merilo.datasets.declaration import undeclared
 from merilo.errors import UsageError
 from merilo.items import Item, ItemId
 from merilo.metrics.answers import Given
-from merilo.metrics.score import Score
-from merilo.metrics.scoring import RATED, Scores, score
+from merilo.metrics.metric import Score
+from merilo.metrics.scoring import Scores, score
 from merilo.people.aggregation import NO_LABEL, Consensus, Resolution
 from merilo.people.gold import Gold
 from merilo.people.out_of_bag import OutOfBag, decided_without
@@ -307,7 +307,7 @@ def _require_labels(declared: Dataset) -> None:
         "criteria": "merilo baseline",
         "program": "merilo code score",
     }.get(declared.answer.kind)
-    if set(declared.metrics) & set(RATED):
+    if declared.rated:
         instead = "merilo score"
     if instead:
         raise UsageError(

@@ -11,7 +11,7 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.decision_rule import DecisionRule, two_ways
 from merilo.baselines.item_clusters import column_of, field_tables, unknown_field
 from merilo.errors import UsageError, argument
-from merilo.metrics.score import Score
+from merilo.metrics.metric import Score
 from merilo.people.aggregation import Consensus
 from merilo.people.agreement import Agreement, agreement_by, on_scale
 from merilo.people.decision import PoolVotes

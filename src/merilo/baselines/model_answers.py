@@ -18,13 +18,19 @@ from merilo.answer_tables import AnswerRecord, read_answer_records
 from merilo.baselines.baseline import BASELINE_FILE, EXPERTS_FILE
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.datasets import CATALOGUE, Answer, Dataset
-from merilo.datasets.declaration import AnswerKind, program_golds, undeclared
+from merilo.datasets.declaration import undeclared
 from merilo.errors import DataError, InputError, UsageError
 from merilo.items import Item
-from merilo.metrics.answers import AnswerContentError, AnswerTypeError, read_answer
+from merilo.metrics.answers import (
+    AnswerContentError,
+    AnswerKind,
+    AnswerTypeError,
+    gold_label,
+    program_golds,
+    read_answer,
+)
 from merilo.metrics.pass_at_k import FAILED, PASSED, is_right
-from merilo.metrics.scoring import gold_label
-from merilo.metrics.worth import NamedPart, parts
+from merilo.metrics.scoring import Part, parts
 from merilo.models.answer_extraction import OUTCOMES
 from merilo.models.harness_logs import LogMapping
 from merilo.models.harness_logs.harness_answers import (
@@ -192,16 +198,16 @@ def by_criterion(
     }
 
 
-def _part_of_people(crowd: StoredBaseline, part: NamedPart) -> StoredBaseline:
+def _part_of_people(crowd: StoredBaseline, part: Part) -> StoredBaseline:
     own = crowd.on(part.rows)
     gold = tuple(gold_label(item, part.criterion) for item in own.items)
     items = tuple(replace(item, outputs=label) for item, label in zip(own.items, gold, strict=True))
     form = Answer(kind="choice", labels=crowd.declaration.answer.labels)
-    declaration = replace(crowd.declaration, metrics=(part.metric,), answer=form, extra=part.name)
+    declaration = replace(crowd.declaration, metrics=(part.metric.name,), answer=form, extra=part.name)
     return replace(own, gold=gold, items=items, declaration=declaration)
 
 
-def _part_of_model(model: Samples, crowd: StoredBaseline, part: NamedPart) -> Samples:
+def _part_of_model(model: Samples, crowd: StoredBaseline, part: Part) -> Samples:
     other = set(crowd.names) - {crowd.names[row] for row in part.rows}
     criterion, labels = str(part.criterion), crowd.declaration.answer.labels
     return replace(

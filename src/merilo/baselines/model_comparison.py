@@ -29,10 +29,9 @@ from merilo.baselines.model_verdicts import (
 )
 from merilo.datasets.declaration import undeclared, with_metric
 from merilo.errors import DataError, UsageError, argument
-from merilo.metrics.classification import f1_macro, mcc
 from merilo.metrics.label_comparison import compare_labels
-from merilo.metrics.score import Score
-from merilo.metrics.worth import MEANS, OF_LABELS, NamedPart, parts, points
+from merilo.metrics.metric import Score
+from merilo.metrics.scoring import mean_factors, parts, points, statistic_score
 from merilo.models.harness_logs import LogMapping
 from merilo.models.sheets import NoLabels, refuse_unreadable
 from merilo.people.uncertainty.annotator_accuracy import answer_difference
@@ -197,7 +196,7 @@ def compare(
         raise UsageError(
             f"programs of people are compared with a model by {PROGRAM_METRIC}, not by {crowd.metric}"
         )
-    if crowd.metric not in (*MEANS, *OF_LABELS, PROGRAM_METRIC):
+    if (crowd.scored.points is None and crowd.scored.statistic is None) or crowd.scored.whole:
         raise UsageError(
             f"{crowd.metric} of {crowd.declaration.name} has no value for single items, so models "
             "cannot be compared by it"
@@ -266,7 +265,7 @@ def _comparison(
         )
     else:
         matches.append(_consensus(agreed, [model.answers[name] for name in agreed.names], seed))
-        if metric in MEANS:
+        if crowd.scored.is_mean:
             matches.append(_single(everybody, scores, seed))
             committee = _majority(everybody, given, seed)
             if isinstance(committee, Match):
@@ -303,9 +302,9 @@ def _score(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int) -> 
     """Return the mean score of a model's answers to these items; for a metric of labels, that of its first answers."""
     metric, n = crowd.metric, len(crowd.names)
     clusters = None if crowd.votes.cluster is None else crowd.votes.cluster.tolist()
-    if metric in OF_LABELS:
-        rule = mcc if metric == "mcc" else f1_macro
-        return rule([answers[0] for answers in given], crowd.gold, clusters=clusters, seed=seed)
+    if crowd.scored.statistic:
+        texts = [answers[0] for answers in given]
+        return statistic_score(metric, crowd.scored, texts, crowd.gold, clusters, seed=seed)
     scores = model_scores(crowd, range(n), given)
     if metric != "grade_norm":
         return Score(metric, float(scores.mean()), n, mean_interval(scores, clusters, seed=seed))
@@ -323,9 +322,9 @@ def _beside_first(crowd: StoredBaseline, first: Samples, model: Samples, seed: i
     crowd = crowd.on(places)
     clusters = crowd.votes.cluster
     sides = [[one.answers[name] for name in crowd.names] for one in (first, model)]
-    if crowd.metric in OF_LABELS:
+    if crowd.scored.statistic:
         theirs, mine = ([answers[0] for answers in side] for side in sides)
-        difference = compare_labels(crowd.metric, theirs, mine, crowd.gold, clusters=clusters, seed=seed)
+        difference = compare_labels(crowd.scored, theirs, mine, crowd.gold, clusters=clusters, seed=seed)
         return Match("first", True, difference, None, beside=first.model)
     before, after = (model_scores(crowd, range(len(places)), side) for side in sides)
     difference = compare_scores(before, after, clusters=clusters, seed=seed)
@@ -374,7 +373,7 @@ class _Scores:
 
     @staticmethod
     def of(crowd: StoredBaseline, given: Sequence[Sequence[str]]) -> _Scores:
-        if crowd.metric not in (*MEANS, PROGRAM_METRIC):
+        if not crowd.scored.is_mean:
             # A metric of labels has no points: an answer is right or wrong.
             crowd = replace(crowd, declaration=undeclared("acc"))
         return _Scores(people_scores(crowd), model_scores(crowd, range(len(given)), given))
@@ -402,8 +401,11 @@ def model_scores(crowd: StoredBaseline, places: Sequence[int], given: Sequence[S
 
 def earned(crowd: StoredBaseline, places: Sequence[int], answers: Sequence[str]) -> FloatArray:
     """Return the points of answers to the items at these places by the baseline's metric, shape (n,)."""
-    part = NamedPart(crowd.metric, crowd.metric, ())
-    return points(crowd.declaration, part, [crowd.items[place] for place in places], answers)
+    rows = np.asarray(places, dtype=np.int64)
+    each = points(
+        crowd.declaration.answer, crowd.scored, [crowd.items[row] for row in rows.tolist()], answers
+    )
+    return np.asarray(each * mean_factors(crowd.scored, crowd.items)[rows])
 
 
 def _whole_variants(crowd: StoredBaseline, answered: Sequence[int], model: Samples) -> list[int]:
@@ -423,9 +425,9 @@ def _consensus(crowd: StoredBaseline, given: Sequence[Sequence[str]], seed: int)
     If no mean is defined, the model's first answer counts.
     """
     people = ["" if label is None else label for label in crowd.consensus]
-    if crowd.metric in OF_LABELS:
+    if crowd.scored.statistic:
         difference = compare_labels(
-            crowd.metric,
+            crowd.scored,
             people,
             [answers[0] for answers in given],
             crowd.gold,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from merilo.baselines.baseline_reader import StoredBaseline
 from merilo.baselines.model_answers import Samples
-from merilo.baselines.model_comparison import earned
-from merilo.datasets.declaration import undeclared
 from merilo.items import Item
-from merilo.metrics.worth import OF_LABELS, TASK, NamedPart, points
+from merilo.metrics.registry import metric_of
+from merilo.metrics.scoring import most_points, points
 from merilo.statistics import FloatArray
 
 Side: TypeAlias = Literal["people", "model"]
@@ -144,12 +143,12 @@ def item_shares(crowd: StoredBaseline, places: Sequence[int], answers: Sequence[
 
     Metrics that are not a mean over items count an answer as right if it equals the gold answer.
     """
-    if crowd.metric in OF_LABELS:
-        return earned(replace(crowd, declaration=undeclared("acc")), places, answers)
-    if crowd.metric == "grade_norm":
-        items = [crowd.items[place] for place in places]
-        return points(crowd.declaration, NamedPart(TASK, TASK, ()), items, answers)
-    return earned(crowd, places, answers)
+    form = crowd.declaration.answer
+    metric = metric_of(crowd.metric, form.kind)
+    if metric.points is None:
+        metric = metric_of("acc", form.kind)
+    items = [crowd.items[place] for place in places]
+    return points(form, metric, items, answers) / most_points(metric, items)
 
 
 def _field(crowd: StoredBaseline, by: Sequence[str]) -> str | None:

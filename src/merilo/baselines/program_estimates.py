@@ -19,7 +19,8 @@ from merilo.baselines.consensus_scorer import ConsensusScorer
 from merilo.baselines.estimates import Estimates, MetricEstimate
 from merilo.errors import UsageError
 from merilo.items import Item
-from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k, pass_score
+from merilo.metrics.pass_at_k import FAILED, PASSED, pass_at_k
+from merilo.metrics.scoring import mean_score
 from merilo.people.decision import PoolVotes
 from merilo.people.gold import Gold
 from merilo.people.uncertainty.annotator_accuracy import components, drawn_answer, individuals, mean_variance
@@ -112,11 +113,12 @@ class _Programs:
     def estimate(self, k: int, names: list[int]) -> MetricEstimate:
         """MetricEstimate pass@k with its uncertainty; `names` are the numbers of the items that have programs."""
         votes, codes = self.votes, self.codes
-        counts = list(zip(self.written[codes].tolist(), self.passed[codes].tolist(), strict=True))
-        score = pass_score(counts, k, names, None if votes.cluster is None else votes.cluster[codes].tolist())
+        counts = zip(self.written[codes].tolist(), self.passed[codes].tolist(), strict=True)
+        values = np.array([pass_at_k(n, c, k) for n, c in counts])
+        clusters = None if votes.cluster is None else votes.cluster[codes].tolist()
+        score = mean_score(f"pass@{k}", values, names, clusters)
         earned = self.right if k == 1 else self._first_order(k)
         people = individuals(votes, earned, own=self.right)
-        values = np.array([pass_at_k(n, c, k) for n, c in counts])
         by_items = float(values.var(ddof=1)) / codes.size if codes.size > 1 else 0.0
         variance, freedom = mean_variance(votes, drawn_answer(votes), components(votes, earned))
         crowd = TwoWay(

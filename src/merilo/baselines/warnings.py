@@ -9,7 +9,6 @@ import polars as pl
 
 from merilo.estimate import Finding
 from merilo.metrics.exam import VARIANT_ITEMS, VARIANT_POINTS, incomplete_variants
-from merilo.metrics.scoring import exam_items
 from merilo.people.cost import Cost
 from merilo.people.gold import Gold
 from merilo.people.quality import faster_than_reading
@@ -363,7 +362,7 @@ def warnings_on_variants(scorer: ConsensusScorer | None) -> Iterator[Finding]:
     """
     if scorer is None or "grade_norm" not in scorer.dataset.metrics:
         return
-    for variant, lacking in incomplete_variants(exam_items(scorer.dataset, scorer.items)).items():
+    for variant, lacking in incomplete_variants(scorer.items).items():
         yield Finding(code="incomplete_variant", sentence=_variant(str(variant), lacking))
 
 

@@ -23,7 +23,7 @@ from merilo.text import Text, joined
 from merilo.wording import shortened
 
 if TYPE_CHECKING:
-    from merilo.metrics.score import Score
+    from merilo.metrics.metric import Score
     from merilo.runs.program_authors import Authors
     from merilo.runs.program_scores import ProgramScores
     from merilo.sandbox.doctor import Attempt

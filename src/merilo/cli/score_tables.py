@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from merilo.cli.output import deliver, number, say, show, show_table
-from merilo.metrics.score import Judgement, Score
+from merilo.metrics.metric import Judgement, Score
 from merilo.metrics.scoring import Scores
 from merilo.models.asking import Request
 from merilo.runs.model_run import RunPlan, rendered

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from merilo.datasets.declaration import CATALOGUE, Answer, Dataset, HumanFigure, Shots
+from merilo.datasets.declaration import CATALOGUE, Dataset, HumanFigure, Shots
 from merilo.errors import UsageError
+from merilo.metrics.answers import Answer
 
 __all__ = ["CATALOGUE", "Answer", "Dataset", "HumanFigure", "Shots", "dataset", "names"]
 

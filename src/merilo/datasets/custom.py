@@ -15,6 +15,9 @@ from merilo.errors import InputError, fault_text
 
 _LARGEST_FILE: Final = 1_000_000
 
+#: The fields that a declaration begins with.
+_FIRST: Final = ("name", "title", "about", "fields", "placeholder", "media", "hidden", "pool_fields")
+
 
 class PlainLoader(yaml.SafeLoader):
     """The safe loader without aliases: a small file could grow without bound through them."""
@@ -87,6 +90,7 @@ BlockDumper.add_representer(list, _list_node)
 def declaration_text(declared: Dataset) -> str:
     """Write a declaration as YAML; `read_declaration` reads it back. Values that are the default are left out."""
     content = _adapter().dump_python(declared, mode="json", exclude_defaults=True)
+    content = {key: content[key] for key in _FIRST if key in content} | content
     for key in ("prompts", "bare"):
         if (content.get(key) or {}).keys() == {""}:
             content[key] = content[key][""]

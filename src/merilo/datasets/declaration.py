@@ -6,95 +6,18 @@ Built-in datasets are declared in `catalogue.toml`, custom datasets in a YAML fi
 
 from __future__ import annotations
 
-import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
-
-from merilo.errors import UsageError
-from merilo.items import Item
-from merilo.strict_json import Json
-
-if TYPE_CHECKING:
-    AnswerKind: TypeAlias = Literal["choice", "integer", "text", "program", "criteria", "label", "verdict"]
-else:
-    # Files cannot declare "label", the kind of answers to a dataset that has no declaration, and "verdict", that of
-    # answers that were scored elsewhere.
-    AnswerKind = Literal["choice", "integer", "text", "program", "criteria"]
-
-
-import ast
-import tomllib
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 
-from merilo.errors import DataError
-
-#: Literal lists longer than this, in characters, are refused.
-LONGEST_LITERAL: Final = 1_000_000
-
-
-def literal_list(text: str, *, what: str) -> list[object]:
-    """Parse a list written as a Python literal, as `tests` and `outputs` of programming problems are.
-
-    Nothing is executed: only literals are parsed. A text that is too long, too deeply nested or not a list is refused.
-
-    Args:
-        text: the literal.
-        what: its name for the message.
-
-    Raises:
-        DataError: the text is not a list of literals.
-
-    Example:
-        >>> literal_list("[{'n': 3}, {'n': 4}]", what="tests")
-        [{'n': 3}, {'n': 4}]
-    """
-    if len(text) > LONGEST_LITERAL:
-        raise DataError(f"is longer than {LONGEST_LITERAL} characters", field=what)
-    try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise DataError("is not a list of literals", field=what) from error
-    if not isinstance(value, list):
-        raise DataError("is a literal, but not a list", field=what)
-    return value
-
-
-def program_tests(item: Item) -> list[dict[str, object]]:
-    """Return the keyword arguments of each test of a programming problem.
-
-    Raises:
-        DataError: `inputs.tests` is not a list of dictionaries with names for keys.
-    """
-    tests = item.inputs.get("tests") if isinstance(item.inputs, Mapping) else None
-    cases = _a_list(tests, "inputs.tests")
-    for case in cases:
-        if not isinstance(case, dict) or not all(isinstance(key, str) and key.isidentifier() for key in case):
-            raise DataError("must be a list of dictionaries from arguments to values", field="inputs.tests")
-    return cast("list[dict[str, object]]", cases)
-
-
-def program_golds(item: Item) -> list[str]:
-    """Return the expected `str(result)` of each test of a programming problem.
-
-    Raises:
-        DataError: `outputs` is not a list, or a list of equal lists, of texts.
-    """
-    golds = _a_list(item.outputs, "outputs")
-    if golds and all(isinstance(sample, list) for sample in golds):
-        golds = _a_list(golds[0], "outputs")
-    return [*map(str, golds)]
-
-
-def _a_list(value: object, what: str) -> list[object]:
-    """Return a list; one in a text is parsed."""
-    if isinstance(value, str):
-        return literal_list(value, what=what)
-    if not isinstance(value, list):
-        raise DataError("must be a list", field=what)
-    return value
-
+from merilo.errors import UsageError
+from merilo.metrics.answers import Answer, AnswerKind
+from merilo.metrics.registry import fitting, metric_of
+from merilo.metrics.scoring import Scoring
+from merilo.strict_json import Json
 
 Provenance: TypeAlias = Literal["measured", "literature", "official statistics", "by definition"]
 
@@ -102,62 +25,8 @@ Provenance: TypeAlias = Literal["measured", "literature", "official statistics",
 BASIC_SKILLS: Final = ("Common everyday knowledge", "Common domain knowledge")
 EXPERT_SKILL: Final = "Expert domain knowledge"
 
-#: The possible names of a dataset's metrics; `pass@k` takes any k.
-METRICS: Final = ("acc", "em", "f1", "f1_macro", "mcc", "grade_norm", "j", "sta", "sim", "fl")
-
-#: Metrics that need only the labels of the answer and of the gold answer.
-LABEL_METRICS: Final = ("acc", "em", "f1_macro", "mcc", "f1")
-
-#: Kind of answer -> the metrics that can be computed from such answers.
-_COMPUTED: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
-    "choice": ("acc", "em", "f1_macro", "mcc"),
-    "integer": ("acc", "em", "f1_macro"),
-    "text": ("acc", "em", "f1", "grade_norm", "j", "sta", "sim", "fl"),
-    "program": ("pass@k",),
-    "criteria": ("mcc",),
-    "label": LABEL_METRICS,
-    "verdict": ("acc",),
-}
-#: Kind of answer -> the metrics that fit a dataset which declares others.
-_FITTING: Final[Mapping[AnswerKind, tuple[str, ...]]] = {
-    "label": LABEL_METRICS,
-    "choice": ("acc", "em", "f1_macro", "mcc"),
-    "integer": ("acc", "em"),
-    "text": ("f1", "em", "acc"),
-}
 #: Used by Pydantic if a declaration is read from a file: unknown fields are errors.
 _STRICT: Final = {"extra": "forbid"}
-
-_PASS_AT: Final = re.compile(r"pass@[1-9][0-9]*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The form of an answer to an item.
-
-    Attributes:
-        kind: one of few labels; an integer; free text; a program; one label per criterion; or a label of a
-            dataset without a declaration.
-        labels: the labels of a choice, or of each criterion.
-        criteria: the keys of `outputs`, if it is a dictionary of criteria.
-        alternatives: the separator between alternative answers in a gold text.
-    """
-
-    kind: AnswerKind
-    labels: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
-    alternatives: str | None = None
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-
-    def __post_init__(self) -> None:
-        if self.kind in {"choice", "criteria"} and len(self.labels) < 2:
-            raise ValueError(f"an answer of kind '{self.kind}' needs at least two labels")
-        if (self.kind == "criteria") != bool(self.criteria):
-            raise ValueError(
-                "'criteria' is required for answers of kind 'criteria' and not allowed for others"
-            )
-        if self.alternatives is not None and self.kind != "text":
-            raise ValueError("'alternatives' is allowed only for answers of kind 'text'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,11 +104,10 @@ class ItemColumns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
-    """The declaration of a dataset.
+class Dataset(Scoring):
+    """The declaration of a dataset; how its answers are scored is said by `Scoring`.
 
     Attributes:
-        name: the name in lower case: the key in the catalogue, the file's name, the configuration on the hub.
         title: the benchmark's spelling of the name, in submissions and tables.
         about: the task, in a phrase.
         fields: the keys of `inputs`; empty if `inputs` is a plain text.
@@ -248,12 +116,6 @@ class Dataset:
         hidden: those of the fields that a prompt may leave out, such as the tests of a program.
         pool_fields: a field, or `inputs` for a plain text -> the columns of annotation pools that hold it, if
             their names differ; several columns are joined by spaces.
-        answer: the form of an answer.
-        metrics: names of metrics, the main one first.
-        extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
-        cluster: the field of `inputs` or `meta` that items of one cluster share: a text, a dialogue. Items
-            with the same value are not independent, which every interval and test takes into account; `None`:
-            all items are independent.
         shots: the number and choice of solved items shown to models.
         stop: what ends a generated answer.
         prompts_by: the field of `meta` that determines an item's group of prompts.
@@ -270,7 +132,6 @@ class Dataset:
         items: the columns of a file that is not in the benchmark's format; `None` if it is.
     """
 
-    name: str
     title: str
     about: str = ""
     fields: tuple[str, ...] = ()
@@ -278,10 +139,6 @@ class Dataset:
     media: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     pool_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    answer: Answer
-    metrics: tuple[str, ...]
-    extra: str | None = None
-    cluster: str | None = None
     shots: Shots = Shots()
     stop: tuple[str, ...] = ("\n",)
     prompts_by: str | None = None
@@ -297,21 +154,7 @@ class Dataset:
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
 
     def __post_init__(self) -> None:
-        if not self.metrics:
-            raise ValueError("a dataset needs a metric")
-        kind = self.answer.kind
-        for name in self.metrics:
-            if not is_metric(name):
-                raise ValueError(
-                    f"there is no metric '{name}' (choose from: {', '.join(METRICS)} and pass@k)"
-                )
-            if _PASS_AT.sub("pass@k", name) not in _COMPUTED[kind]:
-                fitting = ", ".join(_COMPUTED[kind])
-                raise ValueError(
-                    f"the metric '{name}' does not fit answers of kind '{kind}' (choose from: {fitting})"
-                )
-        if len(set(self.metrics)) < len(self.metrics):
-            raise ValueError("a metric is named twice")
+        Scoring.__post_init__(self)
         if stray := {*self.media, *self.hidden} - set(self.fields):
             raise ValueError(f"the media or hidden field '{min(stray)}' is not among the fields")
 
@@ -320,64 +163,26 @@ class Dataset:
         """Whether the dataset needs special training; if so, experts and untrained annotators are asked separately."""
         return EXPERT_SKILL in self.skills
 
-    @property
-    def judged(self) -> bool:
-        """Whether every answer is right or wrong by itself and has no consensus: programs and scored answers."""
-        return self.answer.kind in {"program", "verdict"}
-
-    def results(self, item: Item) -> list[str]:
-        """Return the expected `str(result)` for each test of a programming problem.
-
-        Raises:
-            DataError: the item's `outputs` are not a list of texts.
-        """
-        return program_golds(item)
-
-    @property
-    def fields_of_groups(self) -> tuple[str, ...]:
-        """The fields of `meta` by which the items are grouped, each group with a metric of its own."""
-        return tuple(name for name in re.findall(r"\{([\w.]+)\}", self.extra or "") if name != "criterion")
-
-    def group(self, item: Item) -> str | None:
-        """Return the name of the metric of an item's group, such as `acc.anatomy`; `None` if there are no groups.
-
-        An answer's criteria are not fields of the item, so `{criterion}` stays in the name.
-        """
-        return item.fill(self.extra)
-
-
-def is_metric(name: str) -> bool:
-    """Check whether a metric of this name exists.
-
-    Example:
-        >>> is_metric("acc"), is_metric("pass@10"), is_metric("pass@0")
-        (True, True, False)
-    """
-    return name in METRICS or _PASS_AT.fullmatch(name) is not None
-
 
 def undeclared(metric: str = "acc", alternatives: str | None = None, *, name: str = "") -> Dataset:
     """Return a declaration for labels without a declared dataset.
 
     Args:
-        metric: one of `LABEL_METRICS`.
+        metric: a metric of labels, or of short texts.
         alternatives: the separator between alternative answers in a gold text; answers are then free texts.
         name: what the dataset is called in messages.
 
     Raises:
-        UsageError: the metric needs more than labels.
+        UsageError: the metric needs more than labels, or takes one gold answer per item.
 
     Example:
         >>> undeclared("f1", ";").answer.kind
         'text'
     """
-    if metric not in LABEL_METRICS:
-        raise UsageError(
-            f"the metric '{metric}' needs a dataset; without a dataset, choose from: {', '.join(LABEL_METRICS)}"
-        )
-    if alternatives is not None and metric not in _FITTING["text"]:
-        raise UsageError(f"{metric} takes one gold answer per item, but alternatives were given")
-    kind: AnswerKind = "text" if metric == "f1" or alternatives is not None else "label"
+    kind: AnswerKind = "text" if alternatives is not None or metric not in fitting("label") else "label"
+    known = metric_of(metric, kind)
+    if known.unit or known.ratings:
+        raise UsageError(f"the metric '{metric}' needs a dataset")
     return Dataset(
         name=name, title=name, metrics=(metric,), answer=Answer(kind=kind, alternatives=alternatives)
     )
@@ -385,7 +190,7 @@ def undeclared(metric: str = "acc", alternatives: str | None = None, *, name: st
 
 def scored_elsewhere(dataset: Dataset | None) -> Dataset:
     """Return the declaration of answers that were scored elsewhere: each is right or wrong."""
-    known = undeclared() if dataset is None else replace(dataset, cluster=None, items=None)
+    known = undeclared() if dataset is None else replace(dataset, cluster=None, items=None, extra=None)
     return replace(known, answer=Answer(kind="verdict"), metrics=("acc",))
 
 
@@ -395,11 +200,7 @@ def with_metric(dataset: Dataset, metric: str) -> Dataset:
     Raises:
         UsageError: the metric does not fit the dataset's answers; the message names those that do.
     """
-    fitting = tuple(dict.fromkeys((*dataset.metrics, *_FITTING.get(dataset.answer.kind, ()))))
-    if metric not in fitting:
-        raise UsageError(
-            f"the metric '{metric}' does not fit the answers of {dataset.name} (choose from: {', '.join(fitting)})"
-        )
+    metric_of(metric, dataset.answer.kind)
     return replace(dataset, metrics=tuple(dict.fromkeys((metric, *dataset.metrics))))
 
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from merilo.datasets.declaration import CATALOGUE, Answer, Dataset, HumanFigure, ItemColumns
+from merilo.datasets.declaration import CATALOGUE, Dataset, HumanFigure, ItemColumns
 from merilo.errors import DataError, InputError, argument
 from merilo.items import Item, Split, laid_open, read_split, split_file
+from merilo.metrics.answers import Answer
+from merilo.metrics.registry import displayed, fitting
 from merilo.strict_json import Json, read_json
 from merilo.text import Text
 from merilo.wording import listed
@@ -22,16 +24,6 @@ from merilo.wording import listed
 META: Final = "raw_dataset_meta.json"
 SAMPLES: Final = "samples"
 
-#: Our metrics -> their display names without marks and case.
-_DISPLAYED: Final = {
-    "acc": "accuracy acc",
-    "em": "exactmatch em",
-    "f1": "f1 tokenf1",
-    "f1_macro": "f1macro macrof1",
-}
-_METRICS: Final = {name: ours for ours, names in _DISPLAYED.items() for name in names.split()} | {
-    "mcc": "mcc"
-}
 _MEDIA: Final = re.compile(r"(?:image|audio|video)(?:_\d+)?")
 _OPTION: Final = re.compile(r"option_([a-z])")
 
@@ -122,7 +114,7 @@ class _Folder:
             splits=("test", "shots") if self.shots else ("test",),
             gold="closed" if self.test.access == "private" else "open",
             skills=tuple(text for text in _texts(meta.get("skills"))),
-            human=tuple(self._human(metrics)),
+            human=tuple(self._human(metrics, answer)),
             items=ItemColumns(file=str(self.file), shots=None if self.shots is None else str(self.shots)),
         )
         return FolderDataset(declared, tuple(notes))
@@ -189,14 +181,13 @@ class _Folder:
 
     def _metrics(self, answer: Answer) -> tuple[tuple[str, ...], list[Text]]:
         """Return our names of the metrics that the metadata name, and a note on those that are not computed."""
-        names = {name: _metric(name) for name in self._object("metrics")}
-        fits = {"choice": {"acc", "em", "f1_macro", "mcc"}, "text": {"acc", "em", "f1"}}[answer.kind]
-        found = tuple(dict.fromkeys(one for one in names.values() if one in fits))
-        others = [name for name, one in names.items() if one not in fits]
+        names = {name: displayed(name, answer.kind) for name in self._object("metrics")}
+        found = tuple(dict.fromkeys(filter(None, names.values())))
+        others = [name for name, ours in names.items() if ours is None]
         if not found:
             raise DataError(
                 f"no metric can be computed ({listed(others) or 'none is named'}); Merilo has "
-                "Accuracy, Exact match, F1, F1 macro and MCC",
+                f"{', '.join(fitting(answer.kind))}",
                 file=self.folder / META,
                 field="metrics",
             )
@@ -212,16 +203,12 @@ class _Folder:
                 values.setdefault(name, set()).add(str(value))
         return [name for name, found in values.items() if 2 <= len(found) <= min(100, len(self.items) // 2)]
 
-    def _human(self, metrics: Sequence[str]) -> Iterator[HumanFigure]:
+    def _human(self, metrics: Sequence[str], answer: Answer) -> Iterator[HumanFigure]:
         for name, value in self._object("human_benchmark").items():
-            metric = _metric(name)
+            metric = displayed(name, answer.kind)
             if metric is not None and metric in metrics and isinstance(value, int | float):
                 source = f"human_benchmark of {META}"
                 yield HumanFigure(metric=metric, value=value, n=None, provenance="measured", source=source)
-
-
-def _metric(display: str) -> str | None:
-    return _METRICS.get(re.sub(r"[\W_]+", "", display.casefold()))
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any value of a file

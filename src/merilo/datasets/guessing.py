@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from merilo.datasets.declaration import BASIC_SKILLS, Answer, Dataset, GoldForm, ItemColumns
+from merilo.datasets.declaration import BASIC_SKILLS, Dataset, GoldForm, ItemColumns
 from merilo.datasets.own_items import (
     QuestionRow,
     gold_place,
@@ -25,6 +25,7 @@ from merilo.datasets.own_items import (
     options_of,
 )
 from merilo.errors import InputError, UsageError, argument
+from merilo.metrics.answers import Answer
 from merilo.settings import OUTPUT, CheckedSettings, Help
 from merilo.text import Language, Text
 from merilo.wording import choices, listed, shortened

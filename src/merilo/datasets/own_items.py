@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from merilo import items as ready
-from merilo.datasets.declaration import LONGEST_LITERAL, Dataset, GoldForm, ItemColumns
+from merilo.datasets.declaration import Dataset, GoldForm, ItemColumns
 from merilo.datasets.rendering import PLACEHOLDER, prompts
 from merilo.errors import InputError, UsageError
 from merilo.files import read_parquet, read_table
 from merilo.items import Item, Split, list_of_records
+from merilo.metrics.answers import LONGEST_LITERAL
 from merilo.strict_json import Json, json_lines, read_json
 from merilo.wording import choices, listed, shortened, shown
 

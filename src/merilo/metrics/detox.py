@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from merilo.errors import UsageError, argument
-from merilo.items import ItemId
-from merilo.metrics.score import Judgement, Score
 from merilo.statistics import FloatArray
-from merilo.statistics.intervals import mean_interval
 
-#: The parts of J in the order of its formula.
-PARTS: Final = ("sta", "sim", "fl")
+#: Why J and its parts are missing.
+NO_RATER: Final = (
+    f"needs the three classifiers of ruDetox: the extra merilo[hf], and {argument('rudetox_models')}"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Ratings:
+class Ratings(NamedTuple):
     """Calibrated ratings of n rewritten sentences by the classifiers.
 
     Attributes:
@@ -30,6 +27,10 @@ class Ratings:
     sta: FloatArray
     sim: FloatArray
     fl: FloatArray
+
+
+#: The parts of J in the order of its formula.
+PARTS: Final = Ratings._fields
 
 
 class Rater(Protocol):
@@ -45,67 +46,34 @@ class Rater(Protocol):
         ...
 
 
-def j_scores(
-    ratings: Ratings,
-    ids: Sequence[ItemId] | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    seed: int = 0,
-) -> dict[str, Score]:
-    """Compute J and its parts: the mean over sentences of the product of the three ratings.
+def product(ratings: Ratings) -> FloatArray:
+    """Compute J of each sentence: the product of its three ratings.
 
         J = mean of STA x SIM x FL
 
     The product is taken per sentence, so a polite sentence with a different meaning scores 0.
-
-    Args:
-        ratings: of n sentences.
-        ids: shape (n,), the items' ids; by default 0 .. n-1.
-        clusters: shape (n,), equal for sentences of one cluster; by default, they are independent.
-        seed: random seed for the intervals (bootstrap over items).
-
-    Returns:
-        The scores "j", "sta", "sim", "fl".
 
     References:
         D. Dementieva et al. (2022), RUSSE-2022: findings of the first Russian detoxification shared task.
 
     Example:
         >>> import numpy as np
-        >>> ratings = Ratings(np.array([1.0, 0.5]), np.array([1.0, 1.0]), np.array([0.5, 0.0]))
-        >>> {name: score.value for name, score in j_scores(ratings).items()}
-        {'j': 0.25, 'sta': 0.75, 'sim': 1.0, 'fl': 0.25}
+        >>> product(Ratings(np.array([1.0, 0.5]), np.array([1.0, 1.0]), np.array([0.5, 0.0]))).tolist()
+        [0.5, 0.0]
     """
-    columns = {
-        "j": ratings.sta * ratings.sim * ratings.fl,
-        "sta": ratings.sta,
-        "sim": ratings.sim,
-        "fl": ratings.fl,
-    }
-    names: Sequence[ItemId] = range(len(ratings.sta)) if ids is None else ids
-    return {name: _mean(name, column, names, clusters, seed) for name, column in columns.items()}
+    return ratings.sta * ratings.sim * ratings.fl
 
 
-def judge(toxic: str, rewritten: str, rater: Rater) -> Judgement:
+def rating_steps(toxic: str, rewritten: str, ratings: Ratings) -> list[str]:
     """Explain how J judges one sentence."""
-    ratings = rater.rate([toxic], [rewritten])
     sta, sim, fl = float(ratings.sta[0]), float(ratings.sim[0]), float(ratings.fl[0])
-    steps = (
+    return [
         f"answer {rewritten!r} in place of {toxic!r}",
         f"STA {sta:.4f}: confidence that the sentence is inoffensive",
         f"SIM {sim:.4f}: confidence that the meaning is preserved",
         f"FL {fl:.4f}: confidence that the sentence is fluent",
         f"J = {sta:.4f} x {sim:.4f} x {fl:.4f} = {sta * sim * fl:.4f}",
-    )
-    return Judgement("j", sta * sim * fl, 1.0, steps)
-
-
-def _mean(
-    name: str, column: FloatArray, ids: Sequence[ItemId], clusters: Sequence[Hashable] | None, seed: int
-) -> Score:
-    value = float(column.mean()) if len(column) else 0.0
-    per_item = dict(zip(ids, map(float, column), strict=True))
-    return Score(name, value, len(column), mean_interval(column, clusters, seed=seed), per_item)
+    ]
 
 
 #: The value that means the published models, downloaded from the hub.

@@ -1,20 +1,22 @@
-"""The state exam in Russian (USE): points by the exam's rules, and their share of the maximum."""
+"""The state exam in Russian (USE): points by the exam's rules, and the variants that count."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from merilo.items import ItemId
-from merilo.metrics.score import Judgement, Score
-from merilo.statistics.intervals import mean_interval
+from merilo.errors import DataError
+from merilo.items import Item
+from merilo.metrics.answers import Answer, Given
 
 #: A complete variant: part 1 of the exam of 2019.
 VARIANT_ITEMS: Final = 30
 VARIANT_POINTS: Final = 34
+
+#: The tasks of a complete variant, in their order.
+TASKS: Final = (*map(str, range(1, 8)), *(f"8_{part}" for part in range(5)), *map(str, range(9, 27)))
 
 #: The task in which an answer with one wrong number still earns a point.
 _LENIENT_TASK: Final = "16"
@@ -31,35 +33,53 @@ _COMPOSED: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExamItem:
-    """The properties of an item that the rules use.
+class Question(NamedTuple):
+    """The properties of an exam item that the rules use.
 
     Attributes:
-        id: the item's id.
         task: the number of the task in the variant: "1" .. "26", "8_0" .. "8_4".
         variant: the variant to which the item belongs.
         most: the points for a correct answer, `meta.score`.
         kind: "text", "matching", or "multiple_choice" with or without its subtype.
         gold: the gold answer: words or numbers separated by commas.
-
-    Raises:
-        ValueError: the kind is none of these.
     """
 
-    id: ItemId
     task: str
-    variant: int | str
+    variant: str
     most: int
     kind: str
     gold: str
 
-    def __post_init__(self) -> None:
-        if self.kind not in {"text", "matching"} and not self.kind.startswith("multiple_choice"):
-            raise ValueError(f"the exam has no tasks of type '{self.kind}'")
+
+def question(item: Item) -> Question:
+    """Return what the rules use of an item.
+
+    Raises:
+        DataError: its meta lacks id_task, variant, score or type.
+    """
+    task, variant, most, kind = (item.meta.get(key) for key in ("id_task", "variant", "score", "type"))
+    if not (
+        isinstance(task, str | int) and isinstance(variant, str | int) and isinstance(most, int) and most > 0
+    ):
+        raise DataError(
+            f"item {item.id!r} needs id_task, variant and score in its meta to be scored as an exam"
+        )
+    if kind not in {"text", "matching"} and not str(kind).startswith("multiple_choice"):
+        raise DataError(f"item {item.id!r}: the exam has no tasks of type '{kind}'")
+    return Question(str(task), str(variant), most, str(kind), str(item.outputs or ""))
 
 
-def points(item: ExamItem, answer: str | None) -> int:
+def most(item: Item) -> float:
+    """Return the points of a correct answer to an item."""
+    return float(question(item).most)
+
+
+def points(_: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
+    """Return the points of each answer, see `points_of`; an unanswered question has the answer ""."""
+    return [points_of(question(item), str(answer)) for item, answer in zip(items, answers, strict=True)]
+
+
+def points_of(item: Question, answer: str) -> float:
     """Return the points that an answer earns.
 
     - text: 1 if the answer's letters, lower-case, are those of one of the gold's comma-separated alternatives.
@@ -68,38 +88,32 @@ def points(item: ExamItem, answer: str | None) -> int:
     - multiple_choice: 1 if the set of comma-separated numbers is the gold's.
     - task 16: 2 for the gold's set; 1 if one number is wrong, or one is missing, or one is too many; else 0. The rule
       assumes a gold answer of at least two numbers, as in the exam: with a gold answer of one number, any other
-    single number would count as "one wrong". Validation of the dataset rejects such a gold answer.
+      single number would count as "one wrong". Validation of the dataset rejects such a gold answer.
     - matching (task 26): 1 for each position that agrees with the gold, if there are as many numbers as in the gold;
       else 0. With a shorter or longer answer it is unknown which position is missing or added, so positions cannot be
       compared: "8,1,9" for the gold answer "8,1,9,7" earns 0, not 3.
 
-    A missing answer and an answer of white space earn 0. Numbers are compared as text: " 3" differs from "3".
-
-    Args:
-        item: the item.
-        answer: the answer; `None` if there is none.
+    An answer of white space earns 0. Numbers are compared as text: " 3" differs from "3".
 
     References:
         The grading system in the dataset's description, sections "Grading System" and "Data Fields".
 
     Example:
-        >>> matching = ExamItem(899, "26", 29, 4, "matching", "8,1,9,7")
-        >>> points(matching, "8,1,9,7"), points(matching, "8,9,1,7"), points(matching, "8,1,9")
-        (4, 2, 0)
+        >>> matching = Question("26", "29", 4, "matching", "8,1,9,7")
+        >>> points_of(matching, "8,1,9,7"), points_of(matching, "8,9,1,7"), points_of(matching, "8,1,9")
+        (4.0, 2.0, 0.0)
     """
-    if answer is None or not answer.strip():
-        return 0
+    if not answer.strip():
+        return 0.0
     if item.kind == "text":
-        return int(bool(letters(answer)) and letters(answer) in map(letters, item.gold.split(",")))
+        return float(bool(letters(answer)) and letters(answer) in map(letters, item.gold.split(",")))
     if item.kind == "matching":
         given, true = answer.split(","), item.gold.split(",")
-        return sum(map(str.__eq__, given, true)) if len(given) == len(true) else 0
+        return float(sum(map(str.__eq__, given, true))) if len(given) == len(true) else 0.0
     chosen, right = set(answer.split(",")), set(item.gold.split(","))
     if item.task != _LENIENT_TASK:
-        return int(chosen == right)
-    if chosen == right:
-        return 2
-    return int(len(right - chosen) <= 1 and len(chosen - right) <= 1)
+        return float(chosen == right)
+    return 2.0 if chosen == right else float(len(right - chosen) <= 1 and len(chosen - right) <= 1)
 
 
 def letters(text: str) -> str:
@@ -117,151 +131,73 @@ def letters(text: str) -> str:
     return "".join(filter(str.isalpha, text)).lower()
 
 
-def complete_variants(items: Iterable[ExamItem]) -> dict[int | str, list[ExamItem]]:
-    """Return the complete variants: 30 items worth 34 points in total, with no task twice. Others are left out."""
-    variants: dict[int | str, list[ExamItem]] = defaultdict(list)
-    for item in items:
-        variants[item.variant].append(item)
-    return {
-        variant: members
+def complete_rows(items: Sequence[Item]) -> list[int]:
+    """Return the places of the items of complete variants: 30 items worth 34 points, with no task twice."""
+    questions = [question(item) for item in items]
+    variants: dict[str, list[Question]] = defaultdict(list)
+    for one in questions:
+        variants[one.variant].append(one)
+    complete = {
+        variant
         for variant, members in variants.items()
-        if len(members) == len({item.task for item in members}) == VARIANT_ITEMS
-        and sum(item.most for item in members) == VARIANT_POINTS
+        if len(members) == len({one.task for one in members}) == VARIANT_ITEMS
+        and sum(one.most for one in members) == VARIANT_POINTS
     }
+    return [row for row, one in enumerate(questions) if one.variant in complete]
 
 
-def grade_norm(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed: int = 0) -> Score:
-    """Compute the mean over complete variants of the share of points earned.
-
-        grade_norm = mean over variants of (sum of points / 34)
-
-    A question left blank earns 0, as in the exam; a variant without any answer does not count.
-    The interval is a bootstrap over variants (`bootstrap_interval`): a single variant has none.
-
-    Args:
-        items: all items of the test: completeness of a variant depends on the test, not on the answers.
-        answers: item id -> answer.
-        seed: random seed for the bootstrap.
-
-    Returns:
-        The score; `n` counts items, `per_item` the points of each (0 .. 4). Without a complete variant, value and n
-        are 0.
-
-    Example:
-        >>> grade_norm([], {}).n
-        0
-    """
-    sat = _sat(items, answers)
-    earned = {item.id: float(points(item, answers.get(item.id))) for members in sat for item in members}
-    shares = [sum(earned[item.id] for item in members) / VARIANT_POINTS for members in sat]
-    value = sum(shares) / len(shares) if shares else 0.0
-    interval = mean_interval(shares, seed=seed, over="variants") if len(shares) > 1 else None
-    return Score("grade_norm", value, len(earned), interval, earned)
-
-
-def task_grades(items: Sequence[ExamItem], answers: Mapping[ItemId, str], *, seed: int = 0) -> list[Score]:
-    """Compute `grade_norm.task{id_task}` for every task: the mean share of its points over complete variants.
-
-    The arguments are those of `grade_norm`. The scores are in the order of the tasks: 1, .. 7, 8_0, .. 8_4, 9, .. 26.
-
-    Example:
-        >>> task_grades([], {})
-        []
-    """
-    by_task: dict[str, list[ExamItem]] = defaultdict(list)
-    for members in _sat(items, answers):
-        for item in members:
-            by_task[item.task].append(item)
-    scores = []
-    for task in sorted(by_task, key=_task_order):
-        shares = {item.id: points(item, answers.get(item.id)) / item.most for item in by_task[task]}
-        value = sum(shares.values()) / len(shares)
-        interval = mean_interval(list(shares.values()), seed=seed, over="variants")
-        scores.append(Score(f"grade_norm.task{task}", value, len(shares), interval, shares))
-    return scores
-
-
-def task_names(items: Iterable[ExamItem]) -> list[str]:
-    """Return the names of the scores that `task_grades` gives if every complete variant has an answer."""
-    tasks = {item.task for members in complete_variants(items).values() for item in members}
-    return [f"grade_norm.task{task}" for task in sorted(tasks, key=_task_order)]
-
-
-def judge(item: ExamItem, answer: str | None) -> Judgement:
-    """Explain how the exam's rules judge one answer.
-
-    Example:
-        >>> judge(ExamItem(1, "16", 1, 2, "multiple_choice", "1,2,4"), "1,2").points
-        1.0
-    """
-    earned = points(item, answer)
-    if answer is None or not answer.strip():
-        steps = ["no answer: 0 points"]
-    elif item.kind == "text":
-        shapes = ", ".join(repr(letters(text)) for text in item.gold.split(","))
-        steps = [
-            f"answer {answer!r}, reduced to lower-case letters: {letters(answer)!r}",
-            f"gold alternatives, reduced in the same way: {shapes}",
-        ]
-    elif item.kind == "matching":
-        steps = _matching_steps(answer, item.gold)
-    else:
-        steps = _choice_steps(item, answer)
-    rule = "rule of task 16" if item.task == _LENIENT_TASK else f"rule of type {item.kind}"
-    steps.append(f"{rule}: {earned} of {item.most}")
-    return Judgement("grade_norm", float(earned), float(item.most), tuple(steps))
-
-
-def _matching_steps(answer: str, gold: str) -> list[str]:
-    given, true = answer.split(","), gold.split(",")
-    if len(given) != len(true):
-        return [f"{len(given)} numbers were given, {len(true)} were expected"]
-    return [
-        f"position {place}: {one!r}, gold {other!r}: {'agrees' if one == other else 'differs'}"
-        for place, (one, other) in enumerate(zip(given, true, strict=True), start=1)
-    ]
-
-
-def _choice_steps(item: ExamItem, answer: str) -> list[str]:
-    chosen, right = set(answer.split(",")), set(item.gold.split(","))
-    return [
-        f"chosen {sorted(chosen)}, gold {sorted(right)}, in any order",
-        f"missing: {sorted(right - chosen) or 'none'}; wrong or extra: {sorted(chosen - right) or 'none'}",
-    ]
-
-
-#: The tasks of a complete variant, in their order.
-TASKS: Final = (*map(str, range(1, 8)), *(f"8_{part}" for part in range(5)), *map(str, range(9, 27)))
-
-
-def incomplete_variants(items: Iterable[ExamItem]) -> dict[int | str, list[str]]:
-    """Map each incomplete variant (see `complete_variants`) to the tasks that it lacks.
+def incomplete_variants(items: Sequence[Item]) -> dict[str, list[str]]:
+    """Map each incomplete variant to the tasks that it lacks.
 
     A variant that lacks no task is still incomplete if it has a task twice, an unknown task, or a wrong total
     of points.
 
     Example:
-        >>> first = [ExamItem(n, task, 7, 1, "text", "a") for n, task in enumerate(TASKS[:-2])]
-        >>> incomplete_variants(first)
-        {7: ['25', '26']}
+        >>> meta = {"variant": 7, "score": 1, "type": "text"}
+        >>> incomplete_variants([Item(n, "", "", "a", {**meta, "id_task": task}) for n, task in enumerate(TASKS[:-2])])
+        {'7': ['25', '26']}
     """
-    found = list(items)
-    complete = complete_variants(found)
-    tasks: dict[int | str, set[str]] = defaultdict(set)
-    for item in found:
-        if item.variant not in complete:
-            tasks[item.variant].add(item.task)
+    complete = set(complete_rows(items))
+    tasks: dict[str, set[str]] = defaultdict(set)
+    for row, item in enumerate(items):
+        if row not in complete:
+            tasks[question(item).variant].add(question(item).task)
     return {variant: [task for task in TASKS if task not in there] for variant, there in tasks.items()}
 
 
-def _sat(items: Sequence[ExamItem], answers: Mapping[ItemId, str]) -> list[list[ExamItem]]:
+def lacking(items: Sequence[Item], answers: Sequence[Given]) -> str | None:
+    """Say which tasks the first variants lack, if no answer belongs to a complete variant."""
+    if answers:
+        return None
+    reason = f"no complete variant ({VARIANT_ITEMS} items, {VARIANT_POINTS} points) was answered"
+    short = {variant: tasks for variant, tasks in incomplete_variants(items).items() if tasks}
+    parts = [f"variant {name} lacks tasks {', '.join(tasks)}" for name, tasks in [*short.items()][:3]]
+    more = [f"and {len(short) - 3} more variants lack tasks"] if len(short) > 3 else []
+    return "; ".join([reason, *parts, *more])
+
+
+def steps(_: Answer, item: Item, answer: Given) -> list[str]:
+    """Explain how the exam's rules judge one answer."""
+    asked, text = question(item), str(answer)
+    if not text.strip():
+        return ["no answer: 0 points"]
+    rule = "rule of task 16" if asked.task == _LENIENT_TASK else f"rule of type {asked.kind}"
+    if asked.kind == "text":
+        shapes = ", ".join(repr(letters(part)) for part in asked.gold.split(","))
+        return [
+            f"{rule}: answer {text!r}, reduced to lower-case letters: {letters(text)!r}",
+            f"gold alternatives, reduced in the same way: {shapes}",
+        ]
+    given, true = text.split(","), asked.gold.split(",")
+    if asked.kind != "matching":
+        chosen, right = set(given), set(true)
+        return [
+            f"{rule}: chosen {sorted(chosen)}, gold {sorted(right)}, in any order",
+            f"missing: {sorted(right - chosen) or 'none'}; wrong or extra: {sorted(chosen - right) or 'none'}",
+        ]
+    if len(given) != len(true):
+        return [f"{rule}: {len(given)} numbers were given, {len(true)} were expected"]
     return [
-        members
-        for members in complete_variants(items).values()
-        if any(item.id in answers for item in members)
+        f"{rule}, position {place}: {one!r}, gold {other!r}: {'agrees' if one == other else 'differs'}"
+        for place, (one, other) in enumerate(zip(given, true, strict=True), start=1)
     ]
-
-
-def _task_order(task: str) -> tuple[int, str, str]:
-    number, _, part = task.partition("_")
-    return (int(number), part, task) if number.isdecimal() else (VARIANT_POINTS, part, task)

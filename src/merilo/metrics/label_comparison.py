@@ -1,4 +1,4 @@
-"""Compare two respondents on the same items by a metric that is not a mean over items: macro F1, MCC."""
+"""Compare two respondents on the same items by a statistic of all answers: macro F1, MCC, a correlation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
-from merilo.metrics.classification import label_figures
+from merilo.metrics.metric import Metric, Statistic
 from merilo.statistics import FloatArray
 from merilo.statistics.intervals import DRAWS_AT_ONCE, ONE_CLUSTER, RESAMPLES, Interval, cluster_count
 from merilo.statistics.paired_tests import PERMUTATIONS, SAME, Difference, PairedTest, detectable_difference
@@ -21,7 +21,7 @@ EXACT_SWAPS: Final = 11
 
 
 def compare_labels(
-    metric: str,
+    metric: Metric,
     first: Sequence[str],
     second: Sequence[str],
     gold: Sequence[str],
@@ -38,7 +38,7 @@ def compare_labels(
     that the time does not grow with the number of items. If items form clusters, whole clusters are swapped and drawn.
 
     Args:
-        metric: "f1_macro" or "mcc".
+        metric: a statistic of all answers.
         first: shape (n,), n at least 1, the answers of the first respondent.
         second: shape (n,), the answers of the second respondent to the same items.
         gold: shape (n,), the gold answers.
@@ -48,23 +48,24 @@ def compare_labels(
 
     Raises:
         ValueError: the sequences are empty or differ in length.
-        DataError: all items belong to one cluster.
+        DataError: the metric is no statistic, or all items belong to one cluster.
 
     Example:
-        >>> compared = compare_labels("mcc", list("AABB") * 9, list("ABBB") * 9, list("AABB") * 9)
+        >>> from merilo.metrics.registry import metric_of
+        >>> compared = compare_labels(metric_of("mcc", "label"), list("AABB") * 9, list("ABBB") * 9, list("AABB") * 9)
         >>> round(compared.value, 3), compared.worse, compared.test.p < 0.05
         (-0.423, 9, True)
     """
     if not gold:
         raise ValueError("at least one item is needed")
-    pairs, table = _Pairs.of(first, second, gold, clusters)
+    if metric.statistic is None:
+        raise DataError(f"the metric '{metric.name}' is not a statistic of all answers")
+    pairs, table = _Pairs.of(metric.statistic, first, second, gold, clusters)
     n = len(gold)
-    one, other = (
-        float(figures[0]) for figures in pairs.figures(metric, pairs.counts[None], pairs.counts[None])
-    )
+    one, other = (float(figures[0]) for figures in pairs.figures(pairs.counts[None]))
     rng = np.random.default_rng(seed)
     drawn = _drawn(pairs, table, rng)
-    firsts, seconds = pairs.figures(metric, drawn, drawn)
+    firsts, seconds = pairs.figures(drawn)
     spread = seconds - firsts
     low, high = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2])
     over = "items" if table is None else f"{table.shape[0]} clusters of items"
@@ -75,7 +76,7 @@ def compare_labels(
         n,
         other - one,
         Interval(float(low), float(high), level, method),
-        _swap_test(metric, pairs, table, abs(other - one), rng, seed=seed),
+        _swap_test(pairs, table, abs(other - one), rng, seed=seed),
         sum(b == g != a for a, b, g in zip(first, second, gold, strict=True)),
         sum(a == g != b for a, b, g in zip(first, second, gold, strict=True)),
         detectable_difference(float(spread.var()) * n, n, level=level),
@@ -86,53 +87,53 @@ def compare_labels(
 class _Pairs:
     """The distinct triples (gold, first answer, second answer) and the number of items with each."""
 
-    gold: NDArray[np.int64]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    statistic: Statistic
+    gold: list[str]
+    first: list[str]
+    second: list[str]
     counts: NDArray[np.int64]
 
     @staticmethod
     def of(
-        first: Sequence[str], second: Sequence[str], gold: Sequence[str], clusters: NDArray[np.integer] | None
+        statistic: Statistic,
+        first: Sequence[str],
+        second: Sequence[str],
+        gold: Sequence[str],
+        clusters: NDArray[np.integer] | None,
     ) -> tuple[_Pairs, NDArray[np.int64] | None]:
         """Return the triples; and their numbers in each cluster, shape (clusters, triples), if items form clusters."""
-        codes: dict[str, int] = {}
-        triples = [
-            tuple(codes.setdefault(label, len(codes)) for label in triple)
-            for triple in zip(gold, first, second, strict=True)
-        ]
-        distinct, of_item, counts = np.unique(
-            np.array(triples, dtype=np.int64), axis=0, return_inverse=True, return_counts=True
-        )
-        pairs = _Pairs(distinct[:, 0], distinct[:, 1], distinct[:, 2], counts.astype(np.int64))
+        triples = [*zip(gold, first, second, strict=True)]
+        place = {triple: row for row, triple in enumerate(sorted(set(triples)))}
+        of_item = np.array([place[triple] for triple in triples], dtype=np.int64)
+        counts = np.bincount(of_item)
+        sides = [[triple[side] for triple in place] for side in range(3)]
+        pairs = _Pairs(statistic, sides[0], sides[1], sides[2], counts)
         units = 0 if clusters is None else cluster_count(clusters)
         if clusters is None or units == len(gold):
             return pairs, None
         if units == 1:
             raise DataError(ONE_CLUSTER)
         table = np.zeros((units, counts.shape[0]), dtype=np.int64)
-        np.add.at(table, (np.unique(clusters, return_inverse=True)[1], of_item.ravel()), 1)
+        np.add.at(table, (np.unique(clusters, return_inverse=True)[1], of_item), 1)
         return pairs, table
 
-    def figures(
-        self, metric: str, kept: NDArray[np.int64], as_second: NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
+    def figures(self, counts: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
         """Return the metric of both respondents for each table, from the number of items of each triple."""
+        weight = counts.astype(np.float64)
         return (
-            label_figures(metric, self.gold, self.first, kept),
-            label_figures(metric, self.gold, self.second, as_second),
+            self.statistic(self.gold, self.first, weight),
+            self.statistic(self.gold, self.second, weight),
         )
 
-    def swapped(self, metric: str, swaps: NDArray[np.int64]) -> FloatArray:
+    def swapped(self, swaps: NDArray[np.int64]) -> FloatArray:
         """Return the difference after swapping the answers of this many items of each triple.
 
         Shape (tables, triples).
         """
-        gold = np.concatenate([self.gold, self.gold])
-        answers = np.concatenate([self.first, self.second])
+        gold, answers = self.gold * 2, [*self.first, *self.second]
         stay = self.counts - swaps
-        one = label_figures(metric, gold, answers, np.concatenate([stay, swaps], axis=1))
-        other = label_figures(metric, gold, answers, np.concatenate([swaps, stay], axis=1))
+        one = self.statistic(gold, answers, np.concatenate([stay, swaps], axis=1).astype(np.float64))
+        other = self.statistic(gold, answers, np.concatenate([swaps, stay], axis=1).astype(np.float64))
         return other - one
 
 
@@ -146,7 +147,6 @@ def _drawn(pairs: _Pairs, table: NDArray[np.int64] | None, rng: np.random.Genera
 
 
 def _swap_test(
-    metric: str,
     pairs: _Pairs,
     table: NDArray[np.int64] | None,
     observed: float,
@@ -155,7 +155,7 @@ def _swap_test(
     seed: int,
 ) -> PairedTest:
     """Run the permutation test of the difference, in which all answers of a cluster are swapped together."""
-    apart = pairs.first != pairs.second
+    apart = np.array(pairs.first) != np.array(pairs.second)
     if table is None:
         differing = np.where(apart, pairs.counts, 0)
         units, width, by = int(differing.sum()), len(differing), ""
@@ -166,7 +166,7 @@ def _swap_test(
     if units <= EXACT_SWAPS:
         chosen = np.array(list(product((0, 1), repeat=units)), dtype=np.int64).reshape(2**units, units)
         rows = differing if table is not None else np.eye(width, dtype=np.int64).repeat(differing, axis=0)
-        extreme = np.abs(pairs.swapped(metric, chosen @ rows)) >= observed - SAME
+        extreme = np.abs(pairs.swapped(chosen @ rows)) >= observed - SAME
         return PairedTest(float(extreme.mean()), f"swap permutation test (exact){by}")
     count = 0
     step = max(1, DRAWS_AT_ONCE // width)
@@ -177,6 +177,6 @@ def _swap_test(
             if table is None
             else rng.integers(0, 2, size=(size, units)) @ differing
         )
-        count += int((np.abs(pairs.swapped(metric, swaps)) >= observed - SAME).sum())
+        count += int((np.abs(pairs.swapped(swaps)) >= observed - SAME).sum())
     method = f"swap permutation test ({PERMUTATIONS} permutations, seed {seed}){by}"
     return PairedTest((1 + count) / (1 + PERMUTATIONS), method)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from math import comb
-from typing import Final
+from typing import Final, cast
 
-from merilo.items import ItemId
-from merilo.metrics.score import Judgement, Score
-from merilo.statistics.intervals import mean_interval
+from merilo.items import Item
+from merilo.metrics.answers import Answer, Generations, Given, program_golds
+from merilo.metrics.metric import Metric
 
 #: The verdict on one program, as the answer of a study of programs.
 PASSED: Final = "passed"
@@ -65,54 +65,48 @@ def is_right(results: Sequence[str | None], gold: Sequence[str]) -> bool:
     return list(results) == list(gold)
 
 
-def pass_score(
-    counts: Sequence[tuple[int, int]],
-    k: int,
-    ids: Sequence[ItemId] | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    seed: int = 0,
-) -> Score:
-    """Compute the mean of `pass_at_k` over problems.
-
-    Args:
-        counts: (n, c) of each problem: the number of generations and how many of them are correct.
-        k: the number of attempts.
-        ids: the problems' ids; by default numbers from 0.
-        clusters: shape (n,), equal for problems of one cluster; by default, they are independent.
-        seed: random seed for the interval's bootstrap.
-
-    Raises:
-        ValueError: a problem has fewer than k generations.
-
-    Example:
-        >>> pass_score([(10, 10), (10, 0)], 5).value
-        0.5
-    """
-    values = [pass_at_k(n, c, k) for n, c in counts]
-    names: Sequence[ItemId] = range(len(values)) if ids is None else ids
-    value = sum(values) / len(values) if values else 0.0
-    interval = mean_interval(values, clusters, seed=seed)
-    return Score(f"pass@{k}", value, len(values), interval, dict(zip(names, values, strict=True)))
+def pass_metric(k: int) -> Metric:
+    """Return the metric pass@k."""
+    return Metric(
+        f"pass@{k}",
+        frozenset({"program"}),
+        points=partial(_points, k),
+        lacking=partial(_lacking, k),
+        display=(f"pass@{k}",),
+        steps=partial(_steps, k),
+    )
 
 
-def judge(generations: Sequence[Sequence[str | None]], gold: Sequence[str], k: int) -> Judgement:
-    """Explain how pass@k judges one problem: which generations passed, and the estimate.
+def _points(k: int, _: Answer, items: Sequence[Item], answers: Sequence[Given]) -> list[float]:
+    """Return `pass_at_k` of the generations of each item; of a verdict on one program, whether it passed."""
+    return [
+        float(answer == PASSED)
+        if isinstance(answer, str)
+        else pass_at_k(len(answer), _correct(item, answer), k)
+        for item, answer in zip(items, answers, strict=True)
+    ]
 
-    Raises:
-        ValueError: there are fewer than k generations.
 
-    Example:
-        >>> judge([["1"], ["2"]], ["1"], 1).points
-        0.5
-    """
-    steps = [f"{len(generations)} generations against {len(gold)} tests"]
-    for number, results in enumerate(generations, start=1):
-        steps.append(f"generation {number}: {_verdict(results, gold)}")
-    n, c = len(generations), sum(is_right(results, gold) for results in generations)
-    points = pass_at_k(n, c, k)
-    steps.append(f"{c} of {n} are correct: pass@{k} = 1 - C({n - c}, {k}) / C({n}, {k}) = {points:.4g}")
-    return Judgement(f"pass@{k}", points, 1.0, tuple(steps))
+def _correct(item: Item, answer: Given) -> int:
+    gold = program_golds(item)
+    return sum(is_right(results, gold) for results in cast("Generations", answer))
+
+
+def _lacking(k: int, items: Sequence[Item], answers: Sequence[Given]) -> str | None:
+    few = [(item.id, len(answer)) for item, answer in zip(items, answers, strict=False) if len(answer) < k]
+    return f"needs {k} generations for every problem; item {few[0][0]!r} has {few[0][1]}" if few else None
+
+
+def _steps(k: int, _: Answer, item: Item, answer: Given) -> list[str]:
+    gold, n, c = program_golds(item), len(answer), _correct(item, answer)
+    return [
+        f"{n} generations against {len(gold)} tests",
+        *(
+            f"generation {number}: {_verdict(results, gold)}"
+            for number, results in enumerate(cast("Generations", answer), start=1)
+        ),
+        f"{c} of {n} are correct: pass@{k} = 1 - C({n - c}, {k}) / C({n}, {k}) = {pass_at_k(n, c, k):.4g}",
+    ]
 
 
 def _verdict(results: Sequence[str | None], gold: Sequence[str]) -> str:

@@ -1,24 +1,523 @@
-"""The scorer for people and models: it takes a dataset's declaration, its items and the answers.
+"""The scorer for people and models: the only place where answers meet gold.
 
 Scores do not depend on who answered.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from statistics import NormalDist
+from typing import Final, NamedTuple, cast
 
-from merilo.datasets.declaration import Dataset
-from merilo.errors import DataError, argument
+import numpy as np
+
+from merilo.errors import DataError, UsageError
 from merilo.items import Item, ItemId
-from merilo.metrics import classification, exam, pass_at_k, squad
-from merilo.metrics.answers import Generations, Given
-from merilo.metrics.detox import Rater, j_scores
-from merilo.metrics.detox import judge as judge_detox
-from merilo.metrics.score import Judgement, Score
+from merilo.metrics.answers import Answer, Given, gold_label, require_gold
+from merilo.metrics.detox import NO_RATER, Rater, Ratings, rating_steps
+from merilo.metrics.metric import Judgement, Metric, Score, Statistic
+from merilo.metrics.registry import metric_of
+from merilo.statistics import FloatArray, IntArray
+from merilo.statistics.intervals import (
+    ALIKE,
+    DRAWS_AT_ONCE,
+    RESAMPLES,
+    Interval,
+    assumed_cluster_effect,
+    bootstrap_interval,
+    cluster_codes,
+    mean_interval,
+    wilson_form,
+)
 from merilo.strict_json import Json
+
+#: What stands for each criterion of the answer in the name of a group's metric.
+CRITERION: Final = "{criterion}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """How the answers to a dataset are scored.
+
+    Attributes:
+        name: the dataset's name in lower case: the key in the catalogue, the file's name, the configuration on the hub.
+        answer: the form of an answer.
+        metrics: names of metrics, the main one first.
+        extra: the name of the metric by group, the group's field or fields in braces: `acc.{domain}`.
+        cluster: the field of `inputs` or `meta` that items of one cluster share: a text, a dialogue. Items
+            with the same value are not independent, which every interval and test takes into account; `None`:
+            all items are independent.
+    """
+
+    name: str
+    answer: Answer
+    metrics: tuple[str, ...]
+    extra: str | None = None
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.metrics:
+            raise ValueError("a dataset needs a metric")
+        for name in self.metrics:
+            self._check(name)
+        if self.fields_of_groups and self.answer.kind != "criteria":
+            self._check(str(self.extra).partition(".")[0])
+        if len(set(self.metrics)) < len(self.metrics):
+            raise ValueError("a metric is named twice")
+
+    def _check(self, metric: str) -> None:
+        try:
+            metric_of(metric, self.answer.kind)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def rated(self) -> bool:
+        """Whether all metrics are computed by the classifiers of ruDetox, whose gold is the toxic sentence itself."""
+        return all(metric_of(name, self.answer.kind).ratings for name in self.metrics)
+
+    @property
+    def judged(self) -> bool:
+        """Whether every answer is right or wrong by itself and has no consensus: programs and scored answers."""
+        return self.answer.kind in {"program", "verdict"}
+
+    @property
+    def fields_of_groups(self) -> tuple[str, ...]:
+        """The fields of `meta` by which the items are grouped, each group with a metric of its own."""
+        return tuple(name for name in re.findall(r"\{([\w.]+)\}", self.extra or "") if name != "criterion")
+
+
+class Part(NamedTuple):
+    """One named score and its items.
+
+    Attributes:
+        name: the score's name: "acc", "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        metric: how it is computed.
+        rows: the positions of its items in the list of items.
+        criterion: the key of the gold's dictionary, if the gold has one label per criterion.
+    """
+
+    name: str
+    metric: Metric
+    rows: tuple[int, ...]
+    criterion: str | None = None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the score is a mean of points of answers."""
+        return self.metric.is_mean
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest value of the metric."""
+        return self.metric.bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The values of all metrics of a dataset for a set of answers.
+
+    Attributes:
+        main: the dataset's metrics that could be computed, in the order of its declaration.
+        extra: the metrics by group: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
+        missing: metric -> why it could not be computed.
+    """
+
+    main: Mapping[str, Score]
+    extra: Mapping[str, Score] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def all(self) -> dict[str, Score]:
+        """Main and extra metrics together, main first."""
+        return {**self.main, **self.extra}
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the scores as JSON, including metrics that could not be computed."""
+        missing: dict[str, Json] = {
+            name: {"value": None, "n": 0, "ci95": None, "reason": reason}
+            for name, reason in self.missing.items()
+        }
+        return {**missing, **{name: score.to_dict() for name, score in self.all().items()}}
+
+
+def parts(scoring: Scoring, items: Sequence[Item]) -> tuple[list[Part], list[Part]]:
+    """Return the main scores in the declared order, and those by group, for a complete set of answers to these items.
+
+    Items that lack the field of the groups are in no group; if their answer has criteria, they are in one group.
+
+    Raises:
+        DataError: an item lacks data that its metric needs.
+    """
+    kind = scoring.answer.kind
+    if kind == "criteria":
+        metric = metric_of(scoring.metrics[0], kind)
+        return [], [
+            Part(name.replace(CRITERION, criterion), metric, rows, criterion)
+            for name, rows in _groups(scoring, items, range(len(items))).items()
+            for criterion in scoring.answer.criteria
+        ]
+    main = [Part(name, metric, _rows(metric, items)) for name, metric in _metrics(scoring).items()]
+    if scoring.extra is None:
+        return main, []
+    metric = metric_of(scoring.extra.partition(".")[0], kind)
+    grouped = _groups(scoring, items, _rows(metric, items))
+    return main, [Part(name, metric, rows) for name, rows in grouped.items()]
+
+
+def _metrics(scoring: Scoring) -> dict[str, Metric]:
+    return {name: metric_of(name, scoring.answer.kind) for name in scoring.metrics}
+
+
+def _rows(metric: Metric, items: Sequence[Item]) -> tuple[int, ...]:
+    return tuple(range(len(items)) if metric.counted is None else metric.counted(items))
+
+
+def _groups(scoring: Scoring, items: Sequence[Item], rows: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """Map the name of each group's metric to the positions of its items, sorted by name, numbers by value."""
+    grouped: dict[str, list[int]] = defaultdict(list)
+    fields = [f"{{{name}}}" for name in scoring.fields_of_groups]
+    for row in rows:
+        name = items[row].fill(scoring.extra) or CRITERION
+        if not any(field in name for field in fields):
+            grouped[name].append(row)
+        elif scoring.answer.kind == "criteria":
+            grouped[CRITERION].append(row)
+    return {name: tuple(grouped[name]) for name in sorted(grouped, key=_order)}
+
+
+def _order(name: str) -> list[str]:
+    return [text.zfill(9) if text.isdecimal() else text for text in re.split(r"(\d+)", name)]
+
+
+def score(
+    scoring: Scoring,
+    items: Sequence[Item],
+    answers: Mapping[ItemId, Given],
+    *,
+    clusters: Mapping[ItemId, Hashable] | None = None,
+    rater: Rater | None = None,
+    seed: int = 0,
+) -> Scores:
+    """Score answers to a dataset's items.
+
+    Items without an answer are left out, and `n` of each score is the number of items that remain. The exception are
+    metrics of units, such as the variants of an exam: there an unanswered item earns 0 if its unit has any answer.
+    Answers to unknown items are ignored; the code that reads answers from a file reports both cases.
+
+    Args:
+        scoring: the dataset's declaration.
+        items: the items with their gold answers, in the order of the file.
+        answers: item id -> answer (`merilo.metrics.answers.read_answer`).
+        clusters: item id -> its cluster; by default, by the dataset's field `cluster`. Metrics of units take the units
+            instead.
+        rater: rates rewritten sentences; without a rater, J and its parts are missing.
+        seed: random seed for the intervals' bootstrap.
+
+    Raises:
+        DataError: an answered item has no gold answer (a closed test), or lacks data that its metric needs.
+
+    Example:
+        >>> items = [Item(1, "{inputs}", "()", "1"), Item(2, "{inputs}", "(", "0")]
+        >>> scoring = Scoring(name="", answer=Answer(kind="label"), metrics=("acc",))
+        >>> score(scoring, items, {1: "1", 2: "1"}).main["acc"].value
+        0.5
+    """
+    answered = [item for item in items if item.id in answers]
+    if not scoring.rated:
+        require_gold(scoring.answer, answered, scoring.name)
+    ratings = None
+    if rater and any(metric.ratings for metric in _metrics(scoring).values()):
+        texts = [str(answers[item.id]) for item in answered]
+        ratings = rater.rate([str(item.inputs) for item in answered], texts)
+    sheet = _Sheet(scoring, items, answers, clusters, seed, ratings)
+    main, extra = parts(scoring, items)
+    scored = {part.name: sheet.score(part) for part in main}
+    missing = {name: value for name, value in scored.items() if isinstance(value, str)}
+    begun = {part.name: sheet.score(part) for part in extra if sheet.counted(part)}
+    computed = [
+        {name: value for name, value in group.items() if isinstance(value, Score)}
+        for group in (scored, begun)
+    ]
+    return Scores(computed[0], computed[1], missing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """The answers to items, scored part by part."""
+
+    scoring: Scoring
+    items: Sequence[Item]
+    answers: Mapping[ItemId, Given]
+    clusters: Mapping[ItemId, Hashable] | None
+    seed: int
+    ratings: Ratings | None = None
+
+    def score(self, part: Part) -> Score | str:
+        """Score a part, or return the reason why it cannot be computed."""
+        metric = part.metric
+        items = self.counted(part)
+        given = [self.answers.get(item.id, "") for item in items]
+        if metric.lacking and (reason := metric.lacking(items or self.items, given)):
+            return reason
+        if metric.ratings:
+            if self.ratings is None:
+                return NO_RATER
+            answered = (item.id for item in self.items if item.id in self.answers)
+            place = {name: row for row, name in enumerate(answered)}
+            rows = [place[item.id] for item in items]
+            rated = metric.ratings(Ratings(*(column[rows] for column in self.ratings)))
+            return self._mean(part, items, rated)
+        if metric.statistic:
+            gold = [gold_label(item, part.criterion) for item in items]
+            if part.criterion is not None:
+                given = [cast("Mapping[str, str]", answer)[part.criterion] for answer in given]
+            texts, clusters = cast("list[str]", given), self._clusters(items)
+            return statistic_score(part.name, metric, texts, gold, clusters, seed=self.seed)
+        return self._mean(part, items, points(self.scoring.answer, metric, items, given))
+
+    def counted(self, part: Part) -> list[Item]:
+        """Return the items that count: those with an answer, or of a unit with one."""
+        items = [self.items[row] for row in part.rows]
+        if part.metric.unit is None:
+            return [item for item in items if item.id in self.answers]
+        begun = {part.metric.unit_of(item) for item in self.items if item.id in self.answers}
+        return [item for item in items if part.metric.unit_of(item) in begun]
+
+    def _mean(self, part: Part, items: Sequence[Item], earned: FloatArray) -> Score:
+        """Return the mean over items or units."""
+        metric = part.metric
+        if metric.unit is None or not items:
+            ids = [item.id for item in items]
+            return mean_score(part.name, earned, ids, self._clusters(items), seed=self.seed)
+        values = unit_values(metric, items, earned)
+        over = f"{metric.unit.removesuffix('_id')}s"
+        interval = mean_interval(values, seed=self.seed, over=over) if len(values) > 1 else None
+        shown = earned if part.name == metric.name else earned / most_points(metric, items)
+        per_item = dict(zip([item.id for item in items], shown.tolist(), strict=True))
+        return Score(part.name, float(values.mean()), len(items), interval, per_item)
+
+    def _clusters(self, items: Sequence[Item]) -> list[Hashable] | None:
+        return clusters_for(items, self.scoring.cluster, self.clusters)
+
+
+def points(form: Answer, metric: Metric, items: Sequence[Item], answers: Sequence[Given]) -> FloatArray:
+    """Return the points of each answer, shape (n,); `items` are those that the answers belong to.
+
+    Raises:
+        DataError: the metric has no points of single answers.
+    """
+    if metric.points is None:
+        raise DataError(f"the metric '{metric.name}' gives no points for single answers")
+    return np.array(metric.points(form, items, answers), dtype=np.float64)
+
+
+def most_points(metric: Metric, items: Sequence[Item]) -> FloatArray:
+    """Return the most points of each item, shape (n,)."""
+    return np.array([1.0 if metric.most is None else metric.most(item) for item in items])
+
+
+def mean_factors(metric: Metric, items: Sequence[Item]) -> FloatArray:
+    """Return the factors of points by which their mean over these items is the mean over units, shape (n,)."""
+    unit = cluster_codes([metric.unit_of(item) for item in items])
+    of_unit = np.bincount(unit, most_points(metric, items))
+    return np.asarray(len(items) / (len(of_unit) * of_unit[unit]))
+
+
+def unit_values(metric: Metric, items: Sequence[Item], earned: FloatArray) -> FloatArray:
+    """Return the share of points of each unit, shape (units,), or whether it earned all of them."""
+    most, unit = most_points(metric, items), cluster_codes([metric.unit_of(item) for item in items])
+    if metric.whole:
+        return np.asarray(np.bincount(unit, earned < most) == 0, dtype=np.float64)
+    return np.asarray(np.bincount(unit, earned) / np.bincount(unit, most))
+
+
+def mean_score(
+    name: str,
+    values: Sequence[float] | FloatArray,
+    ids: Sequence[ItemId] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> Score:
+    """Return the mean of points of items, with its interval over items; 0 without items.
+
+    Args:
+        name: the metric's name.
+        values: shape (n,), from 0 to 1.
+        ids: shape (n,), the items' ids; by default 0 .. n-1.
+        clusters: shape (n,), equal for items of one cluster; by default, items are independent.
+        seed: random seed for the interval's bootstrap.
+    """
+    earned = np.asarray(values, dtype=np.float64)
+    per_item = dict(zip(range(len(earned)) if ids is None else ids, earned.tolist(), strict=True))
+    value = float(earned.mean()) if len(earned) else 0.0
+    interval = mean_interval(earned, clusters, seed=seed)
+    return Score(name, value, len(earned), interval, per_item, shared_clusters(clusters))
+
+
+def statistic_score(
+    name: str,
+    metric: Metric,
+    answers: Sequence[str],
+    gold: Sequence[str],
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> Score:
+    """Return a statistic of gold and answers, with its interval over items; 0 without items.
+
+    The interval is a bootstrap over items (or clusters) in Wilson's form. If all answers are correct or all are wrong,
+    it is Wilson's interval of the accuracy, with fewer items if labels are rare (`items_alike`), and its method says
+    so. Without items, or if all resamples agree otherwise, there is no interval.
+
+    Raises:
+        DataError: the metric is no statistic, or the answers are not such as it needs.
+    """
+    if metric.statistic is None:
+        raise DataError(f"the metric '{metric.name}' is a mean over items")
+    n, shared = len(gold), shared_clusters(clusters)
+    if not n:
+        return Score(name, 0.0, 0)
+    pairs: dict[tuple[str, str], int] = {}
+    cell = np.fromiter(
+        (pairs.setdefault(pair, len(pairs)) for pair in zip(gold, answers, strict=True)), np.int64
+    )
+    sides = [list(side) for side in zip(*pairs, strict=True)]
+    cells = _Cells(metric.statistic, sides[0], sides[1], cell, metric.bounds)
+    value = float(cells.values(cells.counts[np.newaxis])[0])
+    codes = None if clusters is None or shared is None else cluster_codes(clusters)
+    faultless = min(abs(value - bound) for bound in metric.bounds) < ALIKE
+    interval = (
+        _all_alike(value, metric.bounds, gold, codes) if faultless else cells.resampled(value, codes, seed)
+    )
+    return Score(name, value, n, interval, {}, shared)
+
+
+class _Cells(NamedTuple):
+    """The distinct pairs of gold and answer, the cell of each item, and the statistic."""
+
+    statistic: Statistic
+    gold: list[str]
+    answer: list[str]
+    cell: IntArray
+    bounds: tuple[float, float]
+
+    @property
+    def counts(self) -> FloatArray:
+        return np.bincount(self.cell).astype(np.float64)
+
+    def values(self, counts: FloatArray) -> FloatArray:
+        return self.statistic(self.gold, self.answer, counts)
+
+    def resampled(self, value: float, codes: IntArray | None, seed: int) -> Interval | None:
+        """Return the bootstrap interval over items, or over clusters; `None` if all resamples agree."""
+        n, counts = len(self.cell), self.counts
+        units = n if codes is None else int(codes.max()) + 1
+        if len(counts) == 1 or units == 1:
+            return None
+        rng = np.random.default_rng(seed)
+        table = None
+        if codes is not None:
+            table = np.zeros((units, len(counts)))
+            np.add.at(table, (codes, self.cell), 1)
+        estimates, step = np.empty(RESAMPLES), max(1, DRAWS_AT_ONCE // n)
+        for start in range(0, RESAMPLES, step):
+            rows = min(step, RESAMPLES - start)
+            # Resampling n items is equivalent to a multinomial draw of the cell counts.
+            drawn = (
+                rng.multinomial(n, counts / n, size=rows).astype(np.float64)
+                if table is None
+                else rng.multinomial(units, np.full(units, 1 / units), size=rows) @ table
+            )
+            estimates[start : start + rows] = self.values(drawn)
+        if np.ptp(estimates) < ALIKE:
+            return None
+        over = "items" if codes is None else "clusters"
+        return bootstrap_interval(estimates, value, over, units=units, bounds=self.bounds, seed=seed)
+
+
+def items_alike(counts: FloatArray) -> float:
+    """Compute the effective number of items scored 0 or 1 if all answers are correct or all are wrong.
+
+    If one answer of the n_k with label k is wrong, accuracy loses 1 / n. A statistic in which all K labels have equal
+    weight loses more if the label is rare: K^2 / sum(1 / n_k), at most n.
+
+    Args:
+        counts: shape (labels,), how many items have each gold label; 0 for labels that occur only in answers.
+
+    Example:
+        >>> items_alike(np.array([50, 50])), items_alike(np.array([98, 2])) < 8
+        (100.0, True)
+    """
+    n = float(counts.sum())
+    return min(len(counts) ** 2 / float((1 / np.maximum(counts, 1.0)).sum()), n) if n > 0 else 0.0
+
+
+def _all_alike(
+    value: float, bounds: tuple[float, float], gold: Sequence[str], codes: IntArray | None
+) -> Interval:
+    """Compute Wilson's interval if all answers are correct or all are wrong; the items of clusters count as fewer."""
+    low, width = bounds[0], bounds[1] - bounds[0]
+    effect = 1.0 if codes is None else assumed_cluster_effect(codes)
+    alike = items_alike(np.bincount(cluster_codes(gold)).astype(np.float64)) / effect
+    bottom, top = wilson_form(float(round((value - low) / width)), alike, NormalDist().inv_cdf(0.975))
+    method = "Wilson score of accuracy (all right or all wrong, rare labels counted as fewer items)"
+    return Interval(low + width * bottom, low + width * top, 0.95, method)
+
+
+def explain(scoring: Scoring, item: Item, answer: Given, *, rater: Rater | None = None) -> list[Judgement]:
+    """Explain how one item's answer is judged by each metric that is computed item by item.
+
+    A statistic depends on all items together; for it the comparison of the answer with the gold answer is explained.
+
+    Raises:
+        DataError: as `score`.
+    """
+    form = scoring.answer
+    if not scoring.rated:
+        require_gold(form, [item], scoring.name)
+    if isinstance(answer, Mapping):
+        return [
+            _compared(f"{scoring.metrics[0]}, {name}", answer[name], gold_label(item, name))
+            for name in form.criteria
+        ]
+    return [
+        judged
+        for metric in _metrics(scoring).values()
+        if (judged := _judged(metric, form, item, answer, rater)) is not None
+    ]
+
+
+def _judged(metric: Metric, form: Answer, item: Item, answer: Given, rater: Rater | None) -> Judgement | None:
+    """Explain one metric's judgement; `None` if the metric needs more samples than there are."""
+    name = metric.name
+    if metric.statistic:
+        return _compared(name, str(answer), gold_label(item))
+    if metric.ratings:
+        if rater is None:
+            raise DataError(f"J {NO_RATER}")
+        ratings = rater.rate([str(item.inputs)], [str(answer)])
+        told = rating_steps(str(item.inputs), str(answer), ratings) if name == "j" else ()
+        return Judgement(name, float(metric.ratings(ratings)[0]), 1.0, tuple(told))
+    if metric.unit is None and metric.lacking and metric.lacking([item], [answer]):
+        return None
+    earned = float(points(form, metric, [item], [answer])[0])
+    most = float(most_points(metric, [item])[0])
+    if metric.steps is None:
+        compared = _compared(name, str(answer), gold_label(item))
+        return replace(compared, points=earned, most=most)
+    return Judgement(name, earned, most, (*metric.steps(form, item, answer), f"{earned:g} of {most:g}"))
+
+
+def _compared(metric: str, answer: str, gold: str) -> Judgement:
+    """Explain a comparison character for character."""
+    same = answer == gold
+    folded = answer.strip().casefold() == gold.strip().casefold()
+    differ = "; they differ only in case or surrounding white space" if folded and not same else ""
+    return Judgement(metric, float(same), 1.0, (f"answer {answer!r}, gold {gold!r}{differ}",))
 
 
 def clusters_for(
@@ -63,366 +562,3 @@ def shared_clusters(clusters: Sequence[Hashable] | None) -> int | None:
     """Count the clusters; `None` if every item is a cluster of its own."""
     count = len(set(clusters or ()))
     return count if count and clusters is not None and count < len(clusters) else None
-
-
-#: The metrics computed with the three ruDetox classifiers; their gold answer is the toxic sentence itself.
-RATED: Final = ("j", "sta", "sim", "fl")
-
-#: What stands for each criterion of the answer in the name of a group's metric.
-CRITERION: Final = "{criterion}"
-
-NO_RATER: Final = (
-    f"needs the three classifiers of ruDetox: the extra merilo[hf], and {argument('rudetox_models')}"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """The values of all metrics of a dataset for a set of answers.
-
-    Attributes:
-        main: the dataset's metrics that could be computed, in the order of its declaration.
-        extra: the metrics by group: "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
-        missing: metric -> why it could not be computed.
-    """
-
-    main: Mapping[str, Score]
-    extra: Mapping[str, Score] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
-
-    def all(self) -> dict[str, Score]:
-        """Main and extra metrics together, main first."""
-        return {**self.main, **self.extra}
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return the scores as JSON, including metrics that could not be computed."""
-        missing: dict[str, Json] = {
-            name: {"value": None, "n": 0, "ci95": None, "reason": reason}
-            for name, reason in self.missing.items()
-        }
-        return {**missing, **{name: one.to_dict() for name, one in self.all().items()}}
-
-
-def score(
-    dataset: Dataset,
-    items: Sequence[Item],
-    answers: Mapping[ItemId, Given],
-    *,
-    clusters: Mapping[ItemId, Hashable] | None = None,
-    rater: Rater | None = None,
-    seed: int = 0,
-) -> Scores:
-    """Score answers to a dataset's items.
-
-    Items without an answer are left out, and `n` of each score is the number of items that remain. The exception is
-    the exam, where an unanswered question counts as 0 if its variant has any answer (`exam.grade_norm`). Answers to
-    unknown items are ignored; the code that reads answers from a file reports both cases.
-
-    Args:
-        dataset: the declaration.
-        items: the items with their gold answers, in the order of the file.
-        answers: item id -> answer (`merilo.metrics.answers.read_answer`).
-        clusters: item id -> its cluster; by default, by the dataset's field `cluster`. `grade_norm` takes
-            variants instead.
-        rater: rates rewritten sentences; without a rater, J and its parts are missing.
-        seed: random seed for the intervals' bootstrap.
-
-    Raises:
-        DataError: an answered item has no gold answer (a closed test), or lacks data that its metric needs.
-
-    Example:
-        >>> from merilo.datasets import dataset
-        >>> items = [Item(1, "{inputs}", "()", "1"), Item(2, "{inputs}", "(", "0")]
-        >>> score(dataset("BPS"), items, {1: "1", 2: "1"}).main["acc"].value
-        0.5
-    """
-    sheet = _Sheet.of(dataset, items, answers, clusters)
-    if dataset.answer.kind == "criteria":
-        return Scores({}, _criteria_scores(dataset, sheet, seed))
-    main: dict[str, Score] = {}
-    missing: dict[str, str] = {}
-    rated = _rated(dataset, sheet, rater, seed)
-    for metric in dataset.metrics:
-        if metric in rated:
-            main[metric] = rated[metric]
-        elif metric in RATED:
-            missing[metric] = NO_RATER
-        elif metric == "grade_norm":
-            main[metric] = exam.grade_norm(
-                exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
-            )
-            if not main[metric].n:
-                del main[metric]
-                missing[metric] = (
-                    f"no complete variant ({exam.VARIANT_ITEMS} items, {exam.VARIANT_POINTS} points) was answered"
-                    + _lacking(dataset, items)
-                )
-        elif metric.startswith("pass@") and (shortage := _shortage(sheet, int(metric[5:]))):
-            missing[metric] = shortage
-        else:
-            main[metric] = _score(dataset, metric, sheet, seed)
-    return Scores(main, _group_scores(dataset, sheet, items, answers, seed), missing)
-
-
-def explain(dataset: Dataset, item: Item, answer: Given, *, rater: Rater | None = None) -> list[Judgement]:
-    """Explain how one item's answer is judged by each metric that is computed item by item.
-
-    Macro F1 and MCC depend on all items together; for them the comparison of the answer with the gold answer is
-    explained.
-
-    Raises:
-        DataError: as `score`.
-    """
-    sheet = _Sheet.of(dataset, [item], {item.id: answer})
-    if isinstance(answer, Mapping):
-        gold = cast("Mapping[str, str]", item.outputs)
-        return [
-            classification.judge_equal(answer[name], gold[name], f"mcc, {name}")
-            for name in dataset.answer.criteria
-        ]
-    if not isinstance(answer, str):
-        ks = [int(metric[5:]) for metric in dataset.metrics]
-        return [pass_at_k.judge(answer, dataset.results(item), k) for k in ks if k <= len(answer)]
-    if "grade_norm" in dataset.metrics:
-        return [exam.judge(exam_items(dataset, [item])[0], answer)]
-    if any(metric in RATED for metric in dataset.metrics):
-        if rater is None:
-            raise DataError(f"J {NO_RATER}")
-        return [judge_detox(str(item.inputs), answer, rater)]
-    if dataset.answer.kind == "text" and {"f1", "em"} & set(dataset.metrics):
-        return list(squad.judge(answer, sheet.gold_texts[0], dataset.answer.alternatives))
-    metrics = [metric for metric in dataset.metrics if metric in {"acc", "em"}]
-    return [classification.judge_equal(answer, sheet.gold_texts[0], ", ".join(metrics) or dataset.metrics[0])]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sheet:
-    """The answered items and their answers, in the order of the items."""
-
-    items: Sequence[Item]
-    answers: Sequence[Given]
-    clusters: Sequence[Hashable] | None
-
-    @classmethod
-    def of(
-        cls,
-        dataset: Dataset,
-        items: Sequence[Item],
-        answers: Mapping[ItemId, Given],
-        clusters: Mapping[ItemId, Hashable] | None = None,
-    ) -> _Sheet:
-        answered = [item for item in items if item.id in answers]
-        if not set(dataset.metrics) <= set(RATED):
-            _require_gold(dataset, answered)
-        return cls(
-            answered,
-            [answers[item.id] for item in answered],
-            clusters_for(answered, dataset.cluster, clusters),
-        )
-
-    @property
-    def ids(self) -> list[ItemId]:
-        return [item.id for item in self.items]
-
-    @property
-    def texts(self) -> list[str]:
-        return cast("list[str]", self.answers)
-
-    @property
-    def gold_texts(self) -> list[str]:
-        return [gold_label(item) for item in self.items]
-
-    def part(self, rows: Sequence[int]) -> _Sheet:
-        clusters = None if self.clusters is None else [self.clusters[row] for row in rows]
-        return _Sheet([self.items[row] for row in rows], [self.answers[row] for row in rows], clusters)
-
-
-def has_gold(item: Item) -> bool:
-    """Check whether an item has a gold answer: in a closed test it is missing or consists of empty texts.
-
-    Example:
-        >>> has_gold(Item(1, "{function}", {}, ["", ""])), has_gold(Item(1, "{inputs}", "()", "1"))
-        (False, True)
-    """
-    outputs = item.outputs
-    if isinstance(outputs, dict):
-        return any(outputs.values())
-    return any(outputs) if isinstance(outputs, list) else outputs is not None
-
-
-def _require_gold(dataset: Dataset, items: Sequence[Item]) -> None:
-    kind = {"criteria": dict, "program": list | str}.get(dataset.answer.kind, str | int)
-    for item in items:
-        if kind is not dict and isinstance(item.outputs, str):
-            continue  # nearly every item; the checks below would find nothing
-        if not has_gold(item):
-            raise DataError(
-                f"item {item.id!r} of {dataset.name} has no gold answer: the test is closed, and "
-                "only its owner can score it"
-            )
-        if not isinstance(item.outputs, kind):
-            raise DataError(
-                f"the gold answer of item {item.id!r} of {dataset.name} is not of the dataset's type"
-            )
-
-
-def _score(dataset: Dataset, metric: str, sheet: _Sheet, seed: int, name: str | None = None) -> Score:
-    """Compute one metric on a sheet, with the group's name if one is given."""
-    if metric.startswith("pass@"):
-        counts = [
-            _passed(given, dataset.results(item))
-            for item, given in zip(sheet.items, cast("list[Generations]", sheet.answers), strict=True)
-        ]
-        found = pass_at_k.pass_score(counts, int(metric[5:]), sheet.ids, sheet.clusters, seed=seed)
-    elif metric in {"f1", "em"} and dataset.answer.kind == "text":
-        rule = squad.f1 if metric == "f1" else squad.em
-        separator = dataset.answer.alternatives
-        found = rule(sheet.texts, sheet.gold_texts, sheet.ids, sheet.clusters, separator=separator, seed=seed)
-    elif metric in {"acc", "em"}:
-        rule_of = classification.acc if metric == "acc" else classification.em
-        separator = dataset.answer.alternatives
-        found = rule_of(
-            sheet.texts, sheet.gold_texts, sheet.ids, sheet.clusters, separator=separator, seed=seed
-        )
-    elif metric == "f1_macro":
-        found = classification.f1_macro(sheet.texts, sheet.gold_texts, sheet.clusters, seed=seed)
-    elif metric == "mcc":
-        found = classification.mcc(sheet.texts, sheet.gold_texts, sheet.clusters, seed=seed)
-    else:
-        raise DataError(f"the metric '{metric}' does not score answers of kind '{dataset.answer.kind}'")
-    return replace(found, name=name or found.name, clusters=shared_clusters(sheet.clusters))
-
-
-def _lacking(dataset: Dataset, items: Sequence[Item]) -> str:
-    """List the missing tasks of the first variants, as the end of a sentence."""
-    lacking = {
-        name: tasks for name, tasks in exam.incomplete_variants(exam_items(dataset, items)).items() if tasks
-    }
-    told = [f"variant {name} lacks tasks {', '.join(tasks)}" for name, tasks in list(lacking.items())[:3]]
-    more = [f"and {len(lacking) - 3} more variants lack tasks"] if len(lacking) > 3 else []
-    return "".join(f"; {part}" for part in (*told, *more))
-
-
-def _passed(generations: Generations, gold: Sequence[str]) -> tuple[int, int]:
-    """Count the generations, and those that pass every test."""
-    return len(generations), sum(pass_at_k.is_right(results, gold) for results in generations)
-
-
-def _rated(dataset: Dataset, sheet: _Sheet, rater: Rater | None, seed: int) -> dict[str, Score]:
-    if rater is None or not set(dataset.metrics) & set(RATED):
-        return {}
-    ratings = rater.rate([str(item.inputs) for item in sheet.items], sheet.texts)
-    found = j_scores(ratings, sheet.ids, sheet.clusters, seed=seed)
-    return {name: replace(one, clusters=shared_clusters(sheet.clusters)) for name, one in found.items()}
-
-
-def _shortage(sheet: _Sheet, k: int) -> str | None:
-    few = [
-        (item.id, len(given))
-        for item, given in zip(sheet.items, sheet.answers, strict=True)
-        if len(given) < k
-    ]
-    if not few:
-        return None
-    return f"needs {k} generations for every problem; item {few[0][0]!r} has {few[0][1]}"
-
-
-def _criteria_scores(dataset: Dataset, sheet: _Sheet, seed: int) -> dict[str, Score]:
-    """Compute MCC for each question and criterion."""
-    scores: dict[str, Score] = {}
-    for group, rows in groups(dataset, sheet.items).items():
-        part = sheet.part(rows)
-        for criterion in dataset.answer.criteria:
-            name = group.replace(CRITERION, criterion)
-            given = [cast("Mapping[str, str]", answer)[criterion] for answer in part.answers]
-            gold = [gold_label(item, criterion) for item in part.items]
-            found = classification.mcc(given, gold, part.clusters, name=name, seed=seed)
-            scores[name] = replace(found, clusters=shared_clusters(part.clusters))
-    return scores
-
-
-def gold_label(item: Item, criterion: str | None = None) -> str:
-    """Return the gold answer of an item as text, or the label of one of its criteria.
-
-    Raises:
-        DataError: the gold answer lacks the criterion.
-    """
-    if criterion is None:
-        return item.outputs if isinstance(item.outputs, str) else str(item.outputs)
-    label = item.outputs.get(criterion) if isinstance(item.outputs, Mapping) else None
-    if label is None or label == "":
-        raise DataError(f"the gold answer of item {item.id!r} lacks '{criterion}'")
-    return str(label)
-
-
-def groups(dataset: Dataset, items: Sequence[Item]) -> dict[str, list[int]]:
-    """Map the name of each group's metric to the positions of its items, sorted by name.
-
-    Items that lack the field of the groups are in no group; if their answer has criteria, they are in one group.
-    """
-    rows: dict[str, list[int]] = defaultdict(list)
-    fields = [f"{{{name}}}" for name in dataset.fields_of_groups]
-    for row, item in enumerate(items):
-        name = dataset.group(item) or CRITERION
-        if not any(field in name for field in fields):
-            rows[name].append(row)
-        elif dataset.answer.kind == "criteria":
-            rows[CRITERION].append(row)
-    return dict(sorted(rows.items()))
-
-
-def _group_scores(
-    dataset: Dataset, sheet: _Sheet, items: Sequence[Item], answers: Mapping[ItemId, Given], seed: int
-) -> dict[str, Score]:
-    if dataset.extra is None:
-        return {}
-    metric = dataset.extra.partition(".")[0]
-    if metric == "grade_norm":
-        grades = exam.task_grades(
-            exam_items(dataset, items), cast("Mapping[ItemId, str]", answers), seed=seed
-        )
-        return {grade.name: grade for grade in grades}
-    return {
-        name: _score(dataset, metric, sheet.part(rows), seed, name)
-        for name, rows in groups(dataset, sheet.items).items()
-    }
-
-
-def exam_items(dataset: Dataset, items: Sequence[Item]) -> list[exam.ExamItem]:
-    """Convert items to the form used by the exam's rules; errors are those of `exam_item`."""
-    return [exam_item(dataset, item) for item in items]
-
-
-def exam_item(dataset: Dataset, item: Item) -> exam.ExamItem:
-    """Convert an item to the form used by the exam's rules.
-
-    Raises:
-        DataError: its meta lacks id_task, variant, score or type.
-    """
-    task, variant, most, kind = (item.meta.get(key) for key in ("id_task", "variant", "score", "type"))
-    if not (
-        isinstance(task, str | int) and isinstance(variant, str | int) and isinstance(most, int) and most > 0
-    ):
-        raise DataError(f"item {item.id!r} of {dataset.name} needs id_task, variant and score in its meta")
-    try:
-        return exam.ExamItem(item.id, str(task), variant, most, str(kind), str(item.outputs or ""))
-    except ValueError as error:
-        raise DataError(f"item {item.id!r} of {dataset.name}: {error}") from error
-
-
-def metric_names(dataset: Dataset, items: Sequence[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the main and extra metrics for a complete set of answers to these items.
-
-    Raises:
-        DataError: an item lacks data that its metric needs.
-    """
-    if dataset.answer.kind == "criteria":
-        found = groups(dataset, items)
-        return (), tuple(
-            group.replace(CRITERION, criterion) for group in found for criterion in dataset.answer.criteria
-        )
-    if dataset.extra is None:
-        return dataset.metrics, ()
-    if dataset.extra.startswith("grade_norm."):
-        return dataset.metrics, tuple(exam.task_names(exam_items(dataset, items)))
-    return dataset.metrics, tuple(groups(dataset, items))

@@ -1,63 +1,35 @@
 """The contribution of single answers to a metric.
 
-A mean over items is a sum of contributions. Macro F1 and the Matthews correlation are not, but to first order they
-are the sum of each answer's influence (the von Mises expansion), which is what an interval over items and annotators
-needs. This module gives both in one form, so that the code that resamples annotators does not depend on the metric.
+A mean over items is a sum of contributions. A statistic of all answers is not, but to first order it is the sum of each
+answer's influence (the von Mises expansion), which is what an interval over items and annotators needs. This module
+gives both in one form, so that the code that varies annotators does not depend on the metric.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from merilo.datasets.declaration import Dataset
 from merilo.items import Item
-from merilo.metrics import classification, exam, squad
-from merilo.metrics.pass_at_k import PASSED
-from merilo.metrics.scoring import CRITERION, exam_item, exam_items, gold_label, groups
+from merilo.metrics.answers import gold_label
+from merilo.metrics.metric import NEGLIGIBLE, Statistic
+from merilo.metrics.registry import fitting, metric_of
+from merilo.metrics.scoring import Part, Scoring, items_alike, mean_factors, most_points, points
 from merilo.statistics import FloatArray, IntArray
+from merilo.statistics.intervals import DRAWS_AT_ONCE, cluster_codes
 
-#: Metrics that are a mean over items.
-MEANS: Final = ("acc", "em", "f1", "grade_norm")
+#: The share of weight by which a statistic is probed; below `NEGLIGIBLE`, so that no label appears or vanishes.
+_STEP: Final = NEGLIGIBLE / 100
 
-#: Metrics that depend on all labels together.
-OF_LABELS: Final = ("f1_macro", "mcc")
+#: An answer that no annotator gave.
+_UNSEEN: Final = "\0"
 
-#: Shares of one label alone add up to 1 only up to rounding.
-_ROUNDING: Final = 1e-12
-
-#: The metric of a part `grade_norm.task...`: the mean share of the task's points.
-TASK: Final = "task"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPart:
-    """One named score and its items.
-
-    Attributes:
-        name: the score's name: "acc", "acc.anatomy", "correct.virtue", "grade_norm.task8_0".
-        metric: how it is computed: one of `MEANS`, `OF_LABELS` or `TASK`.
-        rows: the positions of its items in the list of items.
-        criterion: the key of the gold's dictionary, if the gold has one label per criterion.
-    """
-
-    name: str
-    metric: str
-    rows: tuple[int, ...]
-    criterion: str | None = None
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether the score is a mean over items."""
-        return self.metric not in OF_LABELS
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest value of the metric."""
-        return (-1.0, 1.0) if self.metric == "mcc" else (0.0, 1.0)
+#: The metrics by which an answer is right or wrong.
+_EXACT: Final = ("em", "acc", "exact_match")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,92 +51,27 @@ class Worth:
     alike: float
 
 
-def parts(dataset: Dataset, items: Sequence[Item]) -> tuple[list[NamedPart], list[NamedPart]]:
-    """Return the main and extra scores that `merilo.metrics.scoring.score` gives, with their items.
+def item_points(scoring: Scoring, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
+    """Return the share of an item's points that each answer earns, shape (n,).
 
-    Metrics that need more than an answer's text (programs, classifiers) are left out.
-
-    Args:
-        dataset: the declaration.
-        items: the items with gold.
-
-    Returns:
-        The main parts in the declared order, and those by group.
-    """
-    if dataset.answer.kind == "criteria":
-        named = [
-            NamedPart(group.replace(CRITERION, criterion), "mcc", tuple(rows), criterion)
-            for group, rows in groups(dataset, items).items()
-            for criterion in dataset.answer.criteria
-        ]
-        return [], named
-    everything = tuple(range(len(items)))
-    main = [
-        NamedPart(metric, metric, _sat_rows(dataset, items) if metric == "grade_norm" else everything)
-        for metric in dataset.metrics
-        if metric in MEANS or metric in OF_LABELS
-    ]
-    if dataset.extra is None:
-        return main, []
-    metric = dataset.extra.partition(".")[0]
-    if metric == "grade_norm":
-        by_task: dict[str, list[int]] = {}
-        for row in _sat_rows(dataset, items):
-            by_task.setdefault(str(items[row].meta.get("id_task")), []).append(row)
-        named = [NamedPart(f"grade_norm.task{task}", TASK, tuple(rows)) for task, rows in by_task.items()]
-        return main, named
-    return main, [NamedPart(name, metric, tuple(rows)) for name, rows in groups(dataset, items).items()]
-
-
-def _sat_rows(dataset: Dataset, items: Sequence[Item]) -> tuple[int, ...]:
-    """Return the positions of the items of complete exam variants."""
-    complete = exam.complete_variants(exam_items(dataset, items))
-    inside = {item.id for members in complete.values() for item in members}
-    return tuple(row for row, item in enumerate(items) if item.id in inside)
-
-
-def points(dataset: Dataset, part: NamedPart, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
-    """Return the points of each answer under a metric that is a mean over items.
+    By the exam's rules, or else by exact match, the dataset's own if it declares one.
 
     Args:
-        dataset: the declaration.
-        part: the score; `part.is_mean` must hold.
-        items: shape (n,), the item that each answer belongs to; items may repeat.
-        answers: shape (n,).
-
-    Returns:
-        Shape (n,). For `grade_norm` the points times 30 / 34, so that the mean over a variant's items is its grade.
-    """
-    if part.metric in {"grade_norm", TASK}:
-        graded = [exam_item(dataset, item) for item in items]
-        earned = [exam.points(item, answer) for item, answer in zip(graded, answers, strict=True)]
-        if part.metric == TASK:
-            return np.array([got / item.most for got, item in zip(earned, graded, strict=True)])
-        return np.array(earned, dtype=np.float64) * (exam.VARIANT_ITEMS / exam.VARIANT_POINTS)
-    if part.metric.startswith("pass@"):
-        return np.array([answer == PASSED for answer in answers], dtype=np.float64)
-    gold, separator = [gold_label(item, part.criterion) for item in items], dataset.answer.alternatives
-    if dataset.answer.kind == "text" and part.metric in {"f1", "em"}:
-        rule = squad.f1_points if part.metric == "f1" else squad.em_points
-        return np.array(rule(answers, gold, separator))
-    return np.array(classification.hits(answers, gold, separator))
-
-
-def item_points(dataset: Dataset, items: Sequence[Item], answers: Sequence[str]) -> FloatArray:
-    """Return the points of answers from 0 to 1, shape (n,), by the first metric that scores single items.
-
-    Args:
-        dataset: the declaration.
+        scoring: the dataset's declaration.
         items: shape (n,), the item that each answer belongs to; items may repeat.
         answers: shape (n,).
     """
-    metric = TASK if "grade_norm" in dataset.metrics else "em" if dataset.answer.kind == "text" else "acc"
-    return points(dataset, NamedPart(metric, metric, ()), items, answers)
+    kind = scoring.answer.kind
+    declared = [metric_of(name, kind) for name in scoring.metrics]
+    metric = next((one for one in declared if one.most or one.name in _EXACT), None) or metric_of(
+        next(name for name in (*_EXACT, *scoring.metrics) if name in fitting(kind)), kind
+    )
+    return points(scoring.answer, metric, items, answers) / most_points(metric, items)
 
 
 def worth(
-    dataset: Dataset,
-    part: NamedPart,
+    scoring: Scoring,
+    part: Part,
     items: Sequence[Item],
     *,
     place: IntArray,
@@ -174,7 +81,7 @@ def worth(
     """Compute the contribution of each answer to a score, at the given weights.
 
     Args:
-        dataset: the declaration.
+        scoring: the dataset's declaration.
         part: the score.
         items: the items that `place` refers to.
         place: shape (n,), the position of each answer's item in `items`; an item may have several answers.
@@ -188,108 +95,85 @@ def worth(
         Mathematical Statistics 18, 309-348.
 
     Example:
-        >>> from merilo.datasets.declaration import undeclared
+        >>> from merilo.metrics.answers import Answer
         >>> items = [Item(1, "", "", "a"), Item(2, "", "", "b")]
         >>> answers, weight = ["a", "b", "b"], np.array([0.5, 0.5, 1.0])
-        >>> part, place = NamedPart("acc", "acc", (0, 1)), np.array([0, 0, 1])
-        >>> found = worth(undeclared(), part, items, place=place, answers=answers, weight=weight)
+        >>> scoring = Scoring(name="", answer=Answer(kind="label"), metrics=("acc",))
+        >>> part, place = Part("acc", metric_of("acc", "label"), (0, 1)), np.array([0, 0, 1])
+        >>> found = worth(scoring, part, items, place=place, answers=answers, weight=weight)
         >>> found.value, found.answer.tolist()
         (0.75, [1.0, 0.0, 1.0])
     """
     total = float(weight.sum())
-    if part.is_mean:
-        earned = points(dataset, part, [items[row] for row in place.tolist()], answers)
-        value = float(earned @ weight) / total if total > 0 else 0.0
-        if part.metric == "grade_norm":
-            most = np.array([exam_item(dataset, item).most for item in items], dtype=np.float64)
-            mean = float(most[place] @ weight) / total if total > 0 else 1.0
-            # The grade is a ratio: points earned to points that could be earned, of which questions have 1 to 4. As a
-            # mean of points it would vary with the questions' points even if every answer is correct.
-            pull = value * (1 - most / mean)
-            return Worth(value, earned + pull[place], pull, total)
+    if part.metric.statistic:
+        gold = [gold_label(item, part.criterion) for item in items]
+        return _of_statistic(part.metric.statistic, gold, place=place, answers=answers, weight=weight)
+    earned = points(scoring.answer, part.metric, [items[row] for row in place.tolist()], answers)
+    if part.metric.whole:
+        return _of_units(part, items, earned / most_points(part.metric, items)[place], place, weight)
+    rows, factor = list(part.rows), np.zeros(len(items))
+    factor[rows] = mean_factors(part.metric, [items[row] for row in rows])
+    earned = earned * factor[place]
+    value = float(earned @ weight) / total if total > 0 else 0.0
+    if part.metric.most is None:
         return Worth(value, earned, np.zeros(len(items)), total)
-    codes: dict[str, int] = {}
-    gold = np.array(
-        [codes.setdefault(gold_label(item, part.criterion), len(codes)) for item in items], dtype=np.int64
+    most = most_points(part.metric, items)
+    mean = float(most[place] @ weight) / total if total > 0 else 1.0
+    # A grade is a ratio: points earned to points that could be earned, of which questions have 1 to 4. As a mean of
+    # points it would vary with the questions' points even if every answer is correct.
+    pull = value * (1 - most / mean)
+    return Worth(value, earned + pull[place], pull, total)
+
+
+def _of_units(
+    part: Part, items: Sequence[Item], earned: FloatArray, place: IntArray, weight: FloatArray
+) -> Worth:
+    """Compute the influences on the share of units whose answers are all right, to first order."""
+    n, unit = len(items), [part.metric.unit_of(item) for item in items]
+    given = np.bincount(place, weight, n)
+    right = np.divide(np.bincount(place, weight * earned, n), given, out=np.zeros(n), where=given > 0)
+    members: dict[Hashable, list[int]] = defaultdict(list)
+    for row in part.rows:
+        if given[row] > 0:
+            members[unit[row]].append(row)
+    others = np.array([np.prod([right[one] for one in members[unit[row]] if one != row]) for row in range(n)])
+    value = float(np.mean([right[rows].prod() for rows in members.values() if rows] or [0.0]))
+    scale = others * (np.count_nonzero(given) / max(sum(map(bool, members.values())), 1))
+    unseen = value - scale * right
+    return Worth(value, unseen[place] + scale[place] * earned, unseen, float(weight.sum()))
+
+
+def _of_statistic(
+    statistic: Statistic,
+    gold: Sequence[str],
+    *,
+    place: IntArray,
+    answers: Sequence[str],
+    weight: FloatArray,
+) -> Worth:
+    """Compute the influences on a statistic: its change if a small share of all weight moves to one more item."""
+    total = float(weight.sum())
+    cells: dict[tuple[str, str], int] = {}
+    of_answer = np.array(
+        [
+            cells.setdefault((gold[row], answer), len(cells))
+            for row, answer in zip(place, answers, strict=True)
+        ],
+        dtype=np.int64,
     )
-    given = np.array([codes.setdefault(answer, len(codes)) for answer in answers], dtype=np.int64)
-    table = _Table(gold, gold[place], given, weight / total if total > 0 else weight, len(codes), total)
-    return _f1_worth(table) if part.metric == "f1_macro" else _mcc_worth(table)
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Gold labels of items, and the weighted pairs of gold and answer.
-
-    Attributes:
-        gold: shape (items,).
-        true: shape (n,), the gold label of each answer's item.
-        given: shape (n,), the label of each answer.
-        share: shape (n,), the answers' weights, which sum to 1.
-        labels: how many labels there are.
-        total: the sum of the original weights: the number of items of the score.
-    """
-
-    gold: IntArray
-    true: IntArray
-    given: IntArray
-    share: FloatArray
-    labels: int
-    total: float
-
-    def of_gold(self) -> FloatArray:
-        """The share of items with each gold label, shape (labels,)."""
-        return np.bincount(self.true, self.share, self.labels).astype(np.float64)
-
-    def of_answers(self) -> FloatArray:
-        """The share of answers with each label, shape (labels,)."""
-        return np.bincount(self.given, self.share, self.labels).astype(np.float64)
-
-
-def _f1_worth(table: _Table) -> Worth:
-    """Compute the influences for macro F1.
-
-    An item of gold g answered a adds (2 [g = a] / b_g - F_g / b_g - F_a / b_a) / labels, b = gold + answers.
-    """
-    gold = table.of_gold()
-    both = gold + table.of_answers()
-    right = table.true == table.given
-    present = both > 0
-    f1 = np.divide(
-        2 * np.bincount(table.true, table.share * right, table.labels),
-        both,
-        out=np.zeros(table.labels),
-        where=present,
-    )
-    inverse = np.divide(1.0, both, out=np.zeros(table.labels), where=present)
-    k = max(int(present.sum()), 1)
-    value = float(f1.sum()) / k
-    pull = f1 * inverse
-    answer = value + (2 * right * inverse[table.true] - pull[table.true] - pull[table.given]) / k
-    alike = classification.items_alike("f1_macro", gold[present] * table.total) if present.any() else 0.0
-    return Worth(value, answer, value - pull[table.gold] / k, alike)
-
-
-def _mcc_worth(table: _Table) -> Worth:
-    """Compute the influences for the Matthews correlation (c - s) / sqrt(x y).
-
-    The derivative with respect to adding an item with gold g and answer a.
-    """
-    t, p = table.of_gold(), table.of_answers()
-    c, s = float(table.share @ (table.true == table.given)), float(t @ p)
-    x, y = 1 - float(p @ p), 1 - float(t @ t)
-    if min(x, y) <= _ROUNDING:
-        return Worth(0.0, np.zeros(len(table.given)), np.zeros(len(table.gold)), table.total)
-    root = float(np.sqrt(x * y))
-    value = (c - s) / root
-
-    def influence(true: IntArray, hit: FloatArray, p_of: FloatArray, t_of: FloatArray) -> FloatArray:
-        above = (hit - c) - (p[true] + t_of - 2 * s)
-        below = -(p_of - float(p @ p)) / x - (t[true] - float(t @ t)) / y
-        return np.asarray(value + above / root - value * below)
-
-    hit = (table.true == table.given).astype(np.float64)
-    answer = influence(table.true, hit, p[table.given], t[table.given])
-    nothing = np.zeros(len(table.gold))
-    alike = classification.items_alike("mcc", t * table.total)
-    return Worth(value, answer, influence(table.gold, nothing, nothing, nothing), alike)
+    of_unseen = np.array([cells.setdefault((true, _UNSEEN), len(cells)) for true in gold], dtype=np.int64)
+    if not total > 0:
+        return Worth(0.0, np.zeros(len(answers)), np.zeros(len(gold)), 0.0)
+    share: FloatArray = np.bincount(of_answer, weight / total, len(cells)).astype(np.float64)
+    true, given = (list(side) for side in zip(*cells, strict=True))
+    value = float(statistic(true, given, share[np.newaxis])[0])
+    change, step = np.empty(len(cells)), max(1, DRAWS_AT_ONCE // len(cells))
+    for start in range(0, len(cells), step):
+        rows = np.arange(start, min(start + step, len(cells)))
+        probes = np.repeat(share[np.newaxis] * (1 - _STEP), rows.size, axis=0)
+        probes[np.arange(rows.size), rows] += _STEP
+        change[rows] = (statistic(true, given, probes) - value) / _STEP
+    change -= share @ change  # the mean at the given weights is the value, up to the rounding of the probes
+    counts: FloatArray = np.bincount(cluster_codes(gold)[place], weight).astype(np.float64)
+    alike = items_alike(counts[counts > 0])
+    return Worth(value, value + change[of_answer], value + change[of_unseen], alike)

@@ -12,7 +12,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.items import Item
-from merilo.metrics.scoring import RATED
 from merilo.models.asking import ModelReply, Request
 from merilo.models.reply_reader import Form, read
 from merilo.settings import Manner
@@ -261,7 +260,7 @@ def form_of(declared: Dataset, item: Item) -> Form:
         if exam:
             letters = _LETTERS_ASKED if item.meta.get("type") == "matching" else 0
             return Form("numbers", letters=letters, choices=frozenset(numbers_of(item)))
-        return Form("text", sentence=bool(set(RATED) & set(declared.metrics)))
+        return Form("text", sentence=declared.rated)
     inputs = item.inputs if not isinstance(item.inputs, str) else {}
     texts = {label: inputs.get(name) for label, name in option_fields(declared).items()}
     options = {label: text for label, text in texts.items() if isinstance(text, str)}

@@ -25,7 +25,7 @@ from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import DataError, UsageError
 from merilo.items import Item
-from merilo.metrics.scoring import has_gold
+from merilo.metrics.answers import has_gold
 from merilo.models.answer_extraction import numbers_of
 from merilo.models.asking import Abilities, ModelReply, Request
 from merilo.models.prompter import shown_gold

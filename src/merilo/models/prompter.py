@@ -15,7 +15,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-from merilo.datasets.declaration import AnswerKind, Dataset
+from merilo.datasets.declaration import Dataset
 from merilo.datasets.own_items import read_split, read_splits
 from merilo.datasets.rendering import (
     CONTEXT,
@@ -30,7 +30,7 @@ from merilo.datasets.rendering import (
 )
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import SUFFIXES, Item, ItemId
-from merilo.metrics.scoring import has_gold
+from merilo.metrics.answers import AnswerKind, has_gold
 from merilo.models.asking import ChatMessage, Mode, Request
 from merilo.settings import Manner, RunSettings
 from merilo.strict_json import Json

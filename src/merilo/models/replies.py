@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from merilo.answer_tables import AnswerRecord
 from merilo.atomic_write import write_text
-from merilo.datasets.declaration import Answer, Dataset
+from merilo.datasets.declaration import Dataset
 from merilo.datasets.rendering import offered_labels, option_fields
 from merilo.errors import argument
 from merilo.items import Item
+from merilo.metrics.answers import Answer
 from merilo.models.answer_extraction import EXTRACTORS, OUTCOMES, ExtractedAnswer, ExtractionOutcome, form_of
 from merilo.models.asking import ModelReply, Request
 from merilo.models.harness_logs import UNANSWERED, LogMapping

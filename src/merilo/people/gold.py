@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from merilo.datasets.declaration import Answer, Dataset
+from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, InputError
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, id_of
+from merilo.metrics.answers import Answer
 from merilo.people.gold_file import ID_COLUMNS, GoldFile, gold_column, read_gold_file, text_of
 from merilo.responses import INPUT_MARK
 from merilo.strict_json import Json

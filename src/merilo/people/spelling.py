@@ -24,7 +24,7 @@ import polars as pl
 from merilo.datasets.declaration import Dataset
 from merilo.file_reading import Reading
 from merilo.metrics.exam import letters
-from merilo.metrics.squad import f1_points, normalised
+from merilo.metrics.squad import best_f1, normalised
 from merilo.responses import Responses
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ def _matching_controls(table: pl.DataFrame, dataset: Dataset, least: float) -> p
             for kind, answer, true in zip(pairs["kind"], given, known, strict=True)
         ]
     else:
-        right = [score >= least for score in f1_points(given, known, separator)]
+        right = [best_f1(answer, true, separator) >= least for answer, true in zip(given, known, strict=True)]
     hits = pairs.with_columns(pl.Series("right", right)).filter("right")
     joined = table.join(hits, on=columns, how="left", nulls_equal=False, maintain_order="left")
     return joined.with_columns(pl.when("right").then("answer").otherwise("control").alias("control")).drop(

@@ -9,7 +9,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from merilo.baselines.baseline import Baseline, MetricRecord
 from merilo.baselines.people_table import PeopleRow
-from merilo.datasets.declaration import CATALOGUE, is_metric
+from merilo.datasets.declaration import CATALOGUE
+from merilo.metrics.registry import is_metric
 from merilo.records import count_at, list_at, number_at, text_at, value_at
 from merilo.reports.table import one_line
 from merilo.strict_json import Json

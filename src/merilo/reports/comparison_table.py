@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from merilo.baselines.model_comparison import Match, ModelComparison, signed
 from merilo.baselines.model_verdicts import Outcome
 from merilo.datasets import dataset, names
-from merilo.metrics.score import total_score
+from merilo.metrics.metric import total_score
 from merilo.records import Span, rounded
 from merilo.reports.comparison import Expense
 from merilo.reports.estimates import EMPTY, OVER_ITEMS_ALONE, interval_json

@@ -29,7 +29,8 @@ from merilo.baselines.evidence import Evidence
 from merilo.baselines.model_answers import Samples
 from merilo.baselines.model_comparison import earned
 from merilo.baselines.opposite_outcomes import OppositeOutcomes, Side, in_order, opposite_outcomes
-from merilo.metrics.worth import MEANS, points
+from merilo.metrics.metric import Metric
+from merilo.metrics.scoring import points
 from merilo.reports.charts import page_environment
 from merilo.text import Text
 
@@ -94,7 +95,7 @@ def model_answers(
         by: fields of the items; the first defines the groups in which opposite outcomes are counted.
     """
     place = {name: position for position, name in enumerate(crowd.names)}
-    scored = _is_shown(crowd.metric)
+    scored = _is_shown(crowd.scored)
     found = []
     for model in models:
         names = [name for name in model.answers if name in place]
@@ -190,13 +191,14 @@ def _points(baseline: Evidence, answers: pl.DataFrame) -> dict[tuple[int, str], 
         .iter_rows()
         if item in items
     ]
-    worth = points(scorer.dataset, main[0], [items[item] for item, _ in pairs], [text for _, text in pairs])
+    form, metric, texts = scorer.dataset.answer, main[0].metric, [text for _, text in pairs]
+    worth = points(form, metric, [items[item] for item, _ in pairs], texts)
     return dict(zip(pairs, worth.tolist(), strict=True))
 
 
-def _is_shown(metric: str) -> bool:
+def _is_shown(metric: Metric) -> bool:
     """Whether the metric gives each answer points from 0 to 1; the points of a whole exam are on another scale."""
-    return metric in MEANS and metric != "grade_norm"
+    return metric.points is not None and metric.most is None
 
 
 def _facets(baseline: Evidence, shown: pl.DataFrame) -> dict[str, dict[int, str]]:

@@ -19,8 +19,8 @@ from typing import Final, TypeAlias, cast
 
 from merilo.atomic_write import write_text
 from merilo.errors import DataError, MissingPartError
+from merilo.metrics.answers import has_gold
 from merilo.metrics.pass_at_k import FAILED, PASSED
-from merilo.metrics.scoring import has_gold
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Job, run_job
 from merilo.sandbox.ledger import SHORTENED, Ending, open_ledger

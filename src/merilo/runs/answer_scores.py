@@ -15,7 +15,7 @@ from merilo.datasets.own_items import own_file, read_split
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.items import Item, ItemId
 from merilo.metrics.detox import Rater, rater_of
-from merilo.metrics.score import Judgement, Score
+from merilo.metrics.metric import Judgement, Score
 from merilo.metrics.scoring import Scores, clusters_of
 from merilo.metrics.scoring import explain as explain_points
 from merilo.metrics.scoring import score as score_answers

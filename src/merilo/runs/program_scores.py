@@ -16,7 +16,7 @@ from merilo.atomic_write import refuse_existing, refuse_unwritable, write_text
 from merilo.baselines.provenance import Provenance, command_line, provenance
 from merilo.errors import DataError, OutputError, UsageError, argument
 from merilo.files import sha256
-from merilo.metrics.score import Score
+from merilo.metrics.metric import Score
 from merilo.sandbox.executors import Jails
 from merilo.sandbox.job import Entry, Job, Step, run_job
 from merilo.sandbox.ledger import SHORTENED, Ending, Ledger, open_ledger

@@ -12,7 +12,7 @@ from merilo.datasets import Dataset
 from merilo.errors import MeriloError, UsageError, argument
 from merilo.items import Item
 from merilo.metrics.detox import Rater
-from merilo.metrics.score import Judgement
+from merilo.metrics.metric import Judgement
 from merilo.metrics.scoring import explain as explain_points
 from merilo.models.answer_extraction import ExtractedAnswer
 from merilo.models.asked_datasets import AskedDataset, asked_datasets

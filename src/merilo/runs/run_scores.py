@@ -14,10 +14,10 @@ from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, UsageError, argument, for_library
 from merilo.files import collecting_later
 from merilo.items import Item, ItemId, Split, dialogue_lengths
-from merilo.metrics.answers import Given, read_answer
+from merilo.metrics.answers import Given, has_gold, read_answer
 from merilo.metrics.detox import Rater, rater_of
-from merilo.metrics.score import Score
-from merilo.metrics.scoring import RATED, Scores, clusters_for, has_gold
+from merilo.metrics.metric import Score
+from merilo.metrics.scoring import Scores, clusters_for
 from merilo.metrics.scoring import score as score_answers
 from merilo.models.asked_datasets import BUNDLED_NAME, ItemSource, items_file
 from merilo.models.replies import Outcomes, ReadAnswer, ReadAnswers, answers_in, replies_of_run
@@ -290,7 +290,7 @@ def scored_dataset(
         manner=folder.record.settings.manner,
     )
     found = DatasetRun(source.declared, record, answers, refused=_refused(source, record))
-    rated = set(source.declared.metrics) <= set(RATED)
+    rated = source.declared.rated
     if not rated and not any(map(has_gold, items)):
         return replace(found, reason="the test is closed: its items have no gold answers")
     if source.declared.answer.kind == "program":

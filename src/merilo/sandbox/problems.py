@@ -22,10 +22,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from merilo.datasets.declaration import program_golds, program_tests
 from merilo.errors import DataError, InputError
 from merilo.files import opened, sha256
 from merilo.items import Item, ItemId, read_split
+from merilo.metrics.answers import program_golds, program_tests
 from merilo.sandbox.extraction import Extraction, Stub, extract
 from merilo.sandbox.program import Call, Check, Program
 from merilo.strict_json import Json, parse_json

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from merilo.atomic_write import replaced
 from merilo.errors import DataError
-from merilo.metrics.pass_at_k import pass_score
-from merilo.metrics.score import Score
+from merilo.metrics.metric import Score
+from merilo.metrics.pass_at_k import pass_at_k
+from merilo.metrics.scoring import mean_score
 from merilo.sandbox.job import Entry
 from merilo.sandbox.ledger import Ending, Ledger, StoredVerdict
 from merilo.sandbox.problems import Problem
@@ -118,8 +119,8 @@ class JobTally:
         Raises:
             ValueError: a problem has fewer than k generations; `refusal` gives the message.
         """
-        counts = [(tally.generations, tally.passed) for tally in self.problems]
-        return pass_score(counts, k, [tally.problem.id for tally in self.problems], seed=seed)
+        values = [pass_at_k(tally.generations, tally.passed, k) for tally in self.problems]
+        return mean_score(f"pass@{k}", values, [tally.problem.id for tally in self.problems], seed=seed)
 
     def refusal(self, k: int) -> str | None:
         """Return a message if pass@k is not defined, otherwise `None`."""

@@ -21,7 +21,8 @@ from sqlalchemy import Connection, insert, select
 from merilo.datasets.declaration import Dataset
 from merilo.errors import DataError, UsageError, argument
 from merilo.items import Item
-from merilo.metrics.squad import alternatives, f1_points
+from merilo.metrics.answers import alternatives
+from merilo.metrics.squad import best_f1
 from merilo.people.platforms.export import json_text
 from merilo.people.spelling import key_of
 from merilo.site.assignment import RANKS, StudyRules, tasks_of_rules
@@ -229,7 +230,7 @@ class ServedStudy:
             return True
         declared = self.declared
         if declared.answer.kind == "text" and "grade_norm" not in declared.metrics:
-            return f1_points([given], [true], task.alternatives)[0] >= settings.min_control_score
+            return best_f1(given, true, task.alternatives) >= settings.min_control_score
         key = self._key
         kind = self.kinds.get(number, "")
         return key(given, kind) in {key(text, kind) for text in alternatives(true, task.alternatives)}

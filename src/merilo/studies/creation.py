@@ -18,7 +18,6 @@ from merilo.datasets.rendering import in_english, template
 from merilo.errors import DataError, InputError, UsageError, argument, for_command_line
 from merilo.files import sha256
 from merilo.items import Item
-from merilo.metrics.scoring import RATED
 from merilo.people.question_sampling import value_of
 from merilo.settings import PlannedAnalysis
 from merilo.strict_json import Json, indented
@@ -297,7 +296,7 @@ def _divide(
     """Divide the solved items: training and controls of their own files first, then shots."""
     test, declared = source.split.items, source.declared
     _refuse_known(declared, controls, training)
-    unknown = declared.answer.kind == "program" or bool(set(declared.metrics) & set(RATED))
+    unknown = declared.answer.kind == "program" or declared.rated
 
     known = _Known()
 
@@ -355,7 +354,7 @@ def _refuse_known(declared: Dataset, controls: Path | None, training: Path | Non
                 f"{argument(given)} out",
                 field=argument(given),
             )
-    if controls is not None and set(declared.metrics) & set(RATED):
+    if controls is not None and declared.rated:
         raise DataError(
             f"cannot be control items: the metric {declared.metrics[0]} of {declared.title} rates sentences with "
             f"classifiers, so no answer is the known one; leave out {argument('controls')}",

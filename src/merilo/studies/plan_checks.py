@@ -17,7 +17,9 @@ from merilo.datasets.rendering import render
 from merilo.errors import DataError, InputError, MeriloError, UsageError, argument, for_command_line
 from merilo.files import sha256
 from merilo.items import Item, named_field
-from merilo.metrics.scoring import RATED, gold_label, has_gold, score
+from merilo.metrics.answers import gold_label, has_gold
+from merilo.metrics.registry import metric_of
+from merilo.metrics.scoring import score
 from merilo.settings import AnalysisSettings
 from merilo.strict_json import indented
 from merilo.studies.consent import Consent, OwnWords
@@ -390,7 +392,7 @@ def metric_gaps(plan: Study, declared: Dataset, items: Sequence[Item]) -> list[s
         items: the items that people answer, with their gold answers.
     """
     metric = plan.baseline.metric or declared.metrics[0]
-    if metric in RATED:
+    if metric_of(metric, declared.answer.kind).ratings:
         return [
             f"'merilo study baseline' will compute no {metric}, which takes three questions about "
             "each rewritten sentence: "

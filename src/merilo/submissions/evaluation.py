@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 from merilo.datasets import Dataset, dataset, names
 from merilo.errors import InputError
 from merilo.items import Split, read_split, split_file
+from merilo.metrics.answers import has_gold
 from merilo.metrics.detox import Rater
-from merilo.metrics.score import Score, total_score
-from merilo.metrics.scoring import RATED, Scores, has_gold, metric_names, score
+from merilo.metrics.metric import Score, total_score
+from merilo.metrics.scoring import Scores, parts, score
 from merilo.strict_json import Json
 from merilo.submissions.archive import Archive, ArchiveError, open_archive, shown
 from merilo.submissions.submitted_answers import Answers, Fault, parse_file, read_answers
@@ -97,7 +98,7 @@ def read_gold(folder: Path) -> dict[str, GoldItems]:
     for one in [*declared, *own]:
         file = split_file(folder, one.name)
         split = None if file is None else read_split(file)
-        if split is not None and (set(one.metrics) <= set(RATED) or any(map(has_gold, split))):
+        if split is not None and (one.rated or any(map(has_gold, split))):
             found[one.title] = GoldItems(one, split)
     if not found:
         expected = "expected <name>.json or <name>/test.json for each dataset"
@@ -173,7 +174,7 @@ def _score_dataset(
     if not answers.faults:
         return DatasetResult(declared, score(declared, items, answers.given, rater=rater, seed=seed), answers)
     main, extra = (
-        {name: Score(name, 0.0, len(items)) for name in names} for names in metric_names(declared, items)
+        {part.name: Score(part.name, 0.0, len(items)) for part in group} for group in parts(declared, items)
     )
     return DatasetResult(declared, Scores(main, extra), answers)
 

@@ -14,6 +14,7 @@ from merilo.datasets import Dataset, dataset, names
 from merilo.datasets.ready_items import BUNDLED
 from merilo.errors import InputError, OutputError
 from merilo.items import Item, Split
+from merilo.metrics.answers import program_golds
 from merilo.models.run_folder import is_run
 from merilo.models.sheets import read_sheet
 from merilo.strict_json import Json
@@ -169,7 +170,7 @@ def _sample_answer(declared: Dataset, item: Item, rng: random.Random) -> Json:
 
 
 def _sample_generations(declared: Dataset, item: Item, rng: random.Random) -> Json:
-    results = declared.results(item)
+    results = program_golds(item)
     most = max(int(metric.removeprefix("pass@")) for metric in declared.metrics)
     return [[rng.choice(results) for _ in results] for _ in range(most)]
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from merilo.datasets.declaration import CATALOGUE, Dataset, program_golds, program_tests
+from merilo.datasets.declaration import CATALOGUE, Dataset
 from merilo.datasets.validation.folder import META, OWN, SAMPLES, Contents, LocatedItem
 from merilo.datasets.validation.prompts import texts_in
 from merilo.errors import DataError
 from merilo.items import Item
+from merilo.metrics.answers import program_golds, program_tests
 from merilo.wording import listed
 
 _SHOWN_IDS: Final = 10

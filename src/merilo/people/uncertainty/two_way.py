@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from merilo.errors import DataError
-from merilo.metrics.score import Score
+from merilo.metrics.metric import Score
 from merilo.people.uncertainty.annotator_accuracy import (
     ROUNDING,
     clear_third_cumulant,

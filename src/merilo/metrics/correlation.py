@@ -1,0 +1,96 @@
+"""Correlations of numeric answers with numeric gold: Pearson's and Spearman's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, nan
+
+import numpy as np
+
+from merilo.errors import DataError
+from merilo.metrics.metric import NEGLIGIBLE
+from merilo.statistics import FloatArray
+
+
+def pearson(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> FloatArray:
+    """Compute Pearson's correlation of answers and gold; 0 if either does not vary.
+
+    An answer that is not a number takes the mean of the others, so that it adds nothing to the correlation.
+
+    Raises:
+        DataError: a gold answer is not a number.
+
+    References:
+        SciPy, `scipy.stats.pearsonr`.
+
+    Example:
+        >>> pearson("123", "132", np.ones((1, 3))).tolist()
+        [0.5]
+    """
+    x, y = _numbers(gold, answers)
+    rows = np.broadcast_to(x, weight.shape), np.broadcast_to(y, weight.shape)
+    return _correlation(*rows, weight)
+
+
+def spearman(gold: Sequence[str], answers: Sequence[str], weight: FloatArray) -> FloatArray:
+    """Compute Spearman's correlation: Pearson's of the ranks, in which equal numbers share their mean rank.
+
+    Errors and unreadable answers are those of `pearson`.
+
+    References:
+        SciPy, `scipy.stats.spearmanr`.
+
+    Example:
+        >>> spearman(["1", "2", "30"], ["1.5", "2,5", "3"], np.ones((1, 3))).round(6).tolist()
+        [1.0]
+    """
+    x, y = _numbers(gold, answers)
+    return _correlation(_ranks(x, weight), _ranks(y, weight), weight)
+
+
+def _numbers(gold: Sequence[str], answers: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    x, y = (np.array([_number(text) for text in texts]) for texts in (gold, answers))
+    if np.isnan(x).any():
+        raise DataError(
+            f"a correlation needs numbers, but a gold answer is {gold[int(np.isnan(x).argmax())]!r}"
+        )
+    return x, y
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text.strip().replace(",", "."))
+    except ValueError:
+        return nan
+    return value if isfinite(value) else nan
+
+
+def _ranks(values: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return mean ranks under the weights of each row, shape (rows, cells); without a number, nan."""
+    read = ~np.isnan(values)
+    distinct, code = np.unique(values[read], return_inverse=True)
+    sums = np.zeros((weight.shape[0], distinct.size))
+    for place, cell in enumerate(np.flatnonzero(read)):
+        sums[:, code[place]] += weight[:, cell]
+    ranks = np.full(weight.shape, nan)
+    ranks[:, read] = (np.cumsum(sums, axis=1) - sums / 2)[:, code]
+    return ranks
+
+
+def _correlation(x: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
+    """Compute the weighted correlation of each row, all of shape (rows, cells)."""
+    (x, vx), (y, vy) = (_centred(values, weight) for values in (x, y))
+    together = (weight * x * y).sum(axis=1)
+    where = (vx > 0) & (vy > 0)
+    return np.asarray(np.divide(together, np.sqrt(vx * vy), out=np.zeros_like(vx), where=where))
+
+
+def _centred(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the deviations from the weighted mean, and their sum of squares; 0 if it is negligible."""
+    read = ~np.isnan(values)
+    number, counted = np.where(read, values, 0.0), np.where(read, weight, 0.0)
+    total = np.maximum(counted.sum(axis=1), np.finfo(float).tiny)
+    deviation = np.where(read, values - ((counted * number).sum(axis=1) / total)[:, None], 0.0)
+    square = (counted * deviation**2).sum(axis=1)
+    most = np.maximum((deviation**2).max(axis=1, initial=0.0), np.finfo(float).tiny)
+    return deviation, np.where(square > NEGLIGIBLE * most * total, square, 0.0)
